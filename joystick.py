@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
-    from framework.callbacks import Callbacks as Callbacks
-    from framework.compare.command import compare as compare
+    from framework.commands.compare import compare as compare
     from framework.data import tianshou as tianshou
     from framework.data.algorithm import policy as policy
     from framework.data.batch import Batch as Batch
@@ -74,21 +73,22 @@ if TYPE_CHECKING:
     from framework.data.trainers import onpolicy_trainer as onpolicy_trainer
     from framework.data.vector import CachedReplayBuffer as CachedReplayBuffer
     from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
+    from framework.dataset.trace_reader import read_traces as read_traces
     from framework.errors import JoystickError as JoystickError
-    from framework.loggers import Logger as Logger
-    from framework.output.pretty import pretty as pretty
-    from framework.output.trace_reader import read_traces as read_traces
-    from framework.runs.api import Run as Run
+    from framework.jobs.tune import Tuned as Tuned
+    from framework.jobs.tune import tune as tune
+    from framework.record.callbacks import Callbacks as Callbacks
+    from framework.record.loggers import Logger as Logger
+    from framework.record.pretty import pretty as pretty
     from framework.runs.policy import TrainedPolicies as TrainedPolicies
     from framework.runs.policy import TrainedPolicy as TrainedPolicy
     from framework.runs.policy import load as load
-    from framework.tuning.api import Tuned as Tuned
-    from framework.tuning.api import tune as tune
+    from framework.runs.session import Run as Run
 
 _HOMES = {
     "Batch": "framework.data.batch",
     "CachedReplayBuffer": "framework.data.vector",
-    "Callbacks": "framework.callbacks",
+    "Callbacks": "framework.record.callbacks",
     "Collector": "framework.data.collector",
     "EnvContext": "envs.base",
     "OldGym": "envs.python.old_gym",
@@ -96,18 +96,18 @@ _HOMES = {
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
     "ListReplayBuffer": "framework.data.growing",
-    "Logger": "framework.loggers",
+    "Logger": "framework.record.loggers",
     "Policy": "framework.data.policy",
     "PrioritizedReplayBuffer": "framework.data.prioritized",
     "PrioritizedVectorReplayBuffer": "framework.data.prioritized",
     "ReplayBuffer": "framework.data.buffer",
-    "Run": "framework.runs.api",
+    "Run": "framework.runs.session",
     "TrainedPolicies": "framework.runs.policy",
     "TrainedPolicy": "framework.runs.policy",
-    "Tuned": "framework.tuning.api",
+    "Tuned": "framework.jobs.tune",
     "VectorReplayBuffer": "framework.data.vector",
     "choice": "config.space",
-    "compare": "framework.compare.command",
+    "compare": "framework.commands.compare",
     "gae_returns": "framework.data.returns",
     "grid": "config.space",
     "integer": "config.space",
@@ -117,13 +117,13 @@ _HOMES = {
     "offpolicy_trainer": "framework.data.trainers",
     "onpolicy_trainer": "framework.data.trainers",
     "policy": "framework.data.algorithm",
-    "pretty": "framework.output.pretty",
-    "read_traces": "framework.output.trace_reader",
+    "pretty": "framework.record.pretty",
+    "read_traces": "framework.dataset.trace_reader",
     "register": "config.own",
     "register_env": "config.own",
     "to_numpy": "framework.data.conversion",
     "to_torch": "framework.data.conversion",
-    "tune": "framework.tuning.api",
+    "tune": "framework.jobs.tune",
     "uniform": "config.space",
 }
 """Public name -> module that defines it, imported on first use."""
@@ -193,7 +193,7 @@ def _instead(name: str, names: Collection[str]) -> str:
     from config.names import did_you_mean
     from framework.catalog import ALGOS
     from framework.data.absent import INSTEAD
-    from framework.other_words import OF_THE_MODULE, stem_of
+    from framework.runs.other_words import OF_THE_MODULE, stem_of
 
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
         return f"; {instead}"

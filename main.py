@@ -47,11 +47,11 @@ def _answer(argv: list[str]) -> int:
     if request.allow_import:
         sys.path.append(os.getcwd())
     if request.command == "doctor":
-        from framework.runs import doctor
+        from framework.commands import doctor
 
         return doctor.run()
     if request.command == "watch":
-        from framework.runs import entry
+        from framework.commands import entry
 
         return entry.watch(request.folder, request.port, request.open)
     if request.command == "tune":
@@ -81,7 +81,7 @@ def _look_up(request: argparse.Namespace) -> int:
         if request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
         elif request.command in ("data", "compare") or getattr(request, "target", None):
-            from framework.runs import entry
+            from framework.commands import entry
 
             command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
             return command(request)
@@ -93,7 +93,7 @@ def _look_up(request: argparse.Namespace) -> int:
         elif request.command == "trust":
             return _trust(request.forget)
         elif request.command == "runs":
-            from framework.runs import task_list
+            from framework.archive import task_list
 
             print(task_list.as_json(request.filter) if request.json else task_list.listing(request.filter), end="")
         elif request.command == "list":
@@ -148,7 +148,7 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config or request.dry_run:
         return max(_show(request, name, config) for name, config in configs.items())
     if request.command == "bench":
-        from framework.runs.entry import bench
+        from framework.commands.entry import bench
 
         def one(words: Sequence[str]) -> "RunConfig":
             [config] = configured(words).values()
@@ -180,7 +180,7 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
         asked = read(place, request.overrides, flags, into=request.into, **options)
     except ConfigError as error:
         return _nothing_started(error)
-    from framework.runs import entry
+    from framework.commands import entry
 
     if request.print_config or request.dry_run:
         return entry.describe_tuning(asked, request.print_config)
@@ -188,7 +188,7 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:
-    from framework.runs import entry
+    from framework.commands import entry
 
     if len(configs) > 1:
         title = Path(request.yaml).stem if request.yaml else "_".join(configs)
@@ -226,7 +226,7 @@ def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    from framework.runs.entry import dry_run
+    from framework.commands.entry import dry_run
 
     return dry_run(config)
 

@@ -43,7 +43,7 @@ setup(
         "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
         "joystick.envs.dialog": ["data/*.json"],
         "joystick.framework.live": ["*.html", "*.css", "*.js"],
-        "joystick.framework.output": ["*.css", "*.js"],
+        "joystick.framework.pages": ["*.css", "*.js"],
     },
     include_package_data=False,
     extras_require={"extra": [line for line in EXTRA if line and not line.startswith(("#", "-r"))]},

@@ -23,7 +23,7 @@ import joystick  # noqa: E402
 from algos.base import Agent, Array  # noqa: E402
 from config.loader import load  # noqa: E402
 from envs.base import VectorEnv  # noqa: E402
-from framework import build  # noqa: E402
+from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 
 Player = Callable[[Array, int, np.random.Generator], int]

@@ -23,10 +23,10 @@ import torch
 
 from algos.base import Batch, Progress
 from config.loader import load
-from framework import build
-from framework.backend import SingleProcess
+from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
-from framework.plan import plan
+from framework.loop.backend import SingleProcess
+from framework.policies.plan import plan
 
 PAIRS = (
     ("DQN", "CartPole-v1"), ("RainbowDQN", "CartPole-v1"), ("SAC", "Pendulum-v1"), ("TD3", "Pendulum-v1"),

@@ -61,10 +61,10 @@ def start(repeats: int) -> list[str]:
 def memory(repeats: int) -> list[str]:
     """Returns the table of the sizes that a dry run gives for a replay buffer of a million transitions."""
     from config.loader import load
-    from framework import build
+    from framework.assemble import build
+    from framework.assemble.resources import memory_bytes
     from framework.catalog import ALGOS, ENVS
-    from framework.plan import plan
-    from framework.resources import memory_bytes
+    from framework.policies.plan import plan
 
     lines = ["| observations | GB for 1,000,000 transitions |", "|---|---|"]
     for title, words in BUFFERS.items():

@@ -47,7 +47,7 @@ def command(steps: int) -> list[str]:
 
 def looks(steps: int, folder: Path) -> list[Look]:
     """Returns what was seen of the run while it trained."""
-    from framework.output.csv_table import last_row
+    from framework.disk.csv_table import last_row
 
     found: list[Look] = []
     process = subprocess.Popen(command(steps), cwd=folder, stdout=subprocess.DEVNULL)

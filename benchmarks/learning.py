@@ -27,15 +27,15 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
 from config import cli  # noqa: E402
 from config.loader import ConfigError, load  # noqa: E402
-from framework import build  # noqa: E402
+from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
-from framework.checkpoint.atomic import write_whole  # noqa: E402
-from framework.episode_numbers import EpisodeNumbers  # noqa: E402
+from framework.collect.episode_numbers import EpisodeNumbers  # noqa: E402
+from framework.disk.atomic import write_whole  # noqa: E402
+from framework.disk.csv_table import read_csv  # noqa: E402
+from framework.disk.task_dir import circumstances  # noqa: E402
 from framework.errors import silence  # noqa: E402
-from framework.evaluator import MOST_ROWS, Evaluator  # noqa: E402
-from framework.output.csv_table import read_csv  # noqa: E402
-from framework.output.formatting import short  # noqa: E402
-from framework.runs.task_dir import circumstances  # noqa: E402
+from framework.loop.evaluator import MOST_ROWS, Evaluator  # noqa: E402
+from framework.screen.formatting import short  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
 PAGE = ROOT / "docs" / "learning.md"

@@ -11,8 +11,8 @@ import numpy as np
 import yaml
 
 from config import presets
-from framework.output import statistics
-from framework.output.formatting import short
+from framework.archive import statistics
+from framework.screen.formatting import short
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "benchmarks" / "learning.yaml"

@@ -19,10 +19,10 @@ import torch
 
 from algos.base import Progress
 from config.loader import load
-from framework import build
-from framework.backend import SingleProcess
+from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
-from framework.plan import plan
+from framework.loop.backend import SingleProcess
+from framework.policies.plan import plan
 
 SIZES = ((8, 1), (4, 2), (4, 25))
 """Environments and agents of each."""

@@ -3,7 +3,7 @@
 import numpy as np
 from helpers_core import ramp, replay, written
 
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 
 MEMORY = {"capacity": 40, "priority_alpha": 0.6, "n_step": 3}
 

@@ -17,12 +17,12 @@ from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.toy import env as toy_env
 from framework import memory
-from framework.checkpoint.journal import Frame, Position, Span
-from framework.checkpoint.store import flatten, unflatten
-from framework.collector import Collector
-from framework.evaluator import Evaluator
-from framework.fragment import Fragment, Origin, Recorder
-from framework.learner import Learner
+from framework.collect.collector import Collector
+from framework.collect.fragment import Fragment, Origin, Recorder
+from framework.disk.checkpoints import flatten, unflatten
+from framework.disk.journal import Frame, Position, Span
+from framework.loop.evaluator import Evaluator
+from framework.loop.learner import Learner
 from framework.memory import Replay
 from framework.seeding import stream
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from framework.dataset import Dataset
-from framework.output.trajectories import TrajectoryWriter
+from framework.dataset.trajectories import TrajectoryWriter
 
 FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
 

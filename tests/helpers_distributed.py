@@ -18,15 +18,16 @@ from algos.base import Progress
 from algos.common.settings import NetworkConfig
 from config.loader import RunConfig, load
 from config.schema import OF_THE_ENVIRONMENT
-from framework import build, compatibility
-from framework.backend import Accepted, Backend, SingleProcess
+from framework.assemble import build
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.checkpoint.journal import Journal, JournalPart
+from framework.disk.journal import Journal, JournalPart
 from framework.distributed import ray_cluster, worker_pool
 from framework.distributed.ray_backend import RayBackend
-from framework.iteration import Count
-from framework.learner import Learned
-from framework.plan import plan
+from framework.loop.backend import Accepted, Backend, SingleProcess
+from framework.loop.iteration import Count
+from framework.loop.learner import Learned
+from framework.policies.plan import plan
 
 torch.set_num_threads(1)
 SMALL = {

@@ -13,7 +13,7 @@ from config.presets import PRESETS
 from config.tuning import from_file
 from config.yaml_reader import DocumentError
 from framework import catalog
-from framework.runs.task_list import names_of
+from framework.archive.task_list import names_of
 
 MARKS = (
     "[", "]", "{", "}", ":", ": ", "- ", ",", "? ", "&a ", "*a", "!!str ", "!x ", "|", ">", "#", " #", "'", '"', "\n",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from helpers_disk import Calls, Disk, State, read_record, written
 from helpers_process import ForkedPopen, become
 
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 
 KINDS = ("error", "kill", "torn", "power")
 """Outcomes of a call: raises OSError; the processes end after it; they end in the middle of a write; what was not
@@ -239,7 +239,7 @@ class Export(Scenario):
         words = [*BASE, *ALGORITHMS["DQN"], *OUTPUTS["plain"], LIMITS[0]]
         _import_early(words)
         assert played([["--into", str(folder / "run"), *words]], folder) == (0, "")
-        from framework.runs import export  # noqa: F401
+        from framework.commands import export  # noqa: F401
 
     def commands(self, base: Path) -> list[Words]:
         """Whole files of a pair that a fault has cut are removed, as the message asks for."""
@@ -372,7 +372,8 @@ def _in_child(words: Words, calls: Calls | None) -> int:
     """Runs a command of main.py; the runs that it starts are forked, too."""
     import torch
 
-    from framework.runs import children, task_dir
+    from framework.disk import task_dir
+    from framework.jobs import children
     from main import main
 
     torch.set_num_threads(1)
@@ -390,9 +391,10 @@ def _in_child(words: Words, calls: Calls | None) -> int:
 def _import_early(words: Iterable[str]) -> None:
     """Imports everything that a run imports, so that the forked processes need not."""
     from config.loader import load
-    from framework import build, compatibility
+    from framework.assemble import build
+    from framework.assemble import fit as compatibility
     from framework.catalog import ALGOS, ENVS
-    from framework.runs import train  # noqa: F401
+    from framework.commands import train  # noqa: F401
 
     config = load(None, words, find_algo=ALGOS, find_env=ENVS)
     compatibility.check(config)

@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO
 
 import pytest
 
-from framework.runs import children
+from framework.jobs import children
 from main import main
 
 ROOT = Path(__file__).resolve().parents[1]

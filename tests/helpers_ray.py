@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framework.checkpoint.store import CheckpointStore
-from framework.output.csv_table import read_csv
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
 from main import main
 
 if find_spec("ray") is None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from framework.disk.csv_log import CsvLog, JsonLog
 from framework.live.server import Server
-from framework.output.csv_log import CsvLog, JsonLog
 
 TRAIN = ("episode", "step", "update", "return", "length", "terminated", "seed", "worker", "row", "loss")
 CONFIG = "general_cfg:\n  algo_name: {algo}\n  env_name: gym\nenv_cfg:\n  id: {env}\n"

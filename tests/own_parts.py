@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from envs.base import EnvContext
-from framework.callbacks import Callbacks
+from framework.record.callbacks import Callbacks
 
 NOT_CALLABLE = 3
 

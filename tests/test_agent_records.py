@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from test_traces import killed_after, written
 
-from framework.output.csv_table import read_csv
-from framework.output.trace_reader import read_traces
-from framework.output.trajectories import read
+from framework.dataset.trace_reader import read_traces
+from framework.dataset.trajectories import read
+from framework.disk.csv_table import read_csv
 from main import main
 
 SMALL = "[{layer_type: linear, layer_size: [8]}]"

@@ -8,7 +8,7 @@ from helpers_distributed import Run, local
 
 from config.loader import load
 from config.yaml_reader import parse
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "agents.md").read_text(encoding="utf-8")

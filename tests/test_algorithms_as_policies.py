@@ -5,7 +5,7 @@ from helpers_distributed import Run, local, words_of
 
 import algos
 from config.loader import ConfigError, load
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 
 WHY = {

@@ -7,9 +7,9 @@ from helpers_core import agent_of, collector_of, memory_of, ramp, spec_of, toy_o
 
 from algos.base import Progress
 from config.schema import ReplaySpec
-from framework.checkpoint.journal import Journal, JournalPart
-from framework.fragment import Fragment
-from framework.learner import Learner
+from framework.collect.fragment import Fragment
+from framework.disk.journal import Journal, JournalPart
+from framework.loop.learner import Learner
 from framework.memory import arrivals
 from framework.memory.replay import Replay
 

@@ -20,12 +20,12 @@ from algos.common.distributions import HALF_LOG_TAU
 from algos.common.mixture import Mixture
 from config.loader import ConfigError
 from config.schema import DataSpec
+from framework.assemble.resources import step_bytes
 from framework.errors import JoystickError
-from framework.learner import Learner
+from framework.loop.learner import Learner
 from framework.memory.given import given
 from framework.memory.stored import Stored
-from framework.plan import plan
-from framework.resources import step_bytes
+from framework.policies.plan import plan
 
 torch.set_num_threads(1)
 DENSE = {"layer_type": "linear", "layer_size": [16]}

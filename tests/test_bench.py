@@ -10,11 +10,11 @@ import pytest
 
 from config.loader import load
 from framework.catalog import ALGOS, ENVS
+from framework.collect.env_calls import Watch
+from framework.commands import bench
+from framework.commands.bench import Choice, Speed, table
 from framework.errors import JoystickError, Stopped
-from framework.output.run_log import Count
-from framework.runs import bench
-from framework.runs.bench import Choice, Speed, table
-from framework.watch import Watch
+from framework.record.run_log import Count
 from main import main
 
 TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]

@@ -13,7 +13,7 @@ from helpers_process import Forked
 from benchmarks import bottleneck, data_layer, learning, learning_page, speed
 from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
-from framework.output.csv_table import read_csv
+from framework.disk.csv_table import read_csv
 from framework.seeding import number
 
 

@@ -13,10 +13,10 @@ from helpers_distributed import without_pauses
 
 import joystick
 from config import own
-from framework.checkpoint.store import CheckpointStore
+from framework.dataset.trajectories import read
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
 from framework.distributed import ray_cluster
-from framework.output.csv_table import read_csv
-from framework.output.trajectories import read
 from main import main
 
 SETTINGS = {

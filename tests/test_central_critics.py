@@ -13,7 +13,7 @@ from algos.base import Progress, UnfitError
 from algos.common import joint, networks
 from config.loader import ConfigError, load
 from config.schema import Gru, Linear
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 
 torch.set_num_threads(1)

@@ -12,8 +12,8 @@ from helpers_checkpoint import Run, same_content
 from helpers_core import ramp, replay, saved_and_read
 
 from config.schema import RolloutSpec
-from framework.checkpoint import journal
-from framework.checkpoint.store import CheckpointStore, flatten, unflatten
+from framework.disk import journal
+from framework.disk.checkpoints import CheckpointStore, flatten, unflatten
 from framework.errors import CheckpointError
 from framework.memory import Rollout
 

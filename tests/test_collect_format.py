@@ -13,10 +13,10 @@ from test_agent_records import TRAFFIC, words
 from test_traces import killed_after
 
 from framework.dataset import archives, minari_sets, open_data, writers
+from framework.dataset.trajectories import read
 from framework.dataset.writers import EpisodeWriter, episode_writer
+from framework.disk.csv_table import read_csv
 from framework.errors import DataError
-from framework.output.csv_table import read_csv
-from framework.output.trajectories import read
 from main import main
 
 FORMS = ("pkl", "npz", "jsonl")
@@ -208,7 +208,7 @@ def _fill_the_disk(patch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     patch.setattr(archives, "write", full)
-    patch.setattr("framework.output.csv_log.LineLog._write", full)
+    patch.setattr("framework.disk.csv_log.LineLog._write", full)
 
 
 def test_infos_travel_in_json_with_null_for_what_is_no_number(tmp_path: Path) -> None:

@@ -12,14 +12,13 @@ from helpers_compare import make_group, make_run
 
 import joystick
 from config.loader import ConfigError
-from framework.compare import measure
-from framework.compare.command import compare
-from framework.compare.find import find
-from framework.compare.measure import Score, verdict
-from framework.compare.series import Series, differing, gather
+from framework.archive import measure, statistics
+from framework.archive.find import find
+from framework.archive.measure import Score, verdict
+from framework.archive.series import Series, differing, gather
+from framework.commands.compare import compare
+from framework.disk.task_dir import held_lock
 from framework.errors import JoystickError, TaskDirError
-from framework.output import statistics
-from framework.runs.task_dir import held_lock
 from main import main
 
 TASKS = Path("tasks")

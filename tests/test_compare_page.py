@@ -10,8 +10,8 @@ import pytest
 from helpers_compare import make_group, make_run
 from helpers_tuning import forking
 
-from framework.output.svg import TONES
-from framework.runs import group
+from framework.jobs import group
+from framework.pages.svg import TONES
 from main import main
 
 __all__ = ["forking"]
@@ -143,7 +143,7 @@ def without_times(text: str) -> str:
 
 
 def test_the_verdicts_of_the_page_are_those_of_the_code() -> None:
-    from framework.compare.measure import BUDGETS, NOISE, Score, verdict
+    from framework.archive.measure import BUDGETS, NOISE, Score, verdict
 
     [table] = re.findall(r"\| verdict \|.*?\n\n", DOC, re.DOTALL)
     named = {word.strip() for row in re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:] for word in row.split(",")}

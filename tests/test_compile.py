@@ -22,9 +22,9 @@ from algos.common.gradient_step import GradientStep
 from config import compiler
 from config.loader import RunConfig, load
 from config.program import ROOT
-from framework import compiling
+from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
-from framework.plan import PolicyPlan
+from framework.policies.plan import PolicyPlan
 from main import main
 
 QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
@@ -301,7 +301,7 @@ def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeyp
 COMPILE = """
 import os, sys
 from pathlib import Path
-from framework import compiling
+from framework.assemble import compiling
 assert compiling._without_compiler() is None
 print(os.environ["TORCHINDUCTOR_CACHE_DIR"], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
 """

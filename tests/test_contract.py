@@ -13,9 +13,9 @@ from algos.base import Progress, UnfitError
 from algos.common.settings import NetworkConfig
 from config.loader import ConfigError, load
 from config.schema import OF_THE_ENVIRONMENT, Conv2d
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.learner import Learner
+from framework.loop.learner import Learner
 
 PLAIN = ("match", "shifted", "digits", "bits", "target")
 """One for each kind of action space, with all kinds of observation among them."""

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from helpers_checkpoint import Run, same_content
 
-from framework.checkpoint import atomic, journal, store
-from framework.checkpoint.store import CheckpointStore
+from framework.disk import atomic, journal
+from framework.disk import checkpoints as store
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.task_dir import TaskDir
 from framework.errors import CheckpointError, NumericsError, TaskDirError
-from framework.runs.task_dir import TaskDir
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ import joystick
 from config.curriculum import Curriculum
 from envs.base import EnvContext, EnvError, Step, VectorEnv
 from envs.gym.vector import GymnasiumVector, SameStep
-from framework.checkpoint.store import CheckpointStore
-from framework.curriculum import Phases
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
 from framework.distributed import launch
 from framework.errors import JoystickError
-from framework.output.csv_table import read_csv
+from framework.loop.curriculum import Phases
 from main import main
 
 LIST = {"metric": "step", "phases": [{"below": 40, "value": 0}, {"below": 100, "value": 1}, {"value": 2}]}

@@ -9,7 +9,7 @@ import joystick
 from algos.base import Progress
 from framework.data.algorithm import AlgorithmPolicy
 from framework.errors import JoystickError
-from framework.learner import Learned, Learner
+from framework.loop.learner import Learned, Learner
 from framework.memory.chunk import Chunk
 from joystick import Batch, Collector, ConfigError, ReplayBuffer, VectorReplayBuffer
 

@@ -22,18 +22,18 @@ from config.loader import RunConfig, load
 from config.schema import DataSpec, ReplaySpec, mlp
 from envs import toy
 from envs.toy import env as toy_env
-from framework.build import env_spec
+from framework.assemble.build import env_spec
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import Fragment, Origin
 from framework.dataset import open_data
 from framework.dataset.convert import convert
 from framework.dataset.fit import problems
+from framework.dataset.trajectories import MASKS, TrajectoryWriter, read
 from framework.dataset.writers import episode_writer
 from framework.errors import DataError, JoystickError
-from framework.fragment import Fragment, Origin
-from framework.learner import Learner
+from framework.loop.learner import Learner
 from framework.memory.given import given
 from framework.memory.stored import Stored
-from framework.output.trajectories import MASKS, TrajectoryWriter, read
 from framework.seeding import stream
 from main import main
 

@@ -17,7 +17,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from helpers_dataset import FINAL, episode, flat, jsonl, npz, ours, pickled, same, whole
 
-from framework.dataset import card, columns, open_data, steps
+from framework.commands import data as card
+from framework.dataset import columns, open_data, steps
 from framework.dataset.convert import convert
 from framework.dataset.episodes import episodes
 from framework.dataset.fit import own_space, problems

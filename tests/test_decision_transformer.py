@@ -18,7 +18,7 @@ from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import visible
 from config.loader import ConfigError
 from config.schema import DataSpec
-from framework.learner import Learner
+from framework.loop.learner import Learner
 from framework.memory.given import Earnings, given
 from framework.memory.stored import Stored
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import dialog as benchmark
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 from main import main
 from tests.helpers_distributed import Run, config_of, local, remote
 

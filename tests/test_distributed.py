@@ -9,11 +9,11 @@ from helpers_core import of_one_agent
 from helpers_distributed import Run, config_of, frozen, local, nothing_twice, remote
 
 import algos
-from framework import build
+from framework.assemble import build
+from framework.assemble.resources import MOST_AT_ONCE
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker
-from framework.resources import MOST_AT_ONCE
 
 MAY_LAG = [algo for algo in of_one_agent() if algos.get(algo).Config.MAY_LAG]
 JOINED = {"DQN": (), "PER_DQN": ("algo_cfg.n_step=3",), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}

@@ -10,11 +10,11 @@ import torch.distributed
 from fake_ray import FakeRay, RayActorError, RayTaskError
 from helpers_distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 
-from framework.backend import Lost
-from framework.collector import Collector
+from framework.collect.collector import Collector
 from framework.distributed.data_server import DataServer
 from framework.distributed.ray_backend import _of_meeting
 from framework.errors import JoystickError
+from framework.loop.backend import Lost
 
 KINDS = {"DQN": ("algo_cfg.n_step=3",), "PER_DQN": (), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
 """Memories of every kind: a replay memory, one with priorities, a window, and windows that overlap."""

@@ -8,12 +8,12 @@ from collections import Counter
 import pytest
 from helpers_distributed import fake_rays
 
-from framework.checkpoint.store import CheckpointStore
+from framework.dataset.trajectories import read
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
 from framework.distributed import worker_pool
 from framework.distributed.ray_backend import RayBackend
-from framework.output.csv_table import read_csv
-from framework.output.trajectories import read
-from framework.trainer import Trainer
+from framework.loop.trainer import Trainer
 from main import main
 
 GENERAL = [

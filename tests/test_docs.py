@@ -17,7 +17,7 @@ import main
 from config import cli, trust
 from config.foreign import names as foreign_names
 from config.yaml_reader import read
-from framework.output.csv_table import read_csv
+from framework.disk.csv_table import read_csv
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("algos/*/README.md")])

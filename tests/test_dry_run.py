@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from config.loader import ConfigError, load
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.commands import dry_run
 from framework.errors import JoystickError
-from framework.runs import dry_run
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 import joystick
+from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
-from framework.output import figures, lower_panel
-from framework.output.csv_table import read_csv
+from framework.pages import figures, lower_panel
 from main import main
 
 

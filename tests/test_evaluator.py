@@ -6,9 +6,9 @@ from helpers_core import CountingEnv, PolicyOfNothing, StepRecorder, TapeAgent, 
 from algos.base import Progress
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
-from framework.evaluator import Evaluation, Evaluator, replay
-from framework.fragment import Episode
-from framework.output.recorders import Tape
+from framework.collect.fragment import Episode
+from framework.loop.evaluator import Evaluation, Evaluator, replay
+from framework.record.recorders import Tape
 from framework.seeding import number
 
 
@@ -87,9 +87,9 @@ def test_an_episode_can_be_played_again_from_its_seed_and_its_actions():
 def test_a_random_policy_may_find_no_end_within_its_steps(monkeypatch):
     """No clock decides: 40 steps are enough for two episodes of 20, and 39 are not."""
     evaluator = Evaluator(CountingEnv((20, "terminated")), 5, -1)
-    monkeypatch.setattr("framework.evaluator.MOST_RANDOM_STEPS", 40)
+    monkeypatch.setattr("framework.loop.evaluator.MOST_RANDOM_STEPS", 40)
     assert evaluator.random_return(2) == 210.0
-    monkeypatch.setattr("framework.evaluator.MOST_RANDOM_STEPS", 39)
+    monkeypatch.setattr("framework.loop.evaluator.MOST_RANDOM_STEPS", 39)
     assert evaluator.random_return(2) is None
 
 

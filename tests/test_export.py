@@ -25,12 +25,12 @@ import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
 from envs.gym.recipe import of_gymnasium
-from framework.checkpoint import atomic
+from framework.commands import export
+from framework.disk import atomic
 from framework.errors import JoystickError
 from framework.export import check, example, onnx_file
 from framework.export.played import Seen
 from framework.export.policy import FileModule
-from framework.runs import export
 from main import main
 
 WITHOUT_NETWORK = {"QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ", "ValueIteration", "PolicyIteration",

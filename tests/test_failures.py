@@ -5,9 +5,9 @@ import threading
 import pytest
 from fake_ray import FakeRay, ObjectLostError, RayActorError, RayError, RayTaskError
 
-from framework.backend import Lost
 from framework.distributed.ray_errors import begun, raised, reason, who_died
 from framework.errors import JoystickError, NumericsError
+from framework.loop.backend import Lost
 
 CUDA = "CUDA error: out of memory\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with assertions.\n"
 

@@ -15,20 +15,21 @@ from test_run_end import FILMED, ONLINE, WORDS
 
 from config.loader import load
 from envs.base import Step
+from framework.archive import task_list
 from framework.catalog import ALGOS, ENVS
-from framework.evaluator import Evaluation
-from framework.fragment import Episode
-from framework.output import mp4
-from framework.output.camera import Lens, Mosaic
-from framework.output.csv_table import read_csv
-from framework.output.film import Taped, film_into
-from framework.output.gif import GifWriter
-from framework.output.mp4 import Mp4Writer
-from framework.output.pictures import CAPTION_HEIGHT, GAP, captioned
-from framework.output.recorders import Tape
-from framework.output.wrap_up import Wanted
-from framework.runs import again, task_list
-from framework.watch import Watch
+from framework.collect.env_calls import Watch
+from framework.collect.fragment import Episode
+from framework.commands import film as again
+from framework.disk.csv_table import read_csv
+from framework.film import mp4
+from framework.film.camera import Lens, Mosaic
+from framework.film.film import Taped, film_into
+from framework.film.gif import GifWriter
+from framework.film.mp4 import Mp4Writer
+from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned
+from framework.loop.evaluator import Evaluation
+from framework.record.recorders import Tape
+from framework.runs.wrap_up import Wanted
 from main import main
 
 ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")

@@ -10,7 +10,7 @@ from helpers_process import forked_program
 from test_run import fingerprint
 
 import joystick
-from framework.output.csv_table import read_csv
+from framework.disk.csv_table import read_csv
 
 BEGIN = """
 import os, sys, atexit, joystick

@@ -20,15 +20,16 @@ from config.schema import ReplaySpec
 from envs.gym.known import frames_of
 from envs.gym.rows import assemble
 from envs.gym.wrappers import FrameStack
-from framework import build, compatibility, resources
+from framework.assemble import build, resources
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.checkpoint import journal as journals
-from framework.fragment import Fragment, Origin
+from framework.collect.fragment import Fragment, Origin
+from framework.commands import dry_run
+from framework.disk import journal as journals
 from framework.memory import Replay, arrivals, ring
 from framework.memory.frame_store import Compressed, Plain
 from framework.memory.frames import Frames
-from framework.plan import plan
-from framework.runs import dry_run
+from framework.policies.plan import plan
 
 PAGE = Path(__file__).parent.parent / "docs" / "environments.md"
 DEPTH, SHAPE = 4, (4, 3, 2)

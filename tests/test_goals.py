@@ -12,7 +12,7 @@ from algos.base import Act, Progress
 from config.schema import ReplaySpec
 from envs.base import EnvError, Goal
 from framework import memory
-from framework.fragment import Fragment, Origin
+from framework.collect.fragment import Fragment, Origin
 
 
 class Field(gymnasium.Env):

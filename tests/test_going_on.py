@@ -19,8 +19,8 @@ from algos.base import Progress
 from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
-from framework import collector_state
-from framework.collector_state import Tape
+from framework.collect import collector_state
+from framework.collect.collector_state import Tape
 
 
 def cut_and_continued(make, agent, cuts, total, **settings):

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from helpers_process import forked
 
-from framework.checkpoint.store import CheckpointStore
+from framework.collect.env_calls import Watch
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.task_dir import TaskDir
 from framework.runs.signals import Watchdog
-from framework.runs.task_dir import TaskDir
 from framework.seeding import number
-from framework.watch import Watch
 
 MODULE = """
 import os, time

@@ -18,8 +18,8 @@ from algos.base import EnvSpec, Progress
 from algos.hierarchicaldqn.agent import Agent, controller_target, meta_target
 from config.loader import ConfigError
 from envs.toy.tasks import TASKS, Draws
-from framework import compatibility
-from framework.learner import Learner
+from framework.assemble import fit as compatibility
+from framework.loop.learner import Learner
 from framework.memory import Replay
 
 torch.set_num_threads(1)

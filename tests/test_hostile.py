@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.numpy import save as save_arrays
 
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 from framework.errors import CheckpointError
 
 

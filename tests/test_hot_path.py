@@ -10,7 +10,7 @@ from algos.base import Batch, EnvSpec, Progress, Result
 from algos.common import networks
 from algos.dqn import Config
 from config.schema import mlp
-from framework.learner import Learner
+from framework.loop.learner import Learner
 from framework.memory import Chunk
 
 SPEC = EnvSpec("x", Box(-1, 1, (4,), np.float32), Discrete(2), rows=1)

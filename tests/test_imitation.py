@@ -25,7 +25,7 @@ from algos.common.imitation import (
 )
 from config.loader import ConfigError
 from config.schema import EXPERT
-from framework.learner import Learner, digest
+from framework.loop.learner import Learner, digest
 from framework.memory import Chunk
 
 LN2, LN3 = math.log(2), math.log(3)

@@ -11,15 +11,15 @@ from test_offline import spec_of, write
 from algos.base import Array
 from config.loader import load
 from config.schema import EXPERT, DataSpec, ReplaySpec, RolloutSpec
-from framework import resources
+from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import Fragment, Origin
 from framework.errors import JoystickError
-from framework.fragment import Fragment, Origin
 from framework.memory import rollout
 from framework.memory.demonstrated import Demonstrated
 from framework.memory.given import given
 from framework.memory.stored import Stored
-from framework.plan import plan
+from framework.policies.plan import plan
 
 
 def fragment(steps: int = 6, rows: int = 2, **more: Array) -> Fragment:

@@ -16,8 +16,8 @@ import algos
 import joystick
 from algos.base import Array
 from config.loader import ConfigError, RunConfig
+from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
-from framework.output.csv_table import read_csv
 
 WINDOW = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
 NUMBER = 0.5

@@ -111,10 +111,10 @@ def test_a_module_imports_only_what_its_layer_may():
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.output.figures", "framework.output.curves", "framework.output.fonts")),
-        ("imageio", ("framework.output.gif_stream", "framework.output.mp4")),
+        ("matplotlib", ("framework.pages.figures", "framework.archive.curves", "framework.pages.fonts")),
+        ("imageio", ("framework.film.gif_stream", "framework.film.mp4")),
         ("gymnasium.vector", ("envs.gym",)),
-        ("pickle", ("framework.output.safe_pickle", "framework.output.trajectories")),
+        ("pickle", ("framework.dataset.safe_pickle", "framework.dataset.trajectories")),
     ],
 )
 def test_a_package_is_imported_only_in_its_own_place(package, homes):
@@ -210,4 +210,4 @@ def test_a_config_is_checked_without_anything_heavy():
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
-    assert not loaded_after("import framework.runs.train, framework.output.film") & {"imageio", "imageio_ffmpeg"}
+    assert not loaded_after("import framework.commands.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}

@@ -9,9 +9,10 @@ from test_several_policies import PER, PPO, joint_config
 import joystick
 from config.loader import ConfigError
 from envs.joint import AgentType, JointLayout
-from framework import build, compatibility
+from framework.assemble import build
+from framework.assemble import fit as compatibility
 from framework.errors import JoystickError
-from framework.multi_agent.slots import Slots
+from framework.policies.slots import Slots
 
 SELF = {**PPO, "opponents": {"past": 0.5, "every": 4, "keep": 3}}
 

@@ -10,7 +10,7 @@ from helpers_core import ramp, replay
 from algos.base import Progress, Result
 from config.schema import RolloutSpec
 from framework.errors import NumericsError
-from framework.learner import Learner
+from framework.loop.learner import Learner
 from framework.memory import Chunk
 
 

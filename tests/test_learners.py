@@ -10,7 +10,7 @@ from helpers_core import agent_of, collector_of, memory_of, of_one_agent, spec_o
 import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
-from framework.learner import Learner, Share, digest
+from framework.loop.learner import Learner, Share, digest
 
 ROWS = 4
 HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)

@@ -10,8 +10,8 @@ import pytest
 from helpers_distributed import Rays, fake_rays
 from test_traces import DQN, train
 
-from framework.output import LOGGER
-from framework.output.forwarding import Lines, repeat
+from framework.collect.log_lines import Lines, repeat
+from framework.log import LOGGER
 from main import main
 
 PLAIN = [*DQN, "general_cfg.traces=null"]

@@ -14,8 +14,9 @@ import pytest
 from test_run_end import ONLINE, WORDS, outcome
 from test_run_end import Line as Line
 
-from framework.loggers import Logger, Loggers
-from framework.output import figures, mlflow_logger, wandb_logger
+from framework.pages import figures
+from framework.record import mlflow_logger, wandb_logger
+from framework.record.loggers import Logger, Loggers
 from main import main
 
 OWN = ["--allow-import", "own_loggers"]
@@ -274,7 +275,7 @@ def test_mlflow_writes_files_and_a_resume_goes_on_in_its_run(monkeypatch: pytest
 
 def check_returns(task: Path, found: list[tuple[int, float]]) -> None:
     """All episodes of both sessions, and no value that train.csv does not have."""
-    from framework.output.csv_table import read_csv
+    from framework.disk.csv_table import read_csv
 
     rows = {(int(row["step"]), float(row["return"])) for row in read_csv(task / "results" / "train.csv")}
     assert set(found) == rows

@@ -11,8 +11,8 @@ from helpers_disk import Calls, Disk, read_record
 from helpers_io_faults import ALGORITHMS, BASE, EVALUATION, LIMITS, OUTPUTS, played
 from helpers_tuning import forking, run, written
 
-from framework.output.csv_log import CsvLog, JsonLog
-from framework.runs.task_dir import TaskDir
+from framework.disk.csv_log import CsvLog, JsonLog
+from framework.disk.task_dir import TaskDir
 from main import main
 
 assert forking

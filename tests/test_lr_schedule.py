@@ -6,8 +6,8 @@ from helpers_core import agent_of, collector_of, memory_of, ramp, saved_and_read
 
 from algos.base import Progress
 from config.schema import RolloutSpec, mlp
-from framework.backend import SingleProcess
-from framework.learner import Learned, Learner
+from framework.loop.backend import SingleProcess
+from framework.loop.learner import Learned, Learner
 from framework.memory import PerWorker, Rollout
 
 ROWS, STEPS, WINDOWS = 2, 8, 5

@@ -13,7 +13,7 @@ from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import rows as gym_rows
-from framework.evaluator import Evaluator
+from framework.loop.evaluator import Evaluator
 from framework.runs.policy import TrainedPolicy
 
 KINDS = ["sync", "async"]

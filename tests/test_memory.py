@@ -6,7 +6,7 @@ from config_fixtures import loaded
 from helpers_core import FakeJournal, ramp, replay, saved_and_read, spec_of, toy_of, written
 
 from config.schema import RolloutSpec
-from framework import build
+from framework.assemble import build
 from framework.errors import JoystickError
 from framework.memory import Keys, Rollout
 from framework.memory.sum_tree import SumTree

@@ -13,11 +13,11 @@ from helpers_core import FakeJournal, ramp, replay, saved_and_read, written
 
 from algos.base import EnvSpec
 from config import machine
-from framework import build, resources
-from framework.checkpoint.journal import FRAME_BYTES
+from framework.assemble import build, resources
+from framework.disk.journal import FRAME_BYTES
 from framework.errors import JoystickError
 from framework.memory import Replay
-from framework.plan import plan
+from framework.policies.plan import plan
 
 ROOT = Path(__file__).parent.parent
 ROWS, STEPS, WIDTH = 2, 1200, 10_000
@@ -28,8 +28,8 @@ PART = """
 import sys
 import numpy as np
 from config.schema import ReplaySpec
-from framework.checkpoint.store import CheckpointStore
-from framework.fragment import Fragment, Origin
+from framework.disk.checkpoints import CheckpointStore
+from framework.collect.fragment import Fragment, Origin
 from framework.memory import Replay
 
 part, folder, rows, steps, width = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
@@ -80,7 +80,7 @@ def test_frames_are_appended_until_the_disk_is_full_and_the_next_save_goes_on_be
     memory.add(ramp(0, 5))
     memory.write(FakeJournal())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("framework.checkpoint.journal.FRAME_BYTES", 1)
+        patch.setattr("framework.disk.journal.FRAME_BYTES", 1)
         with pytest.raises(OSError, match="full"):
             memory.write(journal)
         memory.add(ramp(5, 1))

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from framework.disk import csv_table
+from framework.disk.csv_log import CsvLog
+from framework.disk.csv_table import read_csv, read_table
 from framework.errors import TaskDirError
-from framework.loggers import Loggers
-from framework.output import csv_table
-from framework.output.csv_log import CsvLog
-from framework.output.csv_table import read_csv, read_table
-from framework.output.run_log import is_point
-from framework.output.tensorboard import TensorBoard, masked_crc32c
+from framework.record.loggers import Loggers
+from framework.record.run_log import is_point
+from framework.record.tensorboard import TensorBoard, masked_crc32c
 
 
 def test_a_csv_row_holds_the_shortest_text_of_each_number(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import joystick
-from framework.output.terminal import OneLine, Steady
 from framework.runs.notebook import about, html
+from framework.screen.terminal import OneLine, Steady
 
 SETTINGS = {"max_total_step": 2000, "save_fig": False, "loggers": ["csv"], "online_eval_episode": 2}
 

@@ -20,13 +20,14 @@ from algos.td3.agent import cloning_loss as td3_loss
 from config.loader import ConfigError, load
 from config.schema import DataSpec, ReplaySpec
 from envs import given as env_of
-from framework import resources
+from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
+from framework.commands import entry
+from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 from framework.memory.given import given
 from framework.memory.stored import Stored
-from framework.output.csv_table import read_csv
-from framework.runs import entry, experiment, resume
+from framework.runs import experiment, resume
 from framework.seeding import stream
 
 UNIT = np.float32(0.005)
@@ -84,7 +85,7 @@ def test_the_best_share_of_the_episodes_and_a_random_one(
 
 
 def test_updates_from_the_data_come_first_and_then_a_share_of_each_minibatch(tmp_path: Path) -> None:
-    from framework.fragment import Fragment, Origin
+    from framework.collect.fragment import Fragment, Origin
 
     memory = stored(write(tmp_path / "a.npz", [1.0, 3.0]), updates=6, share=0.25)
     assert memory.offline

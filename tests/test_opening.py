@@ -13,7 +13,7 @@ from helpers_io_faults import ALGORITHMS, COMMON, LIMITS
 
 from config import yaml_reader
 from config.opening import named, regular
-from framework.runs.task_dir import TaskDir
+from framework.disk.task_dir import TaskDir
 from main import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,17 +29,17 @@ EXCEPTIONS = {
     ("config/presets.py", "available"): "a file of the program",
     ("config/program.py", "version"): "a file of the program",
     ("config/trust.py", "_write"): "a new file, which nobody else may read",
-    ("framework/checkpoint/atomic.py", "sync_folder"): "a folder, which is only synced",
+    ("framework/disk/atomic.py", "sync_folder"): "a folder, which is only synced",
     ("framework/distributed/reaper.py", "workers_of"): "/proc",
     ("framework/errors.py", "silence"): "/dev/null",
-    ("framework/live/command.py", "_leading_to"): "a new file in a new folder",
+    ("framework/commands/watch.py", "_leading_to"): "a new file in a new folder",
     ("framework/live/server.py", "page"): "a file of the program",
-    ("framework/output/html_curves.py", "<module>"): "a file of the program",
-    ("framework/output/html_page.py", "<module>"): "a file of the program",
-    ("framework/output/wrap_up.py", "curve_now"): "a file in a new folder",
-    ("framework/runs/doctor.py", "requirements"): "a file of the program",
-    ("framework/runs/task_dir.py", "_cpu"): "/proc",
-    ("framework/tuning/functions.py", "_call"): "stderr of this process",
+    ("framework/pages/html_curves.py", "<module>"): "a file of the program",
+    ("framework/pages/html_page.py", "<module>"): "a file of the program",
+    ("framework/runs/wrap_up.py", "curve_now"): "a file in a new folder",
+    ("framework/commands/doctor.py", "requirements"): "a file of the program",
+    ("framework/disk/task_dir.py", "_cpu"): "/proc",
+    ("framework/jobs/functions.py", "_call"): "stderr of this process",
 }
 """Calls that do not go through the opener: file and function, and why."""
 

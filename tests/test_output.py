@@ -21,21 +21,23 @@ from PIL import Image
 
 from config.config import GeneralConfig
 from config.loader import load
+from framework.archive.curves import legend_columns
 from framework.catalog import ALGOS, ENVS
-from framework.evaluator import Evaluation
-from framework.fragment import Episode
-from framework.iteration import Count
-from framework.output import LOGGER, figures, fonts, terminal
-from framework.output.camera import Camera
-from framework.output.console import Console, Outcome
-from framework.output.curves import legend_columns
-from framework.output.formatting import resume_command, video_command
-from framework.output.gif import GifWriter
-from framework.output.pace import Pace
-from framework.output.pictures import CAPTION_HEIGHT, captioned
-from framework.output.video import Film
+from framework.collect.fragment import Episode
+from framework.film.camera import Camera
+from framework.film.gif import GifWriter
+from framework.film.pictures import CAPTION_HEIGHT, captioned
+from framework.film.video import Film
+from framework.log import LOGGER
+from framework.loop.evaluator import Evaluation
+from framework.loop.iteration import Count
+from framework.pages import figures, fonts
+from framework.record.console import Console, Outcome
 from framework.runs import exactness
 from framework.runs.signals import StopSignals
+from framework.screen import terminal
+from framework.screen.formatting import resume_command, video_command
+from framework.screen.pace import Pace
 
 # --------------------------------------------------------------------------------------------------- film
 
@@ -410,7 +412,7 @@ def test_a_figure_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monk
 def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     """VID-4: pyplot would choose a backend with windows; in a fresh process without DISPLAY it is not even imported."""
     code = (
-        "import sys; from pathlib import Path; from framework.output.figures import learning_curve\n"
+        "import sys; from pathlib import Path; from framework.pages.figures import learning_curve\n"
         f"learning_curve([], [], Path({str(tmp_path / 'x.png')!r}), title='x')\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
@@ -706,7 +708,7 @@ def test_a_reader_that_goes_away_stops_nothing(tmp_path: Path) -> None:
     """OSX-6: `| head -1`, and a closed stdout; the process ends well, the log is whole."""
     code = (
         "import sys; from pathlib import Path; from config.config import GeneralConfig\n"
-        "from framework.output.console import Console\n"
+        "from framework.record.console import Console\n"
         f"console = Console(Path({str(tmp_path / 'log.txt')!r}), GeneralConfig())\n"
         "for n in range(5000): console.note(f'note {n}')\n"
         "console.close(); print('a print after the reader has gone')\n"
@@ -877,7 +879,7 @@ def test_a_resume_says_what_another_limit_does_to_schedules(
 
 
 def test_a_picture_of_floats_from_0_to_1_is_not_black() -> None:
-    from framework.output.pictures import picture_of
+    from framework.film.pictures import picture_of
 
     frame = np.zeros((4, 4, 3))
     frame[1, 2] = (1.0, 0.5, np.nan)

@@ -23,11 +23,12 @@ from envs import python
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.python.old_gym import OldGym
 from envs.python.validate import problems
-from framework import build, compatibility
+from framework.assemble import build
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.disk.csv_table import read_csv
 from framework.distributed import launch
 from framework.errors import JoystickError
-from framework.output.csv_table import read_csv
 from framework.runs.experiment import Experiment
 
 ALLOWED = ("--allow-import", "own_parts")

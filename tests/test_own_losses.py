@@ -22,8 +22,8 @@ from algos.common.settings import NetworkConfig
 from config import own
 from config.schema import Custom as Layer
 from config.schema import Gru, Linear
+from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
-from framework.output.csv_table import read_csv
 
 ROOT = Path(__file__).parent.parent
 

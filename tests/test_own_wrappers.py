@@ -16,7 +16,7 @@ from config.loader import ConfigError, load
 from envs.gym import Config, check
 from envs.gym import env as gym_env
 from framework.catalog import ALGOS, ENVS
-from framework.output.csv_table import read_csv
+from framework.disk.csv_table import read_csv
 from main import main
 
 MODULE = """

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from config import program
-from framework.runs import children
+from framework.jobs import children
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("algos", "config", "envs", "framework")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.checkpoint.store import CheckpointStore
-from framework.runs.task_list import found
+from framework.archive.task_list import found
+from framework.disk.checkpoints import CheckpointStore
 from main import main
 
 DQN = [

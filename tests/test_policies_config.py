@@ -24,12 +24,13 @@ from config.foreign.experiments import load_all
 from config.loader import ConfigError, RunConfig, load
 from config.schema import ReplaySpec, RolloutSpec
 from config.task_config import load_task_config
+from framework.archive import task_list
 from framework.catalog import ALGOS, ENVS
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 from framework.errors import CheckpointError
-from framework.output import html_report
-from framework.runs import resume, task_list
-from framework.runs.api import Run
+from framework.pages import html_report
+from framework.runs import resume
+from framework.runs.session import Run
 from tests.config_fixtures import loaded
 
 TRAFFIC = """\

@@ -9,9 +9,9 @@ from PIL import Image
 from test_agent_records import DQN, PPO, words
 
 import joystick
-from framework.iteration import EpisodeRows
-from framework.output import figures
-from framework.output.csv_table import read_csv
+from framework.disk.csv_table import read_csv
+from framework.loop.iteration import EpisodeRows
+from framework.pages import figures
 from main import main
 
 TWO = {"car": ["agents=car_*", *PPO], "light": ["agents=light_*", *DQN]}

@@ -13,7 +13,7 @@ from helpers_policy import QUICK, ROUNDS, learning, prepared, quick, samples
 from algos.base import Progress
 from algos.common.actor_critic import explained_variance, policy_loss, squared_error
 from envs.base import Step, VectorEnv
-from framework.learner import Learner
+from framework.loop.learner import Learner
 from framework.memory import Chunk
 
 every_algorithm = pytest.mark.parametrize("algo", QUICK)

@@ -18,7 +18,7 @@ from algos.common.adam import FusedAdam
 from algos.common.fast_layers import Linear
 from algos.common.gradient_step import GradientStep
 from config import machine
-from framework import compiling
+from framework.assemble import compiling
 from framework.runs import exactness
 
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")

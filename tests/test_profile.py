@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from algos.common import gradient_step
-from framework import compiling, profile
-from framework.profile import Profile
+from framework.assemble import compiling
+from framework.loop import profile
+from framework.loop.profile import Profile
 from main import main
 
 RUN = ("--algo", "DQN", "--env", "CartPole-v1", "general_cfg.seed=1", "general_cfg.max_total_step=400",

@@ -12,7 +12,7 @@ import yaml
 from test_run import fingerprint, settings
 
 import joystick
-from framework.output.csv_table import read_csv
+from framework.disk.csv_table import read_csv
 from main import main
 
 ROOT = Path(__file__).parent.parent

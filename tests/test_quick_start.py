@@ -15,8 +15,8 @@ import yaml
 
 import joystick
 from config.program import PROGRAM
+from framework.disk.csv_table import read_csv
 from framework.distributed import launch
-from framework.output.csv_table import read_csv
 from main import main
 
 ROOT = Path(__file__).parent.parent

@@ -8,7 +8,7 @@ from helpers_core import agent_of, cartpole, collector_of, memory_of, spec_of
 
 from algos.base import Progress
 from config.schema import Gru, Linear, Lstm
-from framework.learner import Learner
+from framework.loop.learner import Learner
 
 MEMORY = {"lstm": [Lstm(layer_size=[16])], "gru": [Gru(layer_size=[16])], "none": []}
 LOOKUP = 8

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 from main import main
 from tests.helpers_ray import RAY, TINY, episodes
 

@@ -17,7 +17,8 @@ import pytest
 from config import machine
 from config.config import GeneralConfig
 from config.loader import load
-from framework import build, compatibility, resources
+from framework.assemble import build, resources
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.distributed import launch, ray_cluster, worker_pool
 from framework.errors import JoystickError, Stopped

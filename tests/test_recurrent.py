@@ -11,7 +11,7 @@ from algos.base import Progress
 from algos.common.settings import NetworkConfig
 from config.loader import ConfigError
 from config.schema import Gru, Linear, Lstm
-from framework.learner import Learner
+from framework.loop.learner import Learner
 
 REMEMBERS = [Linear(layer_size=[16], activation="tanh"), Gru(layer_size=[16])]
 FORGETS = [Linear(layer_size=[16], activation="tanh")]

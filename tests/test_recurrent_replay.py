@@ -15,9 +15,9 @@ from algos.common.renorm import BatchRenorm as Renorm
 from algos.common.unroll import outputs_of
 from config.loader import ConfigError
 from config.schema import BatchRenorm, Gru, Linear, Lstm
-from framework import build, resources
-from framework.learner import Learner
-from framework.plan import plan
+from framework.assemble import build, resources
+from framework.loop.learner import Learner
+from framework.policies.plan import plan
 
 REPLAY = [name for name in ALL if not algos.get(name).Config().her_ratio]
 every = pytest.mark.parametrize("algo", REPLAY)

@@ -9,8 +9,8 @@ from helpers_core import FakeJournal, ramp, replay, saved_and_read, written
 from helpers_distributed import config_of
 
 from config.schema import RolloutSpec
-from framework import build
-from framework.checkpoint.journal import Journal, JournalPart, Position
+from framework.assemble import build
+from framework.disk.journal import Journal, JournalPart, Position
 from framework.distributed.data_server import DataServer
 from framework.distributed.remote_memory import FarJournal, JournalKeeper, RemoteMemory
 from framework.memory import Rollout
@@ -58,7 +58,7 @@ def content(memory):
 @pytest.mark.parametrize("node", [None, "head"])
 def test_a_memory_is_saved_and_restored_wherever_it_is(tmp_path, ray, node, monkeypatch):
     """RES-1: in several frames, and with what was added after the first save."""
-    monkeypatch.setattr("framework.checkpoint.journal.FRAME_BYTES", 150)
+    monkeypatch.setattr("framework.disk.journal.FRAME_BYTES", 150)
     journal, server = Journal(tmp_path), Server(filled())
     remote = RemoteMemory(ray, server, lambda result: result, node)
     remote.write(journal)
@@ -74,7 +74,7 @@ def test_a_memory_is_saved_and_restored_wherever_it_is(tmp_path, ray, node, monk
     later = remote.write(journal)
     assert later.start == span.start < span.end < later.end, "only what is new is written"
     other.memory.add(ramp(13, 1))
-    monkeypatch.setattr("framework.checkpoint.journal.FRAME_BYTES", 10**6)
+    monkeypatch.setattr("framework.disk.journal.FRAME_BYTES", 10**6)
     assert content(other.memory) == content(server.memory)
 
 
@@ -102,7 +102,7 @@ def test_a_full_disk_is_an_error_of_the_disk_on_any_node(tmp_path, ray, node):
 
 
 def test_one_frame_at_a_time_is_on_its_way(tmp_path, monkeypatch):
-    monkeypatch.setattr("framework.checkpoint.journal.FRAME_BYTES", 150)
+    monkeypatch.setattr("framework.disk.journal.FRAME_BYTES", 150)
     keeper = Handle(JournalKeeper(Journal(tmp_path), ()))
     span = filled().write(FarJournal(keeper, Position(0, 0)))
     assert set(keeper.calls) == {"append"}

@@ -13,8 +13,8 @@ import yaml
 from PIL import Image
 
 from config.config import GeneralConfig
-from framework.output import figures, html_curves, html_page, html_report, svg
-from framework.output.csv_log import CsvLog
+from framework.disk.csv_log import CsvLog
+from framework.pages import figures, html_curves, html_page, html_report, svg
 
 EVIL = "<script>alert(1)</script>\"'&"
 

@@ -13,10 +13,11 @@ from helpers_watch import episodes_of, iterations, run, served
 from test_run_end import outcome, train
 
 from config import machine
-from framework.output import figures, html_curves, html_report, redraw
-from framework.output.csv_table import read_csv
-from framework.output.curves import legend_columns
-from framework.output.redraw import Redraw
+from framework.archive.curves import legend_columns
+from framework.disk.csv_table import read_csv
+from framework.pages import figures, html_curves, html_report
+from framework.record import redraw
+from framework.record.redraw import Redraw
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

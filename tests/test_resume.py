@@ -10,10 +10,10 @@ from helpers_core import replay
 from algos.base import EnvSpec
 from config.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.task_dir import TaskDir
 from framework.errors import CheckpointError, TaskDirError
 from framework.runs import resume
-from framework.runs.task_dir import TaskDir
 
 SPEC = EnvSpec("CartPole-v1", Box(-1, 1, (2,)), Discrete(2), 1)
 

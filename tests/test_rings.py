@@ -9,7 +9,7 @@ import pytest
 from helpers_core import FakeJournal, ramp, saved_and_read, written
 
 from config.schema import ReplaySpec
-from framework.checkpoint import journal as journals
+from framework.disk import journal as journals
 from framework.memory import Keys, Replay
 from framework.memory.ring import Rings
 

@@ -10,7 +10,7 @@ from helpers_process import forking
 from config.foreign.experiments import load_all
 from config.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
-from framework.runs import many_runs
+from framework.jobs import many_runs
 from main import main
 
 __all__ = ["forking"]

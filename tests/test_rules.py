@@ -16,7 +16,8 @@ from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.gym import known
-from framework import build, compatibility
+from framework.assemble import build
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 
 

@@ -17,9 +17,9 @@ from helpers_process import Forked, forked
 from PIL import Image, ImageSequence
 
 import algos
-from framework.evaluator import Evaluator
-from framework.output.csv_table import read_csv
-from framework.output.trajectories import read
+from framework.dataset.trajectories import read
+from framework.disk.csv_table import read_csv
+from framework.loop.evaluator import Evaluator
 from main import main
 
 ROOT = Path(__file__).parent.parent
@@ -421,7 +421,7 @@ def test_a_full_disk_costs_a_checkpoint_and_not_the_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CKP-2."""
-    from framework.checkpoint import store
+    from framework.disk import checkpoints as store
 
     real, calls = store.write_durably, []
 
@@ -453,7 +453,7 @@ def test_a_read_only_place_is_refused_at_the_start(
 
 def test_a_second_process_is_kept_out(capsys: pytest.CaptureFixture[str]) -> None:
     """RES-6: a directory that a live run writes."""
-    from framework.runs.task_dir import TaskDir
+    from framework.disk.task_dir import TaskDir
 
     task = train(settings("DQN", max_total_step=150))
     holder = TaskDir(task)
@@ -466,7 +466,7 @@ def test_a_second_process_is_kept_out(capsys: pytest.CaptureFixture[str]) -> Non
 def test_two_runs_in_one_second_get_two_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     """OSX-4."""
     monkeypatch.setattr(time, "strftime", lambda pattern: "20260131-101500")
-    from framework.runs.task_dir import TaskDir
+    from framework.disk.task_dir import TaskDir
 
     names = [TaskDir.create("train", "ALE/Pong-v5", "DQN").path.name for _ in range(2)]
     assert names == ["Train_ALE-Pong-v5_DQN_20260131-101500", "Train_ALE-Pong-v5_DQN_20260131-101500_2"]
@@ -521,7 +521,7 @@ def test_the_config_of_a_resumed_run_still_repeats_it() -> None:
 def test_an_environment_without_an_end_is_cut_off_in_evaluation(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("framework.evaluator.LONGEST_EPISODE", 50)
+    monkeypatch.setattr("framework.loop.evaluator.LONGEST_EPISODE", 50)
     endless = ["general_cfg.env_name=toy", "env_cfg.id=counter", "env_cfg.end=never", "general_cfg.max_step=-1"]
     assert main([*endless, "general_cfg.max_total_step=80", "general_cfg.save_fig=false"]) == 0
     assert "was cut off after 50 steps; set general_cfg.max_step" in capsys.readouterr().out
@@ -530,7 +530,7 @@ def test_an_environment_without_an_end_is_cut_off_in_evaluation(
 def test_a_last_model_that_could_not_be_saved_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from framework.checkpoint.store import CheckpointStore
+    from framework.disk.checkpoints import CheckpointStore
 
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")

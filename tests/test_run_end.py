@@ -15,16 +15,17 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
-from framework.backend import SingleProcess
-from framework.checkpoint.store import CheckpointStore
-from framework.evaluator import Evaluation, Evaluator
-from framework.fragment import Episode
-from framework.output import figures, film, html_report
-from framework.output.console import Console
-from framework.output.csv_table import read_csv
+from framework.collect.fragment import Episode
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import TaskDir
+from framework.film import film
+from framework.loop.backend import SingleProcess
+from framework.loop.evaluator import Evaluation, Evaluator
+from framework.loop.trainer import Trainer
+from framework.pages import figures, html_report
+from framework.record.console import Console
 from framework.runs.experiment import Experiment
-from framework.runs.task_dir import TaskDir
-from framework.trainer import Trainer
 from main import main
 
 

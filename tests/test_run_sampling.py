@@ -8,9 +8,9 @@ import pytest
 from fake_ray import FakeRay
 
 import joystick
+from framework.disk.csv_table import read_csv
 from framework.distributed import launch
 from framework.errors import JoystickError
-from framework.output.csv_table import read_csv
 from framework.runs.sampling import accepted, chunks
 
 

@@ -19,15 +19,16 @@ from PIL import Image
 
 from config import arguments, machine
 from config.config import GeneralConfig
-from framework import resources
-from framework.output import figures, statistics
-from framework.output.console import Console
-from framework.output.csv_table import last_row
-from framework.runs import group, group_page, runs_table, task_list
-from framework.runs.children import Child
-from framework.runs.runs_table import Result
+from framework.archive import statistics, task_list
+from framework.assemble import resources
+from framework.disk.csv_table import last_row
+from framework.disk.task_dir import TaskDir
+from framework.jobs import group, runs_table
+from framework.jobs.children import Child
+from framework.jobs.runs_table import Result
+from framework.pages import figures, group_page
+from framework.record.console import Console
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import TaskDir
 from framework.seeding import number
 from main import main
 

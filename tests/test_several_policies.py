@@ -10,14 +10,15 @@ from test_distributed_faults import dies_once
 from config.loader import ConfigError, load
 from config.schema import ReplaySpec, RolloutSpec
 from envs.joint import AgentType, JointLayout
-from framework import build, compatibility
+from framework.assemble import build
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.fragment import Fragment, Origin
+from framework.collect.fragment import Fragment, Origin
 from framework.memory.replay import Replay
-from framework.multi_agent.rollout import SlotRollout
-from framework.multi_agent.slots import JointSlots, Slots, mixed
-from framework.multi_agent.splitter import Splitter, Transitions
-from framework.plan import plan
+from framework.policies.plan import plan
+from framework.policies.rollout import SlotRollout
+from framework.policies.slots import JointSlots, Slots, mixed
+from framework.policies.splitter import Splitter, Transitions
 
 LAYOUT = JointLayout((AgentType(("a", "b"), Box(-9, 9, (1,), np.float32), Discrete(3)),))
 

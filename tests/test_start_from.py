@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from framework.checkpoint.store import CheckpointStore
+from framework.disk.checkpoints import CheckpointStore
 from main import main
 
 SMALL = "[{layer_type: linear, layer_size: [8], activation: tanh}]"

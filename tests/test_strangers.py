@@ -15,12 +15,12 @@ from helpers_io_faults import ALGORITHMS, COMMON, LIMITS
 from config.loader import load
 from config.opening import read_regular
 from framework.catalog import ALGOS, ENVS
-from framework.checkpoint import store
-from framework.checkpoint.atomic import write_whole
-from framework.checkpoint.store import CheckpointStore
+from framework.dataset.trajectories import TrajectoryWriter
+from framework.disk import checkpoints as store
+from framework.disk.atomic import write_whole
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.task_dir import TaskDir
 from framework.errors import CheckpointError, TaskDirError
-from framework.output.trajectories import TrajectoryWriter
-from framework.runs.task_dir import TaskDir
 from main import main
 
 
@@ -97,9 +97,9 @@ def test_nothing_is_written_through_a_link(run, name, capsys):
 def test_every_writer_refuses_a_link_by_itself(tmp_path):
     """Also where nobody has looked at the folder before."""
     from config.config import GeneralConfig
-    from framework.output.console import Console
-    from framework.output.csv_log import CsvLog
-    from framework.output.tensorboard import EventFile
+    from framework.disk.csv_log import CsvLog
+    from framework.record.console import Console
+    from framework.record.tensorboard import EventFile
 
     canary = tmp_path / "canary"
     canary.write_text("token")

@@ -12,7 +12,7 @@ import torch
 
 from config import machine
 from config.loader import load
-from framework import build
+from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from main import main
 

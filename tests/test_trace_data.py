@@ -13,7 +13,7 @@ import joystick
 from framework.dataset import open_data
 from framework.dataset.episodes import episodes
 from framework.errors import DataError
-from framework.output.traces import pack
+from framework.record.traces import pack
 from main import main
 
 QUICK = {"seed": 1, "save_fig": False, "online_eval": False, "max_step": 30, "traces": "results/traces"}

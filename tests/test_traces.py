@@ -21,13 +21,14 @@ from helpers_envs import assembled, counting_from
 
 import joystick
 from algos.base import Progress
+from framework.dataset.trace_reader import read_traces
+from framework.dataset.trajectories import read
+from framework.disk import csv_log
+from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
-from framework.output import csv_log, traces
-from framework.output.csv_table import read_csv
-from framework.output.trace_reader import read_traces
-from framework.output.traces import TraceRecorder, TraceWriter
-from framework.output.trajectories import read
-from framework.trainer import Trainer
+from framework.loop.trainer import Trainer
+from framework.record import traces
+from framework.record.traces import TraceRecorder, TraceWriter
 from main import main
 
 SMALL = "[{layer_type: linear, layer_size: [8]}]"
@@ -435,7 +436,7 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
 
 
 def test_a_column_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.output.trace_reader.MOST_BYTES", 10_000)
+    monkeypatch.setattr("framework.dataset.trace_reader.MOST_BYTES", 10_000)
     line = {"type": "SampleBatch", "obs": traces.pack(np.zeros(100_000, np.float32))}
     file = tmp_path / "one.json"
     file.write_text(json.dumps(line) + "\n")

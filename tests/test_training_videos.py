@@ -13,10 +13,10 @@ from helpers_distributed import Rays, fake_rays
 from PIL import Image, ImageSequence
 from test_traces import DQN, PPO, killed_after, train
 
-from framework.checkpoint.store import CheckpointStore
-from framework.output import film
-from framework.output.csv_table import read_csv
-from framework.output.trace_reader import read_traces
+from framework.dataset.trace_reader import read_traces
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
+from framework.film import film
 from main import main
 
 EVERY = "general_cfg.video_fre=5"

@@ -15,10 +15,11 @@ from helpers_core import PolicyOfNothing, collector_of
 from helpers_envs import assembled, counting_from
 
 from algos.base import Progress
-from framework.output import LOGGER, trajectories
-from framework.output.recorders import TrajectoryRecorder
-from framework.output.safe_pickle import UnsafePickle
-from framework.output.trajectories import KEYS, TrajectoryWriter, plain, read
+from framework.dataset import trajectories
+from framework.dataset.safe_pickle import UnsafePickle
+from framework.dataset.trajectories import KEYS, TrajectoryWriter, plain, read
+from framework.log import LOGGER
+from framework.record.recorders import TrajectoryRecorder
 
 
 def episode(length: int, start: float = 0.0, infos: list[dict[str, Any]] | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from algos.base import Progress
 from algos.trpo.agent import surrogate
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
 from config.schema import Gru, Linear, Lstm, mlp
-from framework.learner import Learner
+from framework.loop.learner import Learner
 
 REMEMBERS = [Linear(layer_size=[3], activation="tanh"), Gru(layer_size=[3])]
 

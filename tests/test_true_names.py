@@ -7,7 +7,7 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import EnvSpec
 from config.loader import ConfigError, load
-from framework import build
+from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 

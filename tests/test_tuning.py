@@ -14,9 +14,9 @@ from helpers_tuning import GENERAL, forking, run, table, written
 
 from config import presets
 from config.yaml_reader import read
-from framework import resources
-from framework.runs.task_dir import take_lock
-from framework.tuning import session, tuner
+from framework.assemble import resources
+from framework.disk.task_dir import take_lock
+from framework.jobs import session, tuner
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")

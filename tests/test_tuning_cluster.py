@@ -17,8 +17,8 @@ from helpers_tuning import GENERAL, forking, run, table, written
 
 from framework.distributed import ray_cluster, stage_tasks
 from framework.distributed.stage_tasks import MOST_LOSSES, StageActor, StageTasks, packed, unpack
-from framework.tuning import stages, tuner
-from framework.tuning.stages import Stage
+from framework.jobs import stages, tuner
+from framework.jobs.stages import Stage
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")

@@ -13,9 +13,9 @@ import pytest
 from helpers_tuning import GENERAL, forking, table
 
 import joystick
-from framework.tuning import tuner
-from framework.tuning.functions import Functions
-from framework.tuning.stages import Stage
+from framework.jobs import tuner
+from framework.jobs.functions import Functions
+from framework.jobs.stages import Stage
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")

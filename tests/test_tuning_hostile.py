@@ -11,9 +11,9 @@ from helpers_tuning import GENERAL, forking, run, table, written
 import joystick
 from config.opening import fault_below
 from framework.errors import JoystickError, TaskDirError
-from framework.runs.children import Child
-from framework.tuning import processes, tuner
-from framework.tuning.stages import Stage
+from framework.jobs import processes, tuner
+from framework.jobs.children import Child
+from framework.jobs.stages import Stage
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking", "impatient")

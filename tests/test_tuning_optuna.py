@@ -15,10 +15,10 @@ from config import tuning
 from config.loader import ConfigError
 from config.space import Domain
 from framework.catalog import ALGOS, ENVS
-from framework.tuning import tuner
-from framework.tuning.optuna_search import OptunaSearch, importance
-from framework.tuning.plan import RunPlan
-from framework.tuning.search import Outcome, RandomSearch, Search, Settings
+from framework.jobs import tuner
+from framework.jobs.optuna_search import OptunaSearch, importance
+from framework.jobs.plan import RunPlan
+from framework.jobs.search import Outcome, RandomSearch, Search, Settings
 
 __all__ = ["forking"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers_tuning import forking, run, table
 
-from framework.tuning import tuner
+from framework.jobs import tuner
 
 __all__ = ["forking"]
 PAGE = (Path(__file__).parent.parent / "docs" / "tuning.md").read_text(encoding="utf-8")

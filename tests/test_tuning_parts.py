@@ -13,10 +13,10 @@ from config import space
 from config.space import Domain
 from config.tuning import TuneConfig
 from config.yaml_reader import parse
-from framework.runs.children import Child
-from framework.tuning import plan, processes, results, schedulers, stages
-from framework.tuning.schedulers import Course, Leg, Trial
-from framework.tuning.search import RandomSearch, draw, within
+from framework.jobs import plan, processes, results, schedulers, stages
+from framework.jobs.children import Child
+from framework.jobs.schedulers import Course, Leg, Trial
+from framework.jobs.search import RandomSearch, draw, within
 
 # ------------------------------------------------------------------------------------------------ values to try
 

@@ -14,13 +14,14 @@ from helpers_tuning import GENERAL, forking, run, table, written
 
 from config.space import Domain
 from config.tuning import TuneConfig
-from framework.output import svg
-from framework.output.svg import Axis, Line
-from framework.runs.runs_table import Curves
-from framework.tuning import report, tuner
-from framework.tuning.report import Found
-from framework.tuning.results import Row
-from framework.tuning.schedulers import Trial
+from framework.jobs import tuner
+from framework.jobs.results import Row
+from framework.jobs.runs_table import Curves
+from framework.jobs.schedulers import Trial
+from framework.pages import svg
+from framework.pages import tuning_page as report
+from framework.pages.svg import Axis, Line
+from framework.pages.tuning_page import Found
 
 __all__ = ["forking"]
 
@@ -128,7 +129,7 @@ def test_the_browser_runs_the_script_that_sorts_and_no_other(tmp_path: Path) -> 
 
 
 def test_a_run_s_own_page_still_runs_no_script() -> None:
-    from framework.output.html_page import page as plain_page
+    from framework.pages.html_page import page as plain_page
 
     assert "script" not in plain_page("x", "y")
 

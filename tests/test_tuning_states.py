@@ -10,17 +10,17 @@ import pytest
 from helpers_tuning import GENERAL, forking, run, table, written
 
 from config import tuning
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.output.terminal import Silent
+from framework.disk.task_dir import take_lock
+from framework.jobs import ending, tuner
+from framework.jobs.plan import RunPlan
+from framework.jobs.processes import Ended
+from framework.jobs.schedulers import Leg
+from framework.jobs.stages import Stage
+from framework.jobs.tuner import Tuner, Waiting
 from framework.runs.signals import StopSignals
-from framework.runs.task_dir import take_lock
-from framework.tuning import ending, tuner
-from framework.tuning.plan import RunPlan
-from framework.tuning.processes import Ended
-from framework.tuning.schedulers import Leg
-from framework.tuning.stages import Stage
-from framework.tuning.tuner import Tuner, Waiting
+from framework.screen.terminal import Silent
 
 __all__ = ["forking"]
 

@@ -34,9 +34,15 @@ FROM_DATA = {"general_cfg.max_update": "20", "general_cfg.online_eval_episode": 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded() -> None:
     """Imports once what each forked process would import: torch, and the settings of all algorithms."""
-    for name in ("joystick", "gymnasium", "framework.runs.entry", "framework.runs.train", "framework.runs.api"):
+    for name in (
+        "joystick",
+        "gymnasium",
+        "framework.commands.entry",
+        "framework.commands.train",
+        "framework.runs.session",
+    ):
         importlib.import_module(name)
-    importlib.import_module("framework.output.figures")
+    importlib.import_module("framework.pages.figures")
     for algo in ALGOS.available():
         ALGOS.get(algo)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import joystick
-from framework.callbacks import EVENTS, problem
 from framework.errors import JoystickError
+from framework.record.callbacks import EVENTS, problem
 from main import main
 
 

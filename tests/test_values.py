@@ -12,7 +12,7 @@ from algos.common.exploration import epsilon_greedy, greedy, softmax
 from algos.common.modules import ImplicitQuantiles, NoisyLinear
 from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
 from config.schema import Gru, Linear, Lstm, mlp
-from framework.evaluator import Evaluator
+from framework.loop.evaluator import Evaluator
 
 FAMILY = ("DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "C51", "QRDQN", "IQN", "RainbowDQN", "DRQN")
 ALL_OF_THEM = pytest.mark.parametrize("algo", FAMILY)

@@ -12,8 +12,8 @@ from helpers_browser import PROGRAM, Browser, awaited
 from helpers_process import Forked
 from helpers_watch import episode, episodes_of, iterations, run, served
 
+from framework.disk.task_dir import held_lock
 from framework.live.server import Server
-from framework.runs.task_dir import held_lock
 
 pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="needs Chromium"),

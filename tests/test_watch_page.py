@@ -17,16 +17,16 @@ from helpers_browser import awaited
 from helpers_process import Forked
 from helpers_watch import PIXEL, TRAIN, episode, episodes_of, get, iterations, now, run, served
 
-from framework.iteration import EPISODE_COLUMNS
+from framework.archive import task_list
+from framework.disk.task_dir import held_lock
 from framework.live import overview, reading
 from framework.live.answers import NOT_DRAWN
 from framework.live.files import KINDS
 from framework.live.overview import Overview
 from framework.live.reading import MOST_POINTS, Growing, Thinned
 from framework.live.server import REPORT
-from framework.output import html_page
-from framework.runs import task_list
-from framework.runs.task_dir import held_lock
+from framework.loop.iteration import EPISODE_COLUMNS
+from framework.pages import html_page
 from main import main
 
 ROOT = Path(__file__).parent.parent
@@ -574,7 +574,7 @@ def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(
 
 def test_the_server_needs_no_torch() -> None:
     """It runs beside the training, for hours."""
-    code = "import sys, framework.runs.entry, framework.live.command; print({'torch', 'matplotlib'} & set(sys.modules))"
+    code = "import sys, framework.commands.entry, framework.commands.watch; print({'torch', 'matplotlib'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, capture_output=True).stdout == b"set()\n"
 
 

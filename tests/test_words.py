@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from config import cli
-from framework.runs import task_list
-from framework.runs.task_dir import TaskDir, is_locked
+from framework.archive import task_list
+from framework.disk.task_dir import TaskDir, is_locked
 from main import main
 
 NAME = "Train_CartPole-v1_DQN_20260131-101500"

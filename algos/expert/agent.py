@@ -17,5 +17,5 @@ class Agent(Weightless, base.Agent):
         return self.predict_action(obs, state, mask)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        assert self.expert is not None  # framework.build sets it
+        assert self.expert is not None  # framework.assemble.build sets it
         return Act(self.expert(obs, mask))

@@ -13,8 +13,9 @@ import envs
 from algos.base import Agent, Array, EnvSpec, OwnLossError, Part, Progress, Streams, UnfitError
 from config.loader import ConfigError, load
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
-from framework import compatibility
+from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import Columns, check_finite
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy, check_buffer
@@ -22,14 +23,13 @@ from framework.data.settings import whole
 from framework.data.values import brief
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
-from framework.fragment import Columns, check_finite
-from framework.learner import Learned, Learner
+from framework.loop.learner import Learned, Learner
 from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk
 from framework.memory.n_step import walk
 from framework.memory.rewards import clipped
-from framework.multi_agent.rollout import SlotRollout
-from framework.multi_agent.splitter import Transitions
+from framework.policies.rollout import SlotRollout
+from framework.policies.splitter import Transitions
 from framework.seeding import number, stream
 
 

@@ -1,4 +1,4 @@
-"""Collects transitions of a policy into a buffer, and tests policies: a face of framework.collector.Collector."""
+"""Collects transitions of a policy into a buffer, and tests policies: a face of framework.collect.collector.Collector."""
 
 import copy
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ import algos
 import envs
 from algos.base import Act, Agent, EnvSpec, Progress, Streams
 from envs.base import Array, Step, VectorEnv
-from framework import collector
+from framework.collect import collector
+from framework.collect.fragment import Episode, Recorder
 from framework.data.batch import Batch
 from framework.data.buffer import ReplayBuffer
 from framework.data.policy import Policy
 from framework.data.settings import whole
 from framework.errors import JoystickError
-from framework.fragment import Episode, Recorder
 from framework.seeding import number, stream
 
 
@@ -262,7 +262,7 @@ class _Infos(Recorder):
 
 
 class _Actor:
-    """Acts for framework.collector.Collector as an Agent does; what the policy gives beside actions is kept here."""
+    """Acts for framework.collect.collector.Collector as an Agent does; what the policy gives beside actions is kept here."""
 
     def __init__(self, policy: Policy, env: VectorEnv, parts: Any) -> None:
         self.policy, self.env, self.random, self._parts = policy, env, False, parts

@@ -11,13 +11,13 @@ import numpy as np
 
 from algos.base import restore_stream, stream_state
 from config.opening import named, regular
-from framework.checkpoint import atomic
-from framework.checkpoint.array_headers import read_header
 from framework.data import places
 from framework.data.batch import Batch
 from framework.data.priorities import Priorities
 from framework.data.settings import Settings
 from framework.dataset.archives import member_of
+from framework.disk import atomic
+from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
 _FORMAT = 1

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from config.opening import regular
-from framework.checkpoint.array_headers import read_header
 from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
+from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
 MOST_DEFLATED = 1032

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from framework.dataset.data import Dataset
-from framework.output.formatting import counted
+from framework.screen.formatting import counted
 
 MOST = 1_000_000
 """Transitions that are compared with one another."""

@@ -10,13 +10,12 @@ import numpy as np
 
 from config.opening import regular
 from config.program import PROGRAM
-from framework.checkpoint.atomic import discard, finish, finish_folder, unfinished
-from framework.dataset import archives, lines, minari_sets, sources, traces
+from framework.dataset import archives, lines, minari_sets, sources, traces, trajectories
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
+from framework.disk.atomic import discard, finish, finish_folder, unfinished
 from framework.errors import DataError
-from framework.output import trajectories
 
 FOLDER = ".minari"
 """Ending of a folder that is to become a data set of Minari."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from framework.dataset import safe_pickle
 from framework.dataset.columns import Block, column_of, renamed
 from framework.errors import DataError
-from framework.output import safe_pickle
 
 
 def read(path: Path) -> Iterator[Block]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from framework.dataset.columns import MASKS, PIECE_BYTES, Block, Columns, checked, joined, rows, size_of
 from framework.errors import DataError
-from framework.output.formatting import counted
+from framework.screen.formatting import counted
 
 FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
 """Columns of all data; some have those of MASKS too."""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from config.opening import regular
-from framework.checkpoint.array_headers import read_header
 from framework.dataset.columns import Block, Columns, column_of, joined, renamed, rows
 from framework.dataset.lines import numbered
+from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
 MOST_LINE_BYTES = 2**28

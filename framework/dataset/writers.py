@@ -12,14 +12,14 @@ import numpy as np
 from config.opening import regular
 from config.paths import as_written
 from config.policies import NAMES
-from framework.checkpoint.atomic import discard, ensure_folder, finish, naming, sync_folder, unfinished
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert
+from framework.dataset.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
+from framework.disk.atomic import discard, ensure_folder, finish, naming, sync_folder, unfinished
+from framework.disk.csv_log import JsonLog, last_end
 from framework.errors import DataError
-from framework.output import LOGGER
-from framework.output.csv_log import JsonLog, last_end
-from framework.output.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
+from framework.log import LOGGER
 
 LIMIT_BYTES = 2**25
 """Bytes at which a new file is started. This much is kept in memory, and written again at each save."""

@@ -10,14 +10,14 @@ from gymnasium.spaces import Space
 
 from config.foreign import convlab
 from config.loader import ConfigError, load
-from framework.build import device_of
+from framework.assemble.build import device_of
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import Columns
 from framework.data import algorithm
 from framework.data.algorithm import AlgorithmPolicy
 from framework.data.settings import whole
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
-from framework.fragment import Columns
 
 DATASET = "multiwoz"
 

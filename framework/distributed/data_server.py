@@ -9,11 +9,11 @@ import numpy as np
 
 from algos.base import EnvSpec, Tree
 from config.loader import RunConfig
-from framework import build
-from framework.checkpoint.journal import Frame, Position, Span
-from framework.fragment import Fragment, join
+from framework.assemble import build
+from framework.collect.fragment import Fragment, join
+from framework.disk.journal import Frame, Position, Span
 from framework.memory.chunk import Chunk, Keys
-from framework.plan import plan
+from framework.policies.plan import plan
 
 
 class DataServer:

@@ -8,13 +8,14 @@ import cloudpickle
 
 from algos.base import EnvSpec
 from config.loader import RunConfig
-from framework import build, compatibility, resources
+from framework.assemble import build, resources
+from framework.assemble import fit as compatibility
 from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
 from framework.errors import JoystickError
-from framework.output.formatting import counted
-from framework.plan import plan
+from framework.policies.plan import plan
+from framework.screen.formatting import counted
 
 LEAST_BYTES = 64 * 2**20
 """Shared memory for everything but fragments and chunks."""

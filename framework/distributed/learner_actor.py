@@ -11,11 +11,12 @@ import torch.distributed as dist
 
 from algos.base import Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
-from framework import build, learner
+from framework.assemble import build
+from framework.collect.log_lines import FirstShapes, Line, Lines
 from framework.distributed.utilization import BusyShare
-from framework.learner import Learned
+from framework.loop import learner
+from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk, Keys
-from framework.output.forwarding import FirstShapes, Line, Lines
 
 PATIENCE = timedelta(seconds=120)
 """Time that learners wait for one another."""

@@ -2,7 +2,7 @@
 
 from algos.base import Progress
 from config.loader import RunConfig
-from framework.plan import Plan
+from framework.policies.plan import Plan
 
 EARLY_SHARE = 0.02
 """Largest backlog of a run with a replay memory, as a share of what was collected so far. Early episodes are short: a

@@ -11,9 +11,10 @@ import torch.distributed
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from envs.base import EnvContext
-from framework import resources
-from framework.backend import Accepted, Lost, Now
-from framework.checkpoint.journal import Frame
+from framework.assemble import resources
+from framework.assemble.resources import MOST_AT_ONCE
+from framework.collect.log_lines import repeat
+from framework.disk.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor, LearnerReport
@@ -23,12 +24,11 @@ from framework.distributed.utilization import Utilization
 from framework.distributed.worker import OUTSTANDING, Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
-from framework.learner import Learned
+from framework.log import LOGGER
+from framework.loop.backend import Accepted, Lost, Now
+from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk
-from framework.output import LOGGER
-from framework.output.forwarding import repeat
-from framework.plan import plan, run_ahead
-from framework.resources import MOST_AT_ONCE
+from framework.policies.plan import plan, run_ahead
 
 ROUNDING = 1e-6
 """Backlog that is attributed to rounding errors."""

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from framework.backend import Lost
 from framework.errors import JoystickError, Stopped
+from framework.loop.backend import Lost
 
 POLL_SECONDS = 0.2
 """Seconds between two checks for a stop signal."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from algos.base import Tree
-from framework.checkpoint.journal import Frame, Journal, JournalPart, Position, Span
+from framework.disk.journal import Frame, Journal, JournalPart, Position, Span
 from framework.distributed import ray_cluster
 
 

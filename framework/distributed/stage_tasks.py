@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 from config.config import GeneralConfig
 from config.opening import read_regular
 from config.yaml_reader import MAX_BYTES
-from framework.backend import Lost
-from framework.checkpoint.atomic import discard, replace_folder, unfinished, write_whole
+from framework.disk.atomic import discard, replace_folder, unfinished, write_whole
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
+from framework.jobs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
+from framework.jobs.processes import Ended, end_of
+from framework.jobs.stages import Stage
+from framework.loop.backend import Lost
 from framework.runs import signals
-from framework.runs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
-from framework.tuning.processes import Ended, end_of
-from framework.tuning.stages import Stage
 
 MOST_LOSSES = 3
 """Number of times that the actor of a stage is lost until its trial has failed."""

@@ -10,13 +10,13 @@ import torch
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.loader import RunConfig
 from envs.base import EnvContext
-from framework import build
-from framework.backend import Accepted, accepted
+from framework.assemble import build
+from framework.collect.env_calls import Watch
+from framework.collect.fragment import Fragment
+from framework.collect.log_lines import FirstShapes, Line, Lines
 from framework.distributed.utilization import BusyShare
-from framework.fragment import Fragment
-from framework.output.forwarding import FirstShapes, Line, Lines
+from framework.loop.backend import Accepted, accepted
 from framework.runs.signals import Watchdog, leave
-from framework.watch import Watch
 
 OUTSTANDING = 2
 """Largest number of fragments that a worker is asked for at once."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from algos.base import EnvSpec, Progress, Tree
 from config.loader import RunConfig
-from framework import build
-from framework.collector_state import beginning
+from framework.assemble import build
+from framework.collect.collector_state import beginning
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.pace import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
-from framework.plan import plan
+from framework.policies.plan import plan
 
 MOST_DEATHS = 5
 """Deaths of a worker in a row after which a further one ends the run."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from algos.base import Act, Agent
 from envs.base import Array
-from framework.evaluator import Evaluator
-from framework.multi_agent.agent import MultiPolicyAgent
+from framework.loop.evaluator import Evaluator
+from framework.policies.agent import MultiPolicyAgent
 
 
 class Seen(NamedTuple):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from config.names import printable
+from framework.disk.task_dir import read_facts
 from framework.live.files import Files
 from framework.live.overview import Found, Overview
 from framework.live.reading import Growing, last_lines
-from framework.runs.task_dir import read_facts
 
 MOST_SHOWN = 12
 """Number of runs that are shown at once."""

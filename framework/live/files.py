@@ -9,8 +9,8 @@ from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from config.names import printable
+from framework.disk.task_dir import REPORT
 from framework.live.reading import opened
-from framework.runs.task_dir import REPORT
 
 PLACES = ("", "results", "videos", "logs")
 """Folders of a task directory whose files are shown."""

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
 from config.names import printable
+from framework.archive.task_list import folders_in, members, names_of, score_of, state_of
+from framework.disk.csv_table import last_row
+from framework.disk.task_dir import TaskDir, is_locked, read_facts
 from framework.live.reading import last_objects
-from framework.output.csv_table import last_row
-from framework.output.formatting import number
-from framework.runs.task_dir import TaskDir, is_locked, read_facts
-from framework.runs.task_list import folders_in, members, names_of, score_of, state_of
+from framework.screen.formatting import number
 
 TAIL_BYTES = 2**14
 """Bytes at the end of result.json that are read; a line has some 600, more with several policies."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.opening import regular
-from framework.output.json_lines import objects
+from framework.disk.json_lines import objects
 
 MOST_POINTS = 400
 """Number of points of a line; a page cannot show more of them."""

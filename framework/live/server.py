@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from urllib.parse import parse_qs
 
 from framework.live.answers import Answers
-from framework.output.html_page import CHART_SCRIPT, CHART_STYLE, STYLE
+from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE
 
 HOST = "127.0.0.1"
 NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")

@@ -9,13 +9,13 @@ import torch
 from algos.base import Tree
 from config.schema import MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import Goal
-from framework.checkpoint.journal import Frame, Journal, Span
-from framework.fragment import Fragment
+from framework.assemble.resources import MOST_AT_ONCE
+from framework.collect.fragment import Fragment
+from framework.disk.journal import Frame, Journal, Span
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.per_worker import PerWorker
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout
-from framework.resources import MOST_AT_ONCE
 
 
 class Memory(Protocol):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from framework.fragment import Columns
+from framework.collect.fragment import Columns
 
 
 class Keys(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import EXPERT
-from framework.checkpoint.journal import Frame, Journal
-from framework.fragment import Columns, Fragment
+from framework.collect.fragment import Columns, Fragment
+from framework.disk.journal import Frame, Journal
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.given import Given, check_same
 from framework.memory.per_worker import PerWorker

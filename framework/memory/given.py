@@ -10,14 +10,14 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from config.schema import DataSpec
+from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
 from framework.dataset.fit import problems
 from framework.dataset.sources import files, naming_setting
 from framework.dataset.summary import Summary
 from framework.errors import JoystickError
-from framework.fragment import Columns
-from framework.output.formatting import counted
+from framework.screen.formatting import counted
 from framework.seeding import stream
 
 if TYPE_CHECKING:

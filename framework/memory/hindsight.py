@@ -8,7 +8,7 @@ import numpy as np
 
 from config.schema import ReplaySpec
 from envs.base import Goal
-from framework.fragment import Columns
+from framework.collect.fragment import Columns
 from framework.memory.rewards import clipped
 
 

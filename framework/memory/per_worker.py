@@ -7,8 +7,8 @@ import numpy as np
 
 from algos.base import Tree
 from config.schema import RolloutSpec
-from framework.checkpoint.journal import Frame, Journal
-from framework.fragment import Fragment
+from framework.collect.fragment import Fragment
+from framework.disk.journal import Frame, Journal
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.rollout import Rollout
 

@@ -9,9 +9,10 @@ import torch
 from algos.base import Tree, restore_stream, stream_state
 from config.schema import ReplaySpec
 from envs.base import Goal
-from framework.checkpoint import journal as journals
-from framework.checkpoint.journal import Frame, Journal, Span
-from framework.fragment import Columns, Fragment
+from framework.assemble.resources import MOST_AT_ONCE
+from framework.collect.fragment import Columns, Fragment
+from framework.disk import journal as journals
+from framework.disk.journal import Frame, Journal, Span
 from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
@@ -20,7 +21,6 @@ from framework.memory.replay_journal import ReplayJournal
 from framework.memory.rewards import clipped
 from framework.memory.ring import Rings
 from framework.memory.sum_tree import SumTree
-from framework.resources import MOST_AT_ONCE
 
 _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask", "next_global_state")

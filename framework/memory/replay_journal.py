@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from framework.checkpoint import journal as journals
-from framework.checkpoint.journal import Frame, Journal, Position, Span
-from framework.fragment import Columns
+from framework.collect.fragment import Columns
+from framework.disk import journal as journals
+from framework.disk.journal import Frame, Journal, Position, Span
 from framework.memory.frames import Frames, joined
 from framework.memory.ring import SEEN, Rings
 from framework.memory.sum_tree import SumTree

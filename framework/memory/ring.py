@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from algos.base import Array
+from framework.collect.fragment import Columns
 from framework.errors import JoystickError
-from framework.fragment import Columns
 from framework.memory.frames import NUMBER, Frames
 
 SEEN = ("obs", "next_obs")

@@ -8,15 +8,15 @@ import numpy as np
 from algos.base import Tree
 from config.schema import ReplaySpec
 from envs.base import Goal
-from framework.checkpoint.journal import Frame, Journal, Span
+from framework.assemble.resources import MOST_AT_ONCE
+from framework.collect.fragment import Columns, Fragment, Origin
 from framework.dataset.columns import MASKS
+from framework.disk.journal import Frame, Journal, Span
 from framework.errors import JoystickError
-from framework.fragment import Columns, Fragment, Origin
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.given import Given, check_same
 from framework.memory.replay import Replay
-from framework.output.formatting import counted
-from framework.resources import MOST_AT_ONCE
+from framework.screen.formatting import counted
 from framework.seeding import stream
 
 ENDLESS = 2**62

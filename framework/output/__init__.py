@@ -1,10 +1,1 @@
-"""Everything a person sees of a run: terminal, CSV, TensorBoard, figures, video, report."""
-
-import logging
-
-LOGGER = logging.getLogger("joystick")
-
-
-def level_of(name: str) -> int:
-    """Returns the level of the logger for general_cfg.log_level. Warnings always pass: the terminal shows them."""
-    return min(logging.getLevelNamesMapping()[name.upper()], logging.WARNING)
+"""Former places of two modules whose names programs and settings contain: they keep answering."""

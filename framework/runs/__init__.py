@@ -1,1 +1,1 @@
-"""Runs from the command line: train, test, resume, many seeds, and their task directories."""
+"""A run: its session, its resume, its saved model opened to play."""

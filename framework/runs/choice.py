@@ -3,10 +3,10 @@
 from algos.base import Agent
 from config.paths import as_written
 from envs.base import EnvError
-from framework.checkpoint.store import BAD_CONTENT, Saved
+from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.errors import CheckpointError
-from framework.iteration import Count
-from framework.trainer import Score, Trainer
+from framework.loop.iteration import Count
+from framework.loop.trainer import Score, Trainer
 
 MOST_COMPARED = 20
 """Number of save points that are compared at the end of a run without online evaluation, newest first."""

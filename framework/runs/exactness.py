@@ -8,8 +8,8 @@ import torch
 
 from config import machine
 from config.loader import RunConfig
-from framework.plan import run_ahead
-from framework.runs.task_dir import installed_version
+from framework.disk.task_dir import installed_version
+from framework.policies.plan import run_ahead
 
 _LABELS = {
     "device": "device",

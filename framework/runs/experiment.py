@@ -1,6 +1,6 @@
 """A training run: setup, training, end. It knows no signal, no command line and no exit status.
 
-The command line trains it to its end (framework/runs/train.py), and joystick.Run iteration by iteration (api.py).
+The command line trains it to its end (framework/commands/train.py), and joystick.Run iteration by iteration (api.py).
 """
 
 import contextlib
@@ -19,36 +19,35 @@ from config.config import GeneralConfig
 from config.loader import RunConfig
 from config.paths import as_written
 from envs.base import EnvError
-from framework import build, resources
-from framework.backend import Backend, Lost, SingleProcess
-from framework.callbacks import CallbackObserver, CallbackRecorder, taken
-from framework.checkpoint.store import BAD_CONTENT, Saved
-from framework.compiling import with_compile
-from framework.curriculum import Phases
+from framework.assemble import build, resources
+from framework.assemble.compiling import with_compile
+from framework.collect.env_calls import Watch
 from framework.dataset.writers import episode_writer
+from framework.disk.checkpoints import BAD_CONTENT, Saved
+from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, JoystickError
-from framework.evaluator import MOST_ROWS, Interrupted
-from framework.iteration import Count, EpisodeRows
-from framework.observer import Observer
-from framework.output import wrap_up
-from framework.output.console import Console
-from framework.output.csv_table import read_csv
-from framework.output.film import TrainingVideos
-from framework.output.formatting import counted, resume_command
-from framework.output.recorders import TRAJECTORIES, Tape
-from framework.output.redraw import Redraw
-from framework.output.run_log import EVAL_COLUMNS, RecordWriter, RunLog
-from framework.output.traces import TRACES, TraceWriter
-from framework.output.wrap_up import Ending, guarded
-from framework.plan import plan
-from framework.profile import profiling
-from framework.runs import exactness, initial_weights, record
+from framework.film.film import TrainingVideos
+from framework.loop.backend import Backend, Lost, SingleProcess
+from framework.loop.curriculum import Phases
+from framework.loop.evaluator import MOST_ROWS, Interrupted
+from framework.loop.iteration import Count, EpisodeRows
+from framework.loop.observer import Observer
+from framework.loop.profile import profiling
+from framework.loop.trainer import Score, Trainer
+from framework.policies.plan import plan
+from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken
+from framework.record.console import Console
+from framework.record.recorders import TRAJECTORIES, Tape
+from framework.record.redraw import Redraw
+from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
+from framework.record.traces import TRACES, TraceWriter
+from framework.runs import exactness, initial_weights, record, wrap_up
 from framework.runs.choice import choose_best
 from framework.runs.resume import identity, plain, start, with_seed
 from framework.runs.sampling import Sampler
-from framework.runs.task_dir import check_new
-from framework.trainer import Score, Trainer
-from framework.watch import Watch
+from framework.runs.wrap_up import Ending, guarded
+from framework.screen.formatting import counted, resume_command
 
 T = TypeVar("T")
 LEAST_NOTED = 2**19

@@ -9,9 +9,9 @@ from algos.base import Agent, Array, Tree
 from config import tasks
 from config.loader import ConfigError, RunConfig
 from config.paths import as_written
-from framework.checkpoint.store import BAD_CONTENT, CheckpointStore
+from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
+from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import JoystickError
-from framework.runs.task_dir import ROOT, TaskDir
 
 MOST_NAMED = 4
 """Number of weights that a message names."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from config.opening import named, read_regular
 from config.paths import as_written
+from framework.disk.csv_table import read_csv, read_table
 from framework.errors import JoystickError
-from framework.output import wrap_up
-from framework.output.csv_table import read_csv, read_table
-from framework.output.film import file_name, film_into
-from framework.output.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
-from framework.output.html_training import outcome_facts
-from framework.output.recorders import Tape
+from framework.film.film import file_name, film_into
+from framework.pages.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
+from framework.pages.html_training import outcome_facts
+from framework.record.recorders import Tape
+from framework.runs import wrap_up
 from framework.runs.experiment import Experiment
 
 _STYLE = """<style>

@@ -14,13 +14,13 @@ from config.names import did_you_mean
 from config.paths import as_written
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import check_finite
+from framework.commands.test import Model, opened
 from framework.errors import JoystickError
-from framework.fragment import check_finite
-from framework.multi_agent.agent import MultiPolicyAgent
-from framework.multi_agent.slots import JointSlots
-from framework.output import LOGGER
+from framework.log import LOGGER
+from framework.policies.agent import MultiPolicyAgent
+from framework.policies.slots import JointSlots
 from framework.runs.resume import with_seed
-from framework.runs.test import Model, opened
 
 
 class TrainedPolicy:

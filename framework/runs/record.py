@@ -12,11 +12,11 @@ from config.loader import RunConfig
 from config.opening import read_regular
 from config.paths import as_written
 from config.yaml_reader import MAX_BYTES
-from framework import build
-from framework.checkpoint.atomic import write_whole
+from framework.assemble import build
+from framework.disk.atomic import write_whole
+from framework.disk.task_dir import FAILED, TaskDir
 from framework.runs.exactness import Exactness
 from framework.runs.resume import HOW_TO_LOAD, Start
-from framework.runs.task_dir import FAILED, TaskDir
 
 
 def repeatable(config: RunConfig) -> RunConfig:

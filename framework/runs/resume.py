@@ -12,9 +12,9 @@ from config.loader import ConfigError, RunConfig
 from config.paths import as_written
 from config.task_config import load_task_config
 from framework.catalog import ALGOS
-from framework.checkpoint.store import CheckpointStore, Saved
+from framework.disk.checkpoints import CheckpointStore, Saved
+from framework.disk.task_dir import TaskDir
 from framework.errors import CheckpointError, TaskDirError
-from framework.runs.task_dir import TaskDir
 from framework.seeding import draw_seed
 
 FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "start_from"}

@@ -9,14 +9,14 @@ from algos.base import Agent, Progress
 from config.loader import RunConfig
 from config.schema import RolloutSpec
 from envs.base import VectorEnv
-from framework.backend import Accepted
-from framework.collector import Collector
+from framework.collect.collector import Collector
+from framework.collect.fragment import Columns, Episode
 from framework.data.batch import Batch
 from framework.errors import JoystickError
-from framework.fragment import Columns, Episode
+from framework.loop.backend import Accepted
 from framework.memory.chunk import Chunk
-from framework.multi_agent.rollout import SlotRollout
-from framework.multi_agent.splitter import Transitions
+from framework.policies.rollout import SlotRollout
+from framework.policies.splitter import Transitions
 from framework.seeding import number, stream
 
 

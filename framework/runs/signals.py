@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
-from framework.output.terminal import announce
-from framework.watch import Watch
+from framework.collect.env_calls import Watch
+from framework.screen.terminal import announce
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 HANGUP = getattr(signal, "SIGHUP", None)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from helpers_tuning import forking, run, table, written
 
-from framework.tuning import stages
+from framework.jobs import stages
 from tests.helpers_ray import RAY, TINY
 from tests.test_ray_faults import PATIENCE, ROOT, counted_once
 

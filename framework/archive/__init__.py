@@ -1,0 +1,1 @@
+"""Reads runs from their task directories: lists, curves, series, scores and statistics."""

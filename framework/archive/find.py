@@ -1,0 +1,59 @@
+"""Finds the training runs that words name: runs, groups of --seeds or of experiments, tunings, and patterns."""
+
+import glob
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from config.names import did_you_mean
+from config.program import PROGRAM
+from config.task_config import has_config
+from config.tasks import is_group
+from framework.archive import task_list
+from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import TaskDir
+from framework.errors import TaskDirError
+
+
+def find(words: Iterable[str], root: Path) -> list[Path]:
+    """Returns the folders of the runs in the order of the words, none twice. root: folder of the names."""
+    found: dict[Path, Path] = {}
+    for word in words:
+        for folder in _named(word, root):
+            found.setdefault(folder.resolve(), folder)
+    return list(found.values())
+
+
+def _named(word: str, root: Path) -> list[Path]:
+    try:
+        place = next((path for path in (root / word, Path(word)) if path.exists()), None)
+    except (OSError, ValueError) as error:
+        raise TaskDirError(f"{word!r} cannot be read: {error}") from None
+    if place is not None:
+        if runs := _runs(place):
+            return runs
+        raise TaskDirError(f"{str(place)!r} is neither a run nor a group of runs: there is no config.yaml of a run")
+    if not glob.has_magic(word):
+        raise TaskDirError(f"there is no run {word!r}{_others(word, root)}")
+    places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
+    # a pattern may match the tests of its runs too, which are no runs to compare
+    runs = [run for place in places if not place.name.startswith("Test_") for run in _runs(place)]
+    if not runs:
+        raise TaskDirError(f"{word!r} matches no training run, neither in {root}/ nor in {Path.cwd()}")
+    return runs
+
+
+def _runs(folder: Path) -> list[Path]:
+    """Returns the runs of a group or a tuning in the order of its table, or the run that a folder is."""
+    members = [run for _, run in task_list.members(folder) if has_config(run)]
+    for place in [folder] if is_group(folder) else members:
+        TaskDir(place).check()
+    tables = [read_csv(folder / name) for name in ("seeds.csv", "runs.csv")]
+    order = {str(row.get("folder")): place for place, row in enumerate(row for rows in tables for row in rows)}
+    return sorted(members, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
+
+
+def _others(name: str, root: Path) -> str:
+    """Returns the end of a sentence: the nearest name, or where names come from."""
+    known: Sequence[str] = [run.name for run in task_list.found(root=root)]
+    groups = {name.partition("/")[0] for name in known}
+    return did_you_mean(name, [*known, *groups]) or f"; {PROGRAM} runs lists the runs"

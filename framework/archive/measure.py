@@ -1,0 +1,288 @@
+"""Scores of series, what is within noise, and what it takes to reach a threshold."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from config.opening import read_regular
+from framework.archive import statistics
+from framework.archive.curves import UPDATES, Array
+from framework.archive.series import Run, Series
+from framework.archive.statistics import LEAST_SEEDS
+from framework.disk.csv_table import MOST_BYTES, read_csv
+from framework.disk.json_lines import objects
+from framework.disk.task_dir import TaskDir
+from framework.errors import TaskDirError
+from framework.jobs.runs_table import Curve, Curves, curves_of
+from framework.screen.formatting import short
+
+UNEQUAL = 1.1
+"""Ratio of the budgets of two runs above which their last scores are not compared."""
+FEW_SEEDS = 5
+"""Number of seeds below which a difference is only probable."""
+WAY = 0.9
+"""Part of the way from the worst score to the best one at the end that is the threshold, if no goal is known."""
+NOISE = "within noise"
+BUDGETS = "unequal budgets"
+Interval = tuple[float, float] | None
+
+
+class Score(NamedTuple):
+    """Interquartile mean over the runs of a series; None without a run that has a score."""
+
+    value: float | None
+    interval: Interval
+
+
+class Threshold(NamedTuple):
+    value: float
+    origin: str
+    """Source of the value, in words."""
+
+
+class Row(NamedTuple):
+    """Scores of a series, and its comparison with the first one."""
+
+    series: Series
+    lines: Sequence[Curve]
+    """Curves of the runs that have one."""
+    within: Sequence[Curve]
+    """The same up to the step at which scores are compared."""
+    final: Score
+    best: Score
+    improvement: Score
+    """Probability that a run of this series has a higher final score than one of the first series; none for that."""
+    verdict: str
+    """Verdict on that probability, in words; empty for the first series."""
+    reached: int
+    """Number of runs that reach the threshold."""
+    steps: float | None
+    """Median over the runs of the steps (or updates) until they reach it; None if half of them never do."""
+    seconds: float | None
+    """Median of the seconds of training until then; None if they are not known, too."""
+
+    @property
+    def scored(self) -> int:
+        """Number of runs that have a score."""
+        return len(self.lines)
+
+
+class Compared(NamedTuple):
+    """The series of one environment."""
+
+    environment: str
+    rows: Sequence[Row]
+    curves: Curves
+    threshold: Threshold
+    evaluated: bool
+    """True if the scores are those of evaluations, False if they are returns of training."""
+    at: float | None = None
+    """Step (or update) up to which scores count, since some runs ended there or soon after; None: to the end of each
+    run."""
+
+    @property
+    def budgets(self) -> tuple[float, float]:
+        """Least and most steps (or updates) at the last score of a run."""
+        ends = [float(line[0][-1]) for row in self.rows for line in row.lines]
+        return min(ends), max(ends)
+
+
+def compare(
+    environment: str, several: Sequence[Series], threshold: float | None, at: str = "common"
+) -> Compared | None:
+    """Compares the series of an environment with the first that has a score; those without one come last. None if no
+    series has one. at: common, to compare scores at a step that all runs have come to, or last."""
+    runs = [run for series in several for run in series.runs]
+    curves = _curves(runs)
+    if not curves.lines:
+        return None
+    goal = Threshold(threshold, "--threshold") if threshold is not None else _goal(runs, curves)
+    rows: list[Row] = []
+    step = common_step(list(curves.lines.values())) if at == "common" else None
+    for series in sorted(several, key=lambda series: not _scored(series, curves)):
+        rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
+    return Compared(environment, rows, curves, goal, _evaluated(curves), step)
+
+
+def common_step(lines: Sequence[Curve]) -> float | None:
+    """Returns the highest step up to which all curves have scores of about equal budgets; None if the budgets of whole
+    curves are about equal, or if there is no such step."""
+    step = math.inf
+    while True:
+        ends = [float(line[0][line[0] <= step][-1]) if (line[0] <= step).any() else -math.inf for line in lines]
+        if not _unequal(ends):
+            return max(ends) if math.isfinite(step) else None
+        if min(ends) == -math.inf:
+            return None
+        step = min(ends)
+
+
+def _unequal(ends: Sequence[float]) -> bool:
+    """Returns True if the budgets differ too much for a comparison."""
+    return max(ends) > UNEQUAL * min(ends)
+
+
+def _scored(series: Series, curves: Curves) -> list[Run]:
+    """Returns the runs of a series that have a curve."""
+    return [run for run in series.runs if str(run.folder) in curves.lines]
+
+
+def _row(series: Series, curves: Curves, threshold: float, at: float | None, first: Row | None) -> Row:
+    runs = _scored(series, curves)
+    lines = [curves.lines[str(run.folder)] for run in runs]
+    within = lines if at is None else [(step[step <= at], value[step <= at]) for step, value in lines]
+    final, best = _score([line[1][-1] for line in within]), _score([line[1].max() for line in within])
+    better = Score(None, None) if first is None else _improvement(within, first.within)
+    steps = [_step_of(line, threshold) for line in lines]
+    seconds = [
+        math.inf if math.isinf(step) else _seconds_at(run.task, step, curves.over)
+        for run, step in zip(runs, steps, strict=True)
+    ]
+    said = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
+    if first is not None and lines and _unequal([float(line[0][-1]) for line in (*within, *first.within)]):
+        said = BUDGETS
+    reached = sum(math.isfinite(step) for step in steps)
+    return Row(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
+
+
+# ------------------------------------------------------------------------------------------------- what is read
+
+
+def _curves(runs: Sequence[Run]) -> Curves:
+    """Returns the curves of the runs by their folders: evaluations if all of them have online evaluation, or if one has
+    learned from given data, which knows no episodes of training; else running means of the training episodes."""
+    tasks = {str(run.folder): run.task for run in runs}
+    evaluated = all(run.general.get("online_eval") for run in runs)
+    for task in tasks.values():
+        if not _check(task.results / "eval.csv", "mean") or not evaluated:
+            _check(task.results / "train.csv", "return")
+    # one lucky episode at the beginning is not a score
+    found = curves_of(tasks, evaluated, least=1, whole_windows=True)
+    lines = {name: _finite(line) for name, line in found.lines.items()}
+    return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})
+
+
+def _finite(line: Curve) -> Curve:
+    known = np.isfinite(line[0]) & np.isfinite(line[1])
+    return line[0][known], line[1][known]
+
+
+def _header(path: Path) -> list[str]:
+    """Returns the columns that the first line of a table names."""
+    return read_regular(path, MOST_BYTES).decode(errors="replace").partition("\n")[0].split(",")
+
+
+def _check(path: Path, score: str) -> int:
+    """Raises TaskDirError for a damaged table. score: name of its column of scores. Returns the number of rows."""
+    before, rows = -math.inf, read_csv(path)
+    if not rows and path.is_file() and score not in _header(path):
+        raise TaskDirError(f"{path} is damaged: its first line names no column {score}")
+    for number, row in enumerate(rows, start=2):
+        for column in ("step", "update", score):
+            if not isinstance(row.get(column), int | float):
+                found = repr(row[column])[:40] if column in row else "nothing"
+                raise TaskDirError(f"{path} is damaged: row {number} has {found} as {column}, which is a number")
+        if float(row["step"]) < before:
+            raise TaskDirError(f"{path} is damaged: the steps go back at row {number}")
+        before = float(row["step"])
+    return len(rows)
+
+
+def _evaluated(curves: Curves) -> bool:
+    return curves.what.startswith("evaluation")
+
+
+# ----------------------------------------------------------------------------------------------------- the scores
+
+
+def _score(values: Sequence[float]) -> Score:
+    known = np.array(values, float)
+    if not len(known):
+        return Score(None, None)
+    between = statistics.interval(known, statistics.interquartile_mean) if len(known) >= LEAST_SEEDS else None
+    return Score(float(statistics.interquartile_mean(known)), between)
+
+
+def _improvement(lines: Sequence[Curve], first: Sequence[Curve]) -> Score:
+    """Returns the probability that the last value of a line is higher than that of one of the first series."""
+    ends = [np.array([line[1][-1] for line in each], float) for each in (lines, first)]
+    if not all(map(len, ends)):
+        return Score(None, None)
+    enough = min(map(len, ends)) >= LEAST_SEEDS
+    between = statistics.stratified_interval(ends, statistics.improvement) if enough else None
+    return Score(float(statistics.improvement(*ends)), between)
+
+
+def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
+    """Returns what a probability of improvement says. final, first: the scores that it compares; fewest: number of
+    seeds of the series that has fewer."""
+    if better.value is None:
+        return "no score yet"
+    if better.interval is None or final.interval is None or first.interval is None:
+        return "too few seeds"
+    low, high = better.interval
+    if low <= 0.5 <= high:
+        return NOISE
+    word = "better" if low > 0.5 else "worse"
+    overlap = final.interval[0] <= first.interval[1] and first.interval[0] <= final.interval[1]
+    return f"probably {word}" if overlap or fewest < FEW_SEEDS else word
+
+
+# --------------------------------------------------------------------------------------------------- the threshold
+
+
+def _goal(runs: Sequence[Run], curves: Curves) -> Threshold:
+    """Returns the lowest goal that the runs have, if one of them reaches it; else a part of the way to the best end."""
+    own = "reward_threshold" if _evaluated(curves) else "stop_return"
+    goals = [
+        (run.general.get(own), f"general_cfg.{own}")
+        if run.general.get(own) is not None
+        else (run.facts.get("expected_return"), "what the preset promises")
+        for run in runs
+    ]
+    known = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
+    goal, name = min(known, default=(math.inf, ""))
+    if any(line[1].max() >= goal for line in curves.lines.values()):
+        return Threshold(goal, name)
+    low = min(float(line[1].min()) for line in curves.lines.values())
+    high = max(float(line[1][-1]) for line in curves.lines.values())
+    way = f"{100 * WAY:.0f} % of the way from the worst score, {short(low)}, to the best at the end, {short(high)}"
+    return Threshold(low + WAY * (high - low), way)
+
+
+def _step_of(line: Curve, threshold: float) -> float:
+    """Returns the first step at which a curve is at the threshold or above; infinity if it never is."""
+    places = np.flatnonzero(line[1] >= threshold)
+    return float(line[0][places[0]]) if len(places) else math.inf
+
+
+def _seconds_at(task: TaskDir, step: float, over: str) -> float:
+    """Returns the seconds of training until a step (or an update), interpolated between two iterations; NaN if they are
+    not known."""
+    counted, times = _clock(task.results / "result.json", "update" if over == UPDATES else "step")
+    return float(np.interp(step, counted, times, right=math.nan)) if len(counted) > 1 else math.nan
+
+
+def _clock(path: Path, count: str) -> tuple[Array, Array]:
+    """Returns steps [n] and the seconds of training at their ends [n], from 0 on."""
+    try:
+        lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1]
+    except OSError:
+        lines = []
+    points = [(0.0, 0.0)]
+    for result in objects(lines):
+        try:
+            points.append((float(result[count]), float(result["seconds_total"])))
+        except (ValueError, TypeError, LookupError, OverflowError):
+            continue  # a line that a crash has cut costs one point
+    steps, seconds = np.array(points).T
+    return steps, seconds
+
+
+def _median(values: Sequence[float]) -> float | None:
+    """Returns the median; None if that is infinite, or if a value is not known."""
+    middle = float(np.median(values)) if len(values) else math.nan
+    return middle if math.isfinite(middle) else None

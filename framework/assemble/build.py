@@ -1,0 +1,433 @@
+"""Makes environments, agents, memories and collectors from a config. The only factory."""
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+import algos
+import envs
+from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, UnfitError
+from config import machine, own
+from config.fields import whole
+from config.loader import RunConfig
+from config.schema import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
+from envs.base import EnvContext, Goal, VectorEnv
+from framework import memory
+from framework.assemble import resources
+from framework.assemble.expert import expert_of
+from framework.collect.collector import Collector
+from framework.collect.env_calls import Watch
+from framework.collect.episode_numbers import EpisodeNumbers
+from framework.collect.fragment import Recorder
+from framework.errors import JoystickError
+from framework.log import LOGGER
+from framework.loop.evaluator import Evaluator
+from framework.loop.iteration import EpisodeRows
+from framework.loop.joint_learner import MultiPolicyLearner
+from framework.loop.learner import Learner
+from framework.memory.demonstrated import Demonstrated
+from framework.memory.given import Given, given, has_masks, mean_return, updates_of
+from framework.memory.stored import Stored
+from framework.policies.agent import MultiPolicyAgent
+from framework.policies.memory import MultiPolicyMemory
+from framework.policies.plan import Plan, PolicyPlan, needs_global_state
+from framework.policies.plan import plan as plan_of
+from framework.policies.returns import AgentReturns, return_name, return_names
+from framework.record import callbacks, loggers
+from framework.record.callbacks import CallbackRecorder, Callbacks, sees_episodes
+from framework.record.joint_recorders import AgentSteps, AgentTrajectories
+from framework.record.loggers import Logger
+from framework.record.recorders import Tape, TrajectoryRecorder, Writer
+from framework.record.traces import TraceRecorder
+from framework.seeding import number, one_thread, stream
+
+WORK_OF_A_THREAD = 8_000_000
+"""Multiplications of the largest layer in the forward pass of a minibatch for each thread, if there are several: 256
+samples in a layer of 256 x 256 are enough for two. With less, threads wait for each other longer than they save."""
+CPU = torch.device("cpu")
+"""Device of acting agents in workers and in the driver of several processes."""
+
+
+def make_env(config: RunConfig, rows: int, draw: bool = False, worker: int = 0, recreated: bool = False) -> VectorEnv:
+    """Makes a vector environment. Only one that draws gets the render mode. worker: 0 in the driver and for every
+    evaluation, from 1 in Ray workers; recreated: True in the replacement of a lost worker."""
+    own.provide(config.objects)
+    cfg = config.env if draw else config.env.model_copy(update={"render_mode": None})
+    workers = config.general.n_workers if config.general.mp_backend == "ray" else 0
+    context = EnvContext(
+        worker_index=worker, num_workers=workers, recreated=recreated, global_state=needs_global_state(config)
+    )
+    env = envs.make(config.env_package, cfg, rows, context)
+    if (curriculum := config.general.curriculum) is not None:
+        env.phase_method = curriculum.method
+        try:
+            env.set_phase(np.ones(rows, bool), [whole(curriculum.first)] * rows)  # an error comes before any process
+        except BaseException:
+            env.close()
+            raise
+    return env
+
+
+@contextlib.contextmanager
+def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -> Iterator[VectorEnv]:
+    """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
+    on it any more. A forked child has no part in it, and does not close it when it ends."""
+    process = os.getpid()
+    with watch("make"):
+        env = make_env(config, rows, draw)
+    try:
+        yield env
+    finally:
+        try:
+            if os.getpid() == process:
+                with watch("close"):
+                    env.close()
+        except Exception as error:
+            LOGGER.warning("the environment could not be closed: %s", error)
+
+
+def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
+    """Returns the description of an environment that an agent gets."""
+    parts = tuple(Part(*part) for part in env.parts)
+    rules = env.model if config.algo.NEEDS_MODEL else None
+    model = Model(*rules) if rules else None
+    env_id = getattr(config.env, "id", config.general.env_name)
+    spaces = env.observation_space, env.action_space
+    return EnvSpec(env_id, *spaces, env.rows, parts, model, env.frames, expert=env.expert, joint=env.joint)
+
+
+def device_of(config: RunConfig) -> torch.device:
+    """Returns the device of general_cfg.device. Raises JoystickError if it is not available."""
+    name = config.general.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if why := machine.missing_device(name):  # on a machine of a cluster; elsewhere the loader has checked it
+        raise JoystickError(f"general_cfg.device is {name}, but {why}")
+    return torch.device(name)
+
+
+def choose_threads(config: RunConfig, agent: Agent, processes: int = 1) -> None:
+    """Sets the number of torch's threads in a process that learns: as many as an update has work for, at most all
+    cores, shared among so many processes. It depends on the settings and the number of cores alone."""
+    most = max(1, machine.cores() // processes)
+    torch.set_num_threads(config.general.torch_threads or min(most, _useful_threads(config, agent)))
+
+
+def keep_threads(config: RunConfig, before: Any) -> None:
+    """Sets the number of torch's threads that the run had before it was resumed, since the last bits of its numbers
+    depend on it; unless the settings name one, or there are fewer cores now. The learners of Ray choose their own."""
+    if config.general.mp_backend == "ray":
+        return
+    if not config.general.torch_threads and isinstance(before, int) and 0 < before <= machine.cores():
+        torch.set_num_threads(before)
+
+
+def _useful_threads(config: RunConfig, agent: Agent) -> int:
+    """Returns the number of threads that an update is fastest with: by the largest product of minibatch and layer; with
+    images, as many as there are."""
+    plan, work = plan_of(config, agent.spec), 0
+    for policy in plan.learning:
+        own = agent.agents[policy.name] if isinstance(agent, MultiPolicyAgent) else agent
+        if len(policy.spec.observation_space.shape or ()) >= 2:
+            return machine.cores()
+        layers = (array.size for name, array in own.weights().items() if array.ndim == 2)
+        work = max(work, policy.minibatch * max(layers, default=0))
+    return max(1, work // WORK_OF_A_THREAD)
+
+
+def gpu_name(config: RunConfig) -> str | None:
+    """Returns the name of the GPU that general_cfg.device selects on this machine; None if it selects none."""
+    if config.general.device == "cpu" or not torch.cuda.is_available():
+        return None
+    return torch.cuda.get_device_name(device_of(config))
+
+
+def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
+    """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
+    own.provide(config.objects)
+    plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
+    with one_thread():
+        agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
+    if plan.single is None:
+        return MultiPolicyAgent(plan, spec, agents, device)
+    if config.algo.EXPERT_ACTS:
+        agents[""].expert = expert_of(config, spec, make_agent)
+    return agents[""]
+
+
+def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
+    """Makes the agent of one policy, with random streams of its own."""
+    suffix = f"/{policy.name}" if policy.name else ""
+    streams = Streams(init=number(seed, f"init{suffix}"), learn=stream(seed, f"learn{suffix}"))
+    try:
+        agent: Agent = algos.agent_class(policy.package)(policy.algo, policy.spec, streams, device)
+        agent.metric_names()  # a statistic of the user's own may have the name of another metric
+    except (UnfitError, OwnLossError) as error:
+        raise JoystickError(f"policies_cfg.{policy.name}: {error}" if policy.name else str(error)) from error
+    return agent
+
+
+def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | MultiPolicyLearner:
+    """Makes what applies the updates of an agent made by make_agent."""
+    machine.keep_freed_memory()
+    plan = plan_of(config, spec)
+    if isinstance(agent, MultiPolicyAgent):
+        return MultiPolicyLearner(agent, plan)
+    assert plan.single is not None
+    if config.general.compile == "on":
+        for step in agent.gradient_steps():
+            step.compile(plan.single.minibatch)
+    return Learner(agent, plan.single.memory)
+
+
+def _mirror(config: RunConfig, policy: PolicyPlan) -> torch.device | None:
+    """Returns the GPU that learns if it can have the frames of the replay memory too: images that are not compressed,
+    in the process that learns, which leave at least half of its free memory, also while they are moved to more room."""
+    device, wanted = device_of(config), policy.memory
+    assert isinstance(wanted, ReplaySpec)
+    here = device.type == "cuda" and config.general.mp_backend == "single"
+    if not here or wanted.compress or policy.spec.observation_space.dtype != np.uint8:
+        return None
+    return device if 2.5 * resources.policy_bytes(config, policy) <= torch.cuda.mem_get_info(device)[0] else None
+
+
+def make_memory(
+    config: RunConfig, spec: EnvSpec, seed: int, goal: Goal | None = None, collectors: int = 1, apart: bool = False
+) -> memory.Memory:
+    """Makes the memory of the algorithm. Raises JoystickError if it does not fit into this machine, or is too small for
+    a single sample. goal: that of the environment, for hindsight. spec.rows: rows of all collectors. apart: True if
+    their windows are not joined."""
+    plan = plan_of(config, spec)
+    resources.memories_that_fit(config, plan)
+    for policy in plan.learning:
+        _check_sequences(policy)
+    most = resources.most_at_once(config, plan)
+    if plan.single is None:
+        return MultiPolicyMemory(plan, seed, collectors, apart, most)
+    wanted, depth = plan.single.memory, resources.depth_of(plan.single)
+    if wanted.data is None:
+        mirror = _mirror(config, plan.single) if depth else None
+        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most, depth, mirror)
+    found, rng = given_data(config, plan.single, seed), stream(seed, "memory/data")
+    assert found is not None
+    if isinstance(wanted, RolloutSpec):
+        return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
+    pace = _pace(config, wanted.data.updates, most)
+    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed, depth)
+
+
+def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None:
+    """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
+    environment, or do not fit into this machine."""
+    if (wanted := _data_of(config, policy.memory)) is None:
+        return None
+    found = given(wanted, policy.spec, seed, config.env.action_mask)
+    resources.data_that_fit(config, policy, found.transitions)
+    return found
+
+
+def with_updates(config: RunConfig) -> RunConfig:
+    """Returns the settings with the number of updates of a run whose length is written in passes over given data."""
+    cfg, epochs, wanted = config.general, config.algo.data_epochs_of(), _memory_of(config)
+    if not epochs or not isinstance(wanted, ReplaySpec) or (data := _data_of(config, wanted)) is None:
+        return config
+    updates = updates_of(data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
+    return replace(config, general=cfg.model_copy(update={"max_update": updates}))
+
+
+def data_return(config: RunConfig) -> float | None:
+    """Returns the mean return of the given data; None if there are none."""
+    data = _data_of(config, _memory_of(config))
+    return mean_return(data, config.general.seed) if data else None
+
+
+def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> Iterator[str]:
+    """Yields what is taken for granted if the environment has action masks and the given data have none. idle: the
+    watch of an environment that other processes collect in, in place of this one; None if it has begun its episodes."""
+    data = _data_of(config, _memory_of(config))
+    if data is None or has_masks(data):
+        return
+    if idle is not None:
+        with idle("reset"):  # which shows whether there are masks
+            env.reset(np.ones(env.rows, bool), np.arange(env.rows))
+    if env.action_mask is not None:
+        yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
+
+
+def _memory_of(config: RunConfig) -> MemorySpec | None:
+    """Returns what a run of a single policy learns from; None with several."""
+    return None if config.policies else config.algo.memory(config.env.n_envs)
+
+
+def _data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:
+    """Returns the data that a memory learns from, with relative paths as they were meant when the settings were read:
+    an environment may change the working directory."""
+    return replace(memory.data, start=config.start) if memory and memory.data else None
+
+
+def _pace(config: RunConfig, updates: int, most: int) -> int:
+    """Returns the number of minibatches in a chunk of given data: as many as divide the updates between checkpoints and
+    those of the whole run, so that both end with a chunk."""
+    cfg = config.general
+    counts = [cfg.model_save_fre] if cfg.model_save_unit == "update" else []
+    common = math.gcd(*counts, *(count for count in (updates, cfg.max_update, cfg.iteration_steps) if count > 0))
+    return max(size for size in range(1, most + 1) if common % size == 0)
+
+
+def _check_sequences(policy: PolicyPlan) -> None:
+    """Raises JoystickError if a replay memory is too small for a single sequence."""
+    wanted, rows = policy.memory, policy.spec.rows
+    if isinstance(wanted, ReplaySpec) and wanted.capacity // rows < wanted.sequence:
+        raise JoystickError(
+            f"a sequence has {wanted.sequence} steps, and {policy.section}.buffer_size {wanted.capacity} keeps "
+            f"{wanted.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
+        )
+
+
+def make_rows(config: RunConfig, agent: Agent, plan: Plan, env: VectorEnv, callbacks: Callbacks | None) -> EpisodeRows:
+    """Makes what turns episodes into rows of train.csv and progress.csv."""
+    custom = (*numbers_of_episodes(plan, env), *(callbacks.METRICS if callbacks else ()))
+    policies = [] if plan.single else [policy.name for policy in plan.policies]
+    validated = config.algo.held_out() > 0
+    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies, validated, env.metrics)
+
+
+def make_callbacks(config: RunConfig) -> Callbacks | None:
+    """Makes an instance of the user's callbacks, or returns None if there are none. Raises JoystickError if it cannot
+    be made."""
+    name = config.general.callbacks
+    if name is None:
+        return None
+    own.provide(config.objects)
+    try:
+        cls = own.find(name)
+        fault = callbacks.problem(cls)
+        made: Callbacks | None = None if fault else cls()
+    except Exception as error:  # the user's own code may raise anything
+        raise JoystickError(f"general_cfg.callbacks: {error}") from error
+    if fault:
+        raise JoystickError(f"general_cfg.callbacks: {fault}")
+    return made
+
+
+def make_loggers(config: RunConfig) -> dict[str, Logger]:
+    """Makes the loggers of a run, by their names; csv is none. Raises JoystickError if one cannot be made."""
+    own.provide(config.objects)
+    made: dict[str, Logger] = {}
+    for name in config.general.loggers:
+        if name in made or name == "csv":
+            continue
+        try:
+            cls = own.find(loggers.HOMES.get(name, name))
+            fault = loggers.problem(cls)
+            made |= {} if fault else {name: cls()}
+        except Exception as error:  # the user's own code may raise anything
+            raise JoystickError(f"general_cfg.loggers: {error}") from error
+        if fault:
+            raise JoystickError(f"general_cfg.loggers: {fault}")
+    return made
+
+
+def _plan_in(config: RunConfig, env: VectorEnv) -> Plan:
+    return plan_of(config, env_spec(config, env))
+
+
+def numbers_of_episodes(plan: Plan, env: VectorEnv) -> tuple[str, ...]:
+    """Returns the names of the numbers of an episode besides its return: those of the environment, and the returns of
+    several policies."""
+    return (*env.metrics, *return_names(plan))
+
+
+def _numbering(config: RunConfig, env: VectorEnv, training: bool) -> list[Recorder]:
+    """Makes what gives the episodes these numbers."""
+    recorders: list[Recorder] = [EpisodeNumbers()] if env.metrics else []
+    return [*recorders, AgentReturns(_plan_in(config, env), env.rows, training)] if env.joint else recorders
+
+
+def make_evaluator(
+    config: RunConfig,
+    env: VectorEnv,
+    check: Callable[[], None],
+    watch: Watch,
+    phase: Callable[[], float | None] = lambda: None,
+    recorders: Iterable[Recorder] = (),
+) -> Evaluator:
+    """Makes what plays whole episodes without exploration. recorders: see every evaluation."""
+    cfg = config.general
+    score = return_name(cfg.score_policy) if cfg.score_policy else None
+    seeing = (*_numbering(config, env, training=False), *recorders)
+    return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
+
+
+def trajectories(config: RunConfig, env: VectorEnv, writer: Writer | None) -> Recorder:
+    """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
+    if env.joint is None:
+        return TrajectoryRecorder(writer, env.rows)
+    return AgentTrajectories(_plan_in(config, env), writer, env.rows)
+
+
+def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
+    """Makes what records the episodes of a collector in training."""
+    cfg = config.general
+    recorders = _numbering(config, env, training=True)
+    if callbacks is not None and sees_episodes(callbacks):
+        recorders.append(CallbackRecorder(callbacks, env.rows, worker))
+    if cfg.collect_traj:
+        recorders.append(trajectories(config, env, None))
+    if cfg.traces:
+        by_policy = AgentSteps(_plan_in(config, env)) if env.joint else None
+        first_worker = 1 if cfg.mp_backend == "ray" else 0  # as in EnvContext.worker_index
+        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy, first_worker))
+    if cfg.video_fre and env.replayable:
+        recorders.append(Tape(env.rows))
+    return recorders
+
+
+def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generator:
+    """Returns the exploration stream of a worker. A replacement of a lost worker has another incarnation and stream."""
+    return stream(seed, "act", worker, *([incarnation] if incarnation else []))
+
+
+def make_collector(
+    config: RunConfig,
+    env: VectorEnv,
+    agent: Agent,
+    seed: int,
+    worker: int = 0,
+    recorders: Iterable[Recorder] = (),
+    incarnation: int = 0,
+    episodes: np.ndarray | None = None,
+    remembered: int = 1,
+    watch: Watch | None = None,
+    phase: float | None = None,
+) -> Collector:
+    """Makes the collector of a worker, or the only one in a single process. The replacement of a lost worker has a
+    later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
+    curriculum = config.general.curriculum
+    first = curriculum.first if curriculum and phase is None else phase
+    agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
+
+    def seed_of(row: int, episode: int) -> int:
+        return number(seed, "episode", worker, row, episode)
+
+    rng = acting_stream(seed, worker, incarnation)
+    return Collector(
+        env,
+        agent,
+        rng,
+        seed_of,
+        config.general.max_step,
+        worker,
+        incarnation,
+        tuple(recorders),
+        first_episode=episodes,
+        remembered=remembered,
+        watch=watch or Watch(),
+        phase=first if curriculum else None,
+    )

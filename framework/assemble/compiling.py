@@ -1,0 +1,86 @@
+"""Decides whether the gradient steps of updates are compiled (general_cfg.compile)."""
+
+import functools
+import math
+from dataclasses import replace
+from typing import Any
+
+import algos
+from config import compiler
+from config.loader import RunConfig
+from config.schema import ReplaySpec
+from config.task_config import load_task_config
+
+FROM_UPDATES = 100_000
+"""Least number of planned updates at which `auto` compiles: several times what compiling costs (docs/speed.md)."""
+
+
+def with_compile(config: RunConfig, several: bool) -> RunConfig:
+    """Replaces auto by on or off: what a resumed run had, or what the plan of a new one says; and on by off where it
+    cannot be kept, which makes the resume inexact. several: True if agents have policies of their own."""
+    chosen = config.general.compile
+    if chosen == "auto" and config.task is not None:  # runs without a record are older than the setting
+        chosen = load_task_config(config.task).settings().get("general_cfg", {}).get("compile", "off")
+    elif chosen == "auto":
+        from framework.assemble.build import device_of  # imports torch
+
+        pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
+        chosen = "on" if pays and device_of(config).type == "cpu" else "off"
+    if chosen == "on" and not is_asked_for(config) and reason_not(config, several) is not None:
+        chosen = "off"
+    return replace(config, general=config.general.model_copy(update={"compile": chosen}))
+
+
+def is_asked_for(config: RunConfig) -> bool:
+    """Returns True if compile is on by a setting of this command, and not by the record of a resumed run."""
+    return config.general.compile == "on" and (config.task is None or "general_cfg.compile" in config.explicit)
+
+
+def planned_updates(config: RunConfig) -> float:
+    """Returns the updates that the limits in steps and updates allow; 0 without such a limit, or with one in episodes,
+    whose length is unknown."""
+    cfg = config.general
+    if cfg.max_episode > 0:
+        return 0
+    limits = [float(cfg.max_update)] if cfg.max_update > 0 else []
+    if not config.policies and (steps := max(cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps)) > 0:
+        limits.append(steps * _updates_per_step(config))
+    return min(limits, default=0)
+
+
+def _updates_per_step(config: RunConfig) -> float:
+    spec = config.algo.memory(config.env.n_envs)
+    if isinstance(spec, ReplaySpec):
+        return spec.updates_per_step
+    samples = config.env.n_envs * spec.length
+    return spec.epochs * math.ceil(samples / (spec.minibatch or samples)) / samples
+
+
+def reason_not(config: RunConfig, several: bool) -> str | None:
+    """Returns why the updates of a run cannot be compiled; None if they can."""
+    if several:
+        return "updates of several policies cannot be compiled"
+    if config.general.mp_backend == "ray" and config.general.n_learners > 1:
+        return "minibatches that several learners share cannot be compiled"
+    agent = algos.agent_class(config.algo_package)
+    return agent.uncompiled(config.algo) or _without_compiler(config.general.device != "cpu")
+
+
+@functools.cache
+def _without_compiler(gpu: bool = False) -> str | None:
+    """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
+    seconds, most of which the first update would take otherwise."""
+    compiler.prepare()
+    import torch
+    import torch._functorch.config
+
+    try:
+        if gpu and torch.cuda.is_available():
+            torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
+            return None
+        compiled: Any = torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True})
+        with torch._functorch.config.patch(enable_autograd_cache=False):  # as gradient steps are compiled
+            compiled.aot_compile(((torch.ones(3),), {}))
+    except Exception as error:  # whatever a compiler and its caches can raise
+        return f"torch.compile fails here: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+    return None

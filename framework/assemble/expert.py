@@ -1,0 +1,133 @@
+"""The expert that an algorithm asks what to do: the policy of another run, a function of the user's own, or
+one that comes with the environment."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+
+from algos.base import Agent, Array, EnvSpec
+from config import own, tasks
+from config.loader import RunConfig
+from config.loader import load as load_config
+from config.paths import as_written
+from config.schema import OF_THE_ENVIRONMENT
+from framework.catalog import ALGOS, ENVS
+from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
+from framework.disk.task_dir import ROOT, TaskDir
+from framework.errors import JoystickError
+from framework.runs.resume import check_identity, with_seed
+
+Ask = Callable[[Array, Array | None], Any]
+"""Returns actions [N, ...] for observations [N, ...] and masks [N, A] of legal actions, if there are any."""
+MakeAgent = Callable[[RunConfig, EnvSpec, int, torch.device], Agent]
+
+
+def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Expert | None":
+    """Returns the expert that the settings name; None if there is none. spec: the environment that the run collects in.
+    Raises JoystickError if it cannot be found, or acts in another environment."""
+    name = config.algo.asked_expert()
+    if name is None:
+        return None
+    try:
+        if name == OF_THE_ENVIRONMENT:
+            ask = _given(spec)
+        else:
+            ask = _function(name) if own.is_own(name) else _policy(name, config, spec, make_agent)
+    except (tasks.TaskError, own.OwnError, JoystickError) as error:
+        raise JoystickError(f"algo_cfg.expert: {error}") from error
+    expert = Expert(name, ask, spec.action_space)
+    expert(_observations(spec.observation_space), _everything(spec.action_space))
+    return expert
+
+
+class Expert:
+    """Answers with the actions that an expert would choose, and checks each answer."""
+
+    def __init__(self, name: str, ask: Ask, space: Space) -> None:
+        self.name, self._ask, self._space = name, ask, space
+
+    def __call__(self, obs: Array, mask: Array | None) -> Array:
+        """Returns actions [N, ...] for observations [N, ...]; those of a Box are clipped to its bounds."""
+        space, shape = self._space, (len(obs), *(self._space.shape or ()))
+        try:
+            found = np.asarray(self._ask(obs, mask))
+        except Exception as error:  # the user's own function may raise anything
+            raise JoystickError(f"algo_cfg.expert: {self.name} failed: {own.described(error)}") from error
+        if found.shape != shape or found.dtype.kind not in "biuf":
+            raise self._unfit(f"an array of shape {found.shape} and type {found.dtype}", shape)
+        if isinstance(space, Box):
+            if not np.isfinite(found).all():
+                raise self._unfit("a number that is not finite", shape)
+            return np.clip(found, space.low, space.high).astype(space.dtype)
+        if not (np.equal(found, np.round(found)) & _within(found, space)).all():
+            raise self._unfit(f"{np.unique(found)[:5].tolist()}", shape)
+        return found.astype(space.dtype)
+
+    def _unfit(self, what: str, shape: tuple[int, ...]) -> JoystickError:
+        return JoystickError(
+            f"algo_cfg.expert: {self.name} returned {what}; expected {shape[0]} actions of {self._space}, "
+            f"as an array of shape {shape}"
+        )
+
+
+def _within(action: Array, space: Space) -> Array:
+    """Returns True where a part of an action is one of the values of its space."""
+    match space:
+        case Discrete():
+            return (action >= space.start) & (action < space.start + space.n)
+        case MultiDiscrete():
+            return (action >= space.start) & (action < space.start + space.nvec)
+        case MultiBinary():
+            return (action == 0) | (action == 1)
+    raise TypeError(f"{space} has no values")
+
+
+def _observations(space: Space) -> Array:
+    """Returns two observations of this space, always the same ones."""
+    space = deepcopy(space)  # the environment may draw from its own
+    space.seed(0)
+    return np.stack([np.asarray(space.sample()) for _ in range(2)])
+
+
+def _everything(space: Space) -> Array | None:
+    """Returns a mask [2, A] that allows all actions; None if a mask does not suit the space."""
+    return np.ones((2, int(space.n)), bool) if isinstance(space, Discrete) else None
+
+
+def _given(spec: EnvSpec) -> Ask:
+    """Returns the expert that comes with the environment."""
+    if spec.expert is None:
+        raise JoystickError(f"{spec.id} has no expert of its own; name a task directory or module:function")
+    return spec.expert
+
+
+def _function(name: str) -> Ask:
+    """Returns a function of the user's own, which does not see the masks."""
+    found = own.find(name)
+    if not callable(found):
+        raise JoystickError(f"{name} is a {type(found).__name__}, and no function")
+    return lambda obs, mask: found(obs.copy())
+
+
+def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> Ask:
+    """Returns the best model of a run, or its newest one."""
+    folder = tasks.find(name, ROOT, config.start)
+    TaskDir(folder).check()
+    values = {"general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(folder), "device": "cpu"}}
+    its = with_seed(load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=config.allow_import))
+    store = CheckpointStore(folder / "models")
+    saved = store.read("best", with_journal=False) if store.has_best() else store.newest(lambda text: None)
+    check_identity(saved, its, spec)
+    agent = make_agent(its, replace(spec, shared={}), its.general.seed, torch.device("cpu"))
+    try:
+        agent.load_state(saved.tree["agent"])
+    except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
+        raise JoystickError(f"{as_written(saved.path)} does not fit its settings: {error}") from error
+    if agent.initial_state(1) is not None:
+        raise JoystickError(f"{as_written(folder)} has a recurrent policy, which cannot be asked about single states")
+    return lambda obs, mask: agent.predict_action(obs, None, mask).action

@@ -1,0 +1,231 @@
+"""Memory and disk that a run needs, compared with what this machine has. Does not need torch."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from gymnasium import spaces
+
+from config import machine
+from config.loader import RunConfig
+from config.schema import MemorySpec, ReplaySpec
+from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
+from framework.errors import JoystickError, RayError
+
+if TYPE_CHECKING:
+    from algos.base import EnvSpec
+    from framework.policies.plan import Plan, PolicyPlan
+
+PROCESS_BYTES = 300 * 2**20
+"""Memory that one process takes with torch and Ray in it."""
+NUMBER_BYTES = 4
+"""Size of the number of a frame."""
+COMPRESSED = 4
+"""Least factor by which images are taken to shrink; those of Atari games shrink by 5 to 32."""
+FRAME_COUNTERS = 8
+"""Size of what a memory notes of each frame."""
+RETURNS_BYTES = 20
+"""Size of the columns of a step of given data that tell of its episode's return."""
+MOST_AT_ONCE = 64
+"""Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
+LEAST_OBSERVATION = 4096
+"""Size in bytes of an observation from which a replay memory stores it as frames. With smaller ones that takes longer,
+and they rarely fill a memory."""
+EPISODE_STEPS = 100
+"""Length of the episodes for which the size of a memory of frames is estimated: each begins with a stack of its own."""
+CHUNK_BYTES = 64 * 2**20
+"""Largest size of a chunk of several minibatches: fewer than MOST_AT_ONCE of them if observations are images."""
+
+
+def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
+    """Returns how many memories fit on this machine; JoystickError if not even one does."""
+    needed, free = needed_bytes(config, plan), machine.available_bytes()
+    if free is None:
+        return float("inf")
+    if needed > free:
+        names = "+".join(dict.fromkeys(policy.package.NAME for policy in plan.learning))
+        raise JoystickError(
+            f"the memory of {names} needs {needed / 2**30:.1f} GiB and this machine has "
+            f"{free / 2**30:.1f} GiB free; choose a smaller {plan.learning[0].section}.buffer_size"
+        )
+    return free // needed
+
+
+def needed_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size of the full memories and of what is copied from them for a while."""
+    return memory_bytes(config, plan) + _copied_bytes(config, plan)
+
+
+def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> None:
+    """Raises JoystickError if so many given transitions do not fit into the memory of this machine."""
+    needed, free = transitions * kept_bytes(config, policy), machine.available_bytes()
+    if free is not None and needed > free:
+        raise JoystickError(
+            f"algo_cfg.data: {transitions:,} transitions need {needed / 2**30:.1f} GiB and this machine has "
+            f"{free / 2**30:.1f} GiB free; data_top and data_fraction choose a part of the episodes"
+        )
+
+
+def memory_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size of the full memories. For windows of complete episodes, whose length is unknown, this is the
+    least."""
+    return sum(policy_bytes(config, policy) for policy in plan.learning)
+
+
+def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    """Returns the size of the full memory of one policy."""
+    wanted = policy.memory
+    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
+    return steps * kept_bytes(config, policy)
+
+
+def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size of what is copied from replay memories for a while: a frame by a save (a load holds it as read
+    from the file, as arrays, and beside the one before), and a chunk by sampling and by the learner."""
+    replays = [policy for policy in plan.learning if isinstance(policy.memory, ReplaySpec)]
+    if not replays:
+        return 0
+    chunk = max(chunk_bytes(config, policy) for policy in replays)
+    return 3 * min(FRAME_BYTES, sum(policy_bytes(config, policy) for policy in replays)) + 2 * chunk
+
+
+def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    """Returns the size of the largest chunk of a policy."""
+    wanted = policy.memory
+    if isinstance(wanted, ReplaySpec):
+        return minibatches_at_once(config, policy) * _minibatch_bytes(wanted, config, policy)
+    return wanted.length * policy.spec.rows * step_bytes(config, policy)
+
+
+def most_at_once(config: RunConfig, plan: "Plan") -> int:
+    """Returns the largest number of minibatches in a chunk of any replay memory; 1 if there are only windows."""
+    found = [minibatches_at_once(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec)]
+    return min(found, default=1)
+
+
+def minibatches_at_once(config: RunConfig, policy: "PolicyPlan") -> int:
+    """Returns the largest number of minibatches in a chunk of a replay memory; 1 for a window of fresh steps."""
+    wanted = policy.memory
+    if not isinstance(wanted, ReplaySpec):
+        return 1
+    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(wanted, config, policy)))
+
+
+def _minibatch_bytes(wanted: ReplaySpec, config: RunConfig, policy: "PolicyPlan") -> int:
+    return wanted.batch_size * wanted.sequence * step_bytes(config, policy)
+
+
+def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
+    that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
+    any."""
+    spec, wanted = policy.spec, policy.memory
+    size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10
+    data = wanted.data if isinstance(wanted, ReplaySpec) else None
+    if data is not None and data.returns:
+        size += RETURNS_BYTES
+    if data is None or data.updates >= 0:
+        size += 4 * spec.agents * policy.algo.state_size()  # given data have no states
+    size += 8 * spec.global_state
+    if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
+        size += 2 * int(spec.action_space.n)
+    if not isinstance(wanted, ReplaySpec):
+        size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
+        if policy.memory.data is not None:
+            size += 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 1  # a transition of the data
+    elif policy.algo.asked_expert():
+        size += _bytes(spec.action_space)
+    return size
+
+
+def kept_bytes(config: RunConfig, policy: "PolicyPlan", compressed: bool = True) -> int:
+    """Returns the size of one transition in the memory of a policy. One with frames has a new one at each step, besides
+    those of the first observation of an episode. compressed: False for the journal, where frames are not."""
+    whole, depth = step_bytes(config, policy), depth_of(policy)
+    if not depth:
+        return whole
+    obs, wanted = _bytes(policy.spec.observation_space), policy.memory
+    factor = COMPRESSED if compressed and isinstance(wanted, ReplaySpec) and wanted.compress else 1
+    frame = obs // depth // factor + FRAME_COUNTERS
+    return whole - 2 * obs + 2 * depth * NUMBER_BYTES + frame + frame * depth // EPISODE_STEPS
+
+
+def depth_of(policy: "PolicyPlan") -> int:
+    """Returns the number of frames of an observation, each of which the replay memory of a policy stores once; 0 if it
+    stores observations whole: small ones, those of several agents, and those whose goals are replaced."""
+    space, frames = policy.spec.observation_space, policy.spec.frames
+    if policy.slots is not None or not keeps_frames(policy.memory, space):
+        return 0
+    return frames if (space.shape or (0,))[0] % frames == 0 else 1
+
+
+def keeps_frames(wanted: MemorySpec, space: spaces.Space) -> bool:
+    """Returns True if the memory of a single agent with these observations stores their frames."""
+    return isinstance(wanted, ReplaySpec) and not wanted.relabel and _bytes(space) >= LEAST_OBSERVATION
+
+
+def row_bytes(spec: "EnvSpec") -> int:
+    """Returns the size of both observations of a row."""
+    return 2 * _bytes(spec.observation_space)
+
+
+def journal_bytes(config: RunConfig, plan: "Plan") -> int:
+    """Returns the size that the journal of the replay memories can reach on the disk: what the oldest of the
+    checkpoints whose journal is kept remembers, and everything collected since. 0 for windows of fresh steps."""
+    size = sum(_journal_bytes(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec))
+    return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
+
+
+def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
+    wanted, cfg = policy.memory, config.general
+    assert isinstance(wanted, ReplaySpec)
+    if wanted.data is not None and wanted.data.updates < 0:
+        return 0  # given data are in no checkpoint
+    kept = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
+    apart = float(cfg.model_save_fre)
+    if cfg.model_save_unit == "update":
+        apart /= wanted.updates_per_step
+    steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
+    return int(steps * kept_bytes(config, policy, compressed=False))
+
+
+def checkpoint_bytes(weights: Mapping[str, np.ndarray]) -> int:
+    """Returns about the size of a checkpoint without the journal: weights, target networks and optimizer."""
+    return 4 * sum(array.nbytes for array in weights.values())
+
+
+def checkpoints(config: RunConfig, plan: "Plan") -> int | None:
+    """Returns the number of checkpoints that are kept, if the limits of the run tell."""
+    cfg, steps = config.general, most_steps(config)
+    updates = steps * ratio if steps and (ratio := plan.ratio()) is not None else None
+    done = steps if cfg.model_save_unit == "step" else updates
+    if done is None:
+        return None
+    count = int(done // cfg.model_save_fre) + 1
+    return count if cfg.keep_checkpoints == -1 else min(count, cfg.keep_checkpoints)
+
+
+def most_steps(config: RunConfig) -> int | None:
+    """Returns about how many steps the limits of the run allow; None if they do not tell."""
+    cfg, limits = config.general, []
+    if cfg.max_total_step > 0:
+        limits.append(cfg.max_total_step)
+    if cfg.max_episode > 0 and cfg.max_step > 0:
+        limits.append(cfg.max_episode * cfg.max_step)
+    return min(limits, default=None)
+
+
+def _bytes(space: spaces.Space) -> int:
+    return int(np.prod(space.shape or ())) * np.dtype(space.dtype or np.int64).itemsize
+
+
+def processes_that_fit(workers: int, learners: int, each: int = PROCESS_BYTES) -> None:
+    """Raises RayError if this machine lacks the memory for so many processes and the data server."""
+    free, count = machine.available_bytes(), workers + learners + 1
+    if free is not None and count * each > free:
+        key = "n_workers" if workers >= learners else "n_learners"
+        raise RayError(
+            f"general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need about "
+            f"{count * each // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
+            f"{free // each} processes"
+        )

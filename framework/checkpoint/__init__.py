@@ -1,1 +1,0 @@
-"""Checkpoints: the store, the journal of the replay memory, and atomic writes."""

@@ -1,0 +1,1 @@
+"""Steps of environments as columns [T, N]; the only room that calls an environment."""

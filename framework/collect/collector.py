@@ -1,0 +1,345 @@
+"""The only code that steps environments; used by training, evaluation, test, filming and trajectories."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
+from config.fields import whole
+from envs.base import Array, Step, VectorEnv
+from framework.collect.collector_state import Mark, Rows, Tape
+from framework.collect.env_calls import Watch
+from framework.collect.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
+from framework.errors import NumericsError
+
+
+@dataclass
+class Collector:
+    """Steps N rows with a policy. `state` returns the state after the last complete round, so it is always exact."""
+
+    env: VectorEnv
+    agent: Agent
+    rng: np.random.Generator
+    """Random stream of exploration."""
+    episode_seed: Callable[[int, int], int]
+    """(row, episode number) -> seed."""
+    max_step: int = -1
+    """Number of steps after which an episode is truncated; -1: never."""
+    worker: int = 0
+    incarnation: int = 0
+    """Number of earlier workers with this number that were lost; the exploration stream depends on it."""
+    recorders: Iterable[Recorder] = ()
+    explore: bool = True
+    steps: int = 0
+    """Number of steps made so far."""
+    first_episode: Array | None = None
+    """Number [N] of the first episode of each row; None: 0."""
+    remembered: int = 1
+    """Number of complete rounds whose state is still available."""
+    watch: Watch = field(default_factory=Watch)
+    phase: float | None = None
+    """Phase of the curriculum of the first episodes; later ones get that of the progress. None: there are no phases."""
+    records: list[Record] = field(default_factory=list)
+    """Records of the latest fragment."""
+    _tape: Tape = field(default_factory=Tape)
+    _buffers: Columns = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = self.env.rows
+        zeros = np.zeros(rows, np.int64)
+        episode = zeros if self.first_episode is None else self.first_episode.copy()
+        seeds = np.array([self.episode_seed(row, number) for row, number in enumerate(episode.tolist())], np.int64)
+        phases = np.full(rows, self.phase or 0.0)
+        obs = self._reset(np.ones(rows, bool), seeds, phases)
+        state = self.agent.initial_state(rows)
+        self._now = Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), phases, state)
+        self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
+        self._marks: deque[Mark] = deque(maxlen=self.remembered)
+        self.settle()
+        self._begun(np.ones(rows, bool))
+
+    def _begun(self, rows: Array) -> None:
+        """Tells the recorders that an episode begins in the masked rows."""
+        for recorder in self.recorders:
+            for row in np.flatnonzero(rows).tolist():
+                recorder.begin(row, int(self._now.seed[row]), self._now.obs, self.env)
+
+    # one step ---------------------------------------------------------------------------------------------
+
+    def step(self, progress: Progress) -> tuple[Array, Act, Step, list[Episode]]:
+        """Acts once in every row. Rows whose episode ends start a new one."""
+        now = self._now
+        obs, state, mask = now.obs, now.state, self.env.action_mask
+        if self.explore:
+            act = self.agent.sample_action(obs, state, progress, self.rng, mask)
+        else:
+            act = self.agent.evaluate_action(obs, state, self.rng, mask)
+        now.state = act.state
+        step = self._advance(act.action)
+        if now.state is not None:
+            now.state = self.agent.rewarded(now.state, step.reward)
+        if self.env.valid is not None:
+            self._forget(~self.env.valid)  # a dummy step belongs to no episode
+        if state is not None:
+            act = act._replace(columns={**act.columns, "state": state})
+        if mask is not None and self.env.action_mask is not None:
+            masks = {"action_mask": mask, "next_action_mask": self.env.action_mask}
+            act = act._replace(columns={**act.columns, **masks})
+        ended = step.terminated | step.truncated
+        episodes = self._finish(ended, step, progress.phase) if np.count_nonzero(ended) else []
+        return obs, act, step, episodes
+
+    def _advance(self, action: Array) -> Step:
+        now = self._now
+        self._tape.actions.append(action)
+        with self.watch("step", action):
+            obs, reward, terminated, truncated = self.env.step(action)
+        self.steps += 1
+        now.length += 1 if self.env.valid is None else self.env.valid
+        now.total += reward
+        step = Step(obs, reward, terminated, (truncated | (now.length >= self._limit)) & ~terminated)
+        for recorder in self.recorders:
+            recorder.step(now.obs, action, step, self.env)
+        now.obs = obs.copy()
+        return step
+
+    def _finish(self, ended: Array, step: Step, phase: float) -> list[Episode]:
+        now, episodes = self._now, []
+        for row in np.flatnonzero(ended).tolist():
+            episode = Episode(
+                worker=self.worker,
+                row=row,
+                number=int(now.episode[row]),
+                seed=int(now.seed[row]),
+                total=float(now.total[row]),
+                length=int(now.length[row]),
+                terminated=bool(step.terminated[row]),
+                steps=self.steps,
+                phase=None if self.phase is None else whole(float(now.phase[row])),
+            )
+            for recorder in self.recorders:
+                if metrics := recorder.end(episode, self.env):
+                    episode = episode._replace(metrics={**episode.metrics, **metrics})
+            episodes.append(episode)
+        now.phase[ended] = phase
+        self.begin(ended)
+        return episodes
+
+    def _reset(self, rows: Array, seeds: Array, phases: Array) -> Array:
+        """Starts an episode in the masked rows, each in its phase."""
+        if self.phase is not None:
+            with self.watch("set_phase"):
+                self.env.set_phase(rows, [whole(phase) for phase in phases.tolist()])
+        with self.watch("reset"):
+            return self.env.reset(rows, seeds)
+
+    def begin(self, rows: Array) -> None:
+        """Starts the next episode in the masked rows."""
+        now = self._now
+        now.episode[rows] += 1
+        for row in np.flatnonzero(rows).tolist():
+            now.seed[row] = self.episode_seed(row, int(now.episode[row]))
+        now.length[rows] = 0
+        now.total[rows] = 0.0
+        now.born[rows] = self._tape.end
+        now.obs = self._reset(rows, now.seed, now.phase)
+        self._forget(rows)
+        self._begun(rows)
+
+    def _forget(self, rows: Array) -> None:
+        """Resets the recurrent state of the masked rows."""
+        now, fresh = self._now, self.agent.initial_state(self.env.rows)
+        if now.state is not None and fresh is not None:
+            now.state = np.where(rows[:, None], fresh, now.state)
+
+    def running(self) -> Array:
+        """Returns the numbers [N] of the running episodes."""
+        return self._now.episode.copy()
+
+    # many steps -------------------------------------------------------------------------------------------
+
+    def collect(self, steps: int, progress: Progress) -> tuple[Fragment, list[Episode]]:
+        """Collects T steps of all rows, with constant weights and progress."""
+        start = {"state": self._now.state, "first": self._now.length == 0}
+        origin = Origin(self.worker, self.steps, progress.fraction)
+        episodes: list[Episode] = []
+        for t in range(steps):
+            obs, act, step, ended = self.step(progress)
+            episodes += ended
+            if t == 0:
+                buffers = self._room(steps, obs, act, step)
+            buffers["obs"][t] = obs
+            buffers["action"][t] = act.action
+            buffers["reward"][t] = step.reward
+            buffers["next_obs"][t] = step.obs
+            buffers["terminated"][t] = step.terminated
+            buffers["truncated"][t] = step.truncated
+            for name, value in act.columns.items():
+                buffers[name][t] = value
+            if self.env.valid is not None:
+                buffers["valid"][t] = self.env.valid
+        _check_finite(buffers, origin.first_step)
+        fragment = Fragment(buffers, start, origin)
+        self.records = [record for each in self.recorders for record in each.collected(fragment, self.env)]
+        return fragment, episodes
+
+    def play(
+        self, episodes: int, progress: Progress, check: Callable[[], None] = lambda: None, steps: int = 0
+    ) -> list[Episode]:
+        """Plays episodes 0, 1, 2 ..., numbered across rows (row 0's first, row 1's first, ...), until there are as many
+        episodes and steps as asked for. Returns exactly these: the first to finish would be the short ones. `check` is
+        called before each step and may raise."""
+        done: dict[int, Episode] = {}
+        found: list[Episode] = []
+        taken = 0
+        while len(found) < episodes or taken < steps:
+            if len(found) in done:
+                found.append(done.pop(len(found)))
+                taken += found[-1].length
+                continue
+            check()
+            for episode in self.step(progress)[3]:
+                done[episode.number * self.env.rows + episode.row] = episode
+        self.settle()
+        return found
+
+    def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
+        """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""
+        if self._buffers and self._buffers["reward"].shape[0] == steps:
+            return self._buffers
+        samples = {
+            "obs": obs,
+            "action": act.action,
+            "reward": step.reward,
+            "next_obs": step.obs,
+            "terminated": step.terminated,
+            "truncated": step.truncated,
+            **act.columns,
+        }
+        if self.env.valid is not None:
+            samples["valid"] = self.env.valid
+        self._buffers = {name: np.empty((steps, *value.shape), value.dtype) for name, value in samples.items()}
+        return self._buffers
+
+    # stopping and going on --------------------------------------------------------------------------------
+
+    def state(self, back: int = 0) -> Tree:
+        """Returns the state after the last complete round, or `back` rounds before it: all that an exact resume
+        needs."""
+        mark = self._marks[-1 - back]
+        at = mark.rows
+        tape = self._tape.between(mark.first_action(), mark.end, self.env.rows)
+        rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
+        if self.phase is not None:
+            rows["phase"] = at.phase
+        age = mark.end - at.born
+        return {
+            "rows": rows,
+            "policy": at.state,
+            "age": age,
+            "tape": tape,
+            "rng": mark.rng,
+            "steps": mark.steps,
+            "incarnation": self.incarnation,
+        }
+
+    def settle(self) -> None:
+        """Marks the end of a round: `state` describes this moment until the next call, even if a round breaks off."""
+        self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
+        if self._tape.long:
+            self._tape.forget(before=self._marks[0].first_action())
+
+    def load_state(self, state: Tree) -> list[int]:
+        """Restores a state by replaying the running episodes from their seeds. Returns the rows whose replay differed:
+        they start a new episode, and the resume is not exact."""
+        if "tape" not in state:
+            self._begin_at(state)
+            return []
+        rows = state["rows"]
+        self._now = Rows(
+            rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
+            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), self._phases(rows),
+            None if state["policy"] is None else state["policy"].copy(),
+        )  # fmt: skip
+        same = self._replay(state) if self.env.replayable else np.zeros(self.env.rows, bool)
+        self._now.total = rows["total"].copy()
+        self.incarnation = state["incarnation"]
+        if not same.all():
+            self._dropped(~same)
+            self.begin(~same)
+        restore_stream(self.rng, state["rng"])
+        self.steps = int(state["steps"])
+        self._marks.clear()
+        self.settle()
+        return np.flatnonzero(~same).tolist()
+
+    def _phases(self, rows: Tree) -> Array:
+        """Returns the phases of the running episodes; the first one for a run that had no curriculum yet."""
+        known = rows.get("phase")
+        return np.full(self.env.rows, self.phase or 0.0) if known is None else np.array(known, float)
+
+    def _begin_at(self, state: Tree) -> None:
+        """Restores a state made by `beginning`."""
+        if self.phase is not None and state.get("phase") is not None:
+            self.phase = state["phase"]
+        self.first_episode, self.steps = state["rows"]["episode"], int(state["steps"])
+        self.incarnation = int(state["incarnation"])
+        restore_stream(self.rng, state["rng"])
+        self._tape = Tape()
+        self.__post_init__()
+
+    def _replay(self, state: Tree) -> Array:
+        """Replays the recorded actions, and returns a mask [N] of the rows that reached the same state. Rows are
+        aligned at the end of the tape: each is reset when its own episode begins, and steps idly before that."""
+        now, tape, total = self._now, state["tape"], len(state["tape"])
+        self._tape = Tape()
+        now.born = total - state["age"]
+        self._restart(np.ones(self.env.rows, bool))
+        for t in range(total):
+            begins = now.born == t
+            if t and begins.any():
+                self._restart(begins)
+            self._begun(begins)
+            step = self._advance(self._legal(tape[t]))
+            self._tape.actions[-1] = tape[t]
+            # An idle row may end; a running one ends only if the environment does not repeat itself.
+            ended = step.terminated | step.truncated
+            if ended.any():
+                self._restart(ended)
+        if total and (now.born == total).any():
+            self._restart(now.born == total)
+        self._begun(now.born == total)
+        seen, length = state["rows"]["obs"], state["rows"]["length"]
+        same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
+        return np.array(same) & (now.length == length) & (state["age"] <= total)
+
+    def _legal(self, action: Array) -> Array:
+        """Replaces illegal actions: an idle row is in another episode than the one that its action was recorded in."""
+        mask = self.env.action_mask
+        return action if mask is None else np.where(mask[np.arange(len(mask)), action], action, mask.argmax(axis=1))
+
+    def _restart(self, rows: Array) -> None:
+        now = self._now
+        now.obs = self._reset(rows, now.seed, now.phase)
+        now.length[rows] = 0
+        now.total[rows] = 0.0
+        self._dropped(rows)
+
+    def _dropped(self, rows: Array) -> None:
+        for recorder in self.recorders:
+            for row in np.flatnonzero(rows).tolist():
+                recorder.drop(row)
+
+
+def _check_finite(columns: Columns, first_step: int) -> None:
+    """Raises NumericsError for NaN or infinity where it enters, before it spoils the weights."""
+    for name in ("reward", "next_obs", "obs"):
+        column = columns[name]
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            t, row = np.argwhere(~np.isfinite(column))[0][:2].tolist()
+            raise NumericsError(
+                f"the environment gave {name} = {column[t, row].tolist()} in row {row} at step {first_step + t + 1}; "
+                "a reward or observation must be a finite number"
+            )

@@ -1,0 +1,153 @@
+"""Describes the run that a configuration would start (--dry-run). Writes nothing."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from gymnasium import spaces
+
+from config.config import GeneralConfig
+from config.loader import RunConfig
+from config.program import PROGRAM
+from config.schema import ReplaySpec, RolloutSpec
+from framework.assemble import build, resources
+from framework.assemble import fit as compatibility
+from framework.assemble.expert import expert_of
+from framework.memory.given import Given
+from framework.policies.plan import Plan, PolicyPlan, plan
+from framework.runs import initial_weights
+from framework.screen.formatting import byte_size, counted
+
+MOST_AGENTS = 8
+"""Agents of a policy that are named."""
+
+
+def describe(config: RunConfig) -> int:
+    """Prints changed settings, shapes, parameters, memory and disk of a run. Refuses what the run would refuse."""
+    env = build.make_env(config, config.env.n_envs)
+    try:
+        spec = compatibility.spec_of_all(config, build.env_spec(config, env))
+        agent = build.make_agent(config, spec, config.general.seed or 1, build.device_of(config))
+        weights = agent.weights()
+        its = plan(config, spec)
+        resources.memories_that_fit(config, its)
+        expert_of(config, spec, build.make_agent)
+        fitting = initial_weights.fitting(config, agent)
+        seed = config.general.seed or 1
+        given = {policy.name: build.given_data(config, policy, seed) for policy in its.learning}
+        workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
+        windows = workers * env.rows // spec.rows
+        width = max(28, 1 + max(map(len, weights), default=0))
+        per_save = resources.checkpoint_bytes(weights)
+        lines = [
+            *_changed(config),
+            *([f"algorithm     {config.algo_package.NAME}"] if its.single else []),
+            f"environment   {spec.id}, {counted(env.rows, 'row')}",
+            *_processes(config.general),
+            *(line for policy in its.policies for line in _policy(policy)),
+            f"parameters    {agent.parameter_count():,}",
+            *(f"  {name:<{width}}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
+            *([f"start_from    {fitting.text}"] if fitting else []),
+            *(line for policy in its.learning for line in _data(given[policy.name])),
+            *(line for policy in its.learning for line in _memory(config, policy, windows)),
+            f"checkpoint    about {byte_size(per_save)} each, and what is new in the memory since the last one",
+            f"disk          {_disk(config, its, per_save, resources.journal_bytes(config, its))}",
+            f"free disk     {byte_size(shutil.disk_usage(Path.cwd()).free)}",
+            f"all settings  {PROGRAM} ... --print-config",
+        ]
+    finally:
+        env.close()
+    print("\n".join(lines))
+    return 0
+
+
+def _changed(config: RunConfig) -> Iterator[str]:
+    """Yields the settings that differ from the defaults, each with its source."""
+    rows = []
+    for section, instance in config.sections().items():
+        for key, value in instance.model_dump().items():
+            if key not in type(instance).model_fields or instance.changed(key):
+                source = config.where.get(f"{section}.{key}", "")
+                rows.append((f"{section}.{key}", json.dumps(value, default=str), source))
+    if rows:
+        yield "settings that differ from the defaults:"
+        width = max(len(name) for name, *_ in rows)
+        yield from (f"  {name:{width}}  {value}{source and f'  ({source})'}" for name, value, source in rows)
+        yield ""
+
+
+def _space(space: spaces.Space) -> str:
+    """Returns a space in a few words; the bounds of a Box would fill lines."""
+    if isinstance(space, spaces.Box):
+        low, high = space.low.min(), space.high.max()
+        return f"Box, shape {'x'.join(map(str, space.shape)) or '1'}, {space.dtype}, from {low:g} to {high:g}"
+    if isinstance(space, spaces.Dict):
+        return ", ".join(f"{name}: {_space(part)}" for name, part in space.spaces.items())
+    return str(space)
+
+
+def _policy(policy: PolicyPlan) -> Iterator[str]:
+    """Yields the lines about what a policy sees and does."""
+    if policy.slots is not None:
+        agents = ", ".join(policy.slots.agents[:MOST_AGENTS]) + (
+            ", ..." if len(policy.slots.agents) > MOST_AGENTS else ""
+        )
+        how = "" if policy.train else ", does not learn"
+        yield f"policy        {policy.name}: {policy.package.NAME}{how}, for {agents}"
+    yield f"observation   {_space(policy.spec.observation_space)}"
+    yield f"action        {_space(policy.spec.action_space)}"
+
+
+def _data(given: Given | None) -> Iterator[str]:
+    """Yields the line about the data that a policy is given."""
+    if given is not None:
+        held_out = f", {given.held_out.transitions:,} more are held out" if given.held_out else ""
+        yield f"data          {counted(given.transitions, 'transition')}{held_out}, SHA-256 {given.sha256[:12]}"
+
+
+def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str]:
+    """Yields the line about the memory of what a policy collects."""
+    wanted = policy.memory
+    if wanted.data is not None and wanted.data.updates < 0:
+        return  # nothing is collected
+    size = byte_size(resources.policy_bytes(config, policy) * windows) + " when full"
+    if resources.depth_of(policy):
+        size = f"about {size}, since each {'frame' if policy.spec.frames > 1 else 'observation'} is stored once"
+    if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
+        size = byte_size(resources.step_bytes(config, policy)) + " for each step of them"
+    kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, policy.spec.rows, windows)
+    of = f"{policy.name}: " if policy.name else ""
+    yield f"memory        {of}{kept}, {size}"
+
+
+def _disk(config: RunConfig, its: Plan, per_save: int, journal: int) -> str:
+    """Returns the disk space that checkpoints and the journal of the memory take in all, if the limits tell."""
+    kept = resources.checkpoints(config, its)
+    if kept is None:
+        return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
+    return f"at most about {byte_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
+
+
+def _replay(spec: ReplaySpec) -> str:
+    ratio = f"{spec.updates_per_step:g} updates a step"
+    return f"replay of {spec.capacity:,} transitions, batches of {spec.batch_size}, {ratio}"
+
+
+def _processes(cfg: GeneralConfig) -> list[str]:
+    if cfg.mp_backend == "single":
+        return []
+    place = "on a Ray of their own" if cfg.ray_address is None else f"in the cluster at {cfg.ray_address}"
+    workers, learners = counted(cfg.n_workers, "worker"), counted(cfg.n_learners, "learner")
+    return [f"processes     {workers} with so many rows each, {learners} and a data server, {place}"]
+
+
+def _rollout(spec: RolloutSpec, rows: int, windows: int) -> str:
+    """rows: of a window. windows: that are filled side by side, each by a worker."""
+    steps = f"{counted(spec.length, 'step')} x {counted(rows, 'row')}"
+    window = steps if spec.unit == "steps" else counted(spec.length, "complete episode")
+    window += f" for each of {windows} workers" if windows > 1 else ""
+    times = "once" if spec.epochs == 1 else f"{spec.epochs} times"
+    sequences = f" sequences of {spec.sequence} steps" if spec.sequence > 1 else ""
+    share = "as a whole" if spec.minibatch is None else f"in batches of {spec.minibatch:,}{sequences}"
+    return f"windows of {window}, learned from {times}, {share}"

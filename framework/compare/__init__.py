@@ -1,1 +1,0 @@
-"""Comparison of runs: which belong together, what their scores say, and what is within noise."""

@@ -1,0 +1,107 @@
+"""Reads traces back into arrays."""
+
+import io
+import json
+import re
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.opening import Opener, named, regular
+from framework.disk.array_headers import read_header
+from framework.errors import DataError
+
+NAME = re.compile(r"output-[\d_-]+_worker-(\d+)_(\d+)\.json")
+"""Name of a file, with the numbers of its worker and of the file."""
+MOST_BYTES = 2**31
+"""Size of the largest column of a line, decompressed."""
+_BAD_LINE = (ValueError, KeyError, AttributeError, TypeError, EOFError, DataError, RecursionError, zlib.error)
+"""What reading a line that is not a trace raises."""
+
+
+Columns = dict[str, np.ndarray]
+
+
+def read_traces(path: str | Path) -> dict[str, Any]:
+    """Returns the columns of a file or of a folder of traces as arrays [steps, ...]; with several agents, a dict of
+    them for each policy. The files of a folder are joined worker by worker, in the order in which they were written.
+    infos is an array of dicts. Raises DataError if there are no traces. Never runs code."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
+    files, opener = ([file for file, _, _ in trace_files(path)], regular) if path.is_dir() else ([path], named)
+    lines = [line for file in files for line in _lines(file, opener)]
+    if not lines:
+        raise DataError(f"{path} holds no traces")
+    batches: dict[str | None, list[Columns]] = {}
+    for line in lines:
+        for policy, columns in line.items():
+            batches.setdefault(policy, []).append(columns)
+    found = {policy: _joined(path, columns) for policy, columns in batches.items()}
+    if None not in found:
+        return {str(policy): columns for policy, columns in found.items()}
+    if len(found) > 1:
+        raise DataError(f"{path} holds traces of a single agent and of several agents")
+    return found[None]
+
+
+def _joined(path: Path, batches: list[Columns]) -> Columns:
+    first = batches[0].keys()
+    if different := next((batch.keys() ^ first for batch in batches if batch.keys() != first), None):
+        raise DataError(f"{path}: not all lines have the column {min(different)}")
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
+
+
+def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
+    """Yields the columns of each line by policy, None for a single agent; not of a last one that is being written."""
+    try:
+        file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    with file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                found = _batches(json.loads(line))
+                yield {
+                    policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
+                }
+            except _BAD_LINE as error:
+                raise DataError(f"{path}: line {number} is not a trace: {error}") from error
+
+
+def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
+    """Returns the columns of a line as they are written, by policy."""
+    form = line.pop("type")
+    if form == "SampleBatch":
+        return {None: line}
+    if form == "MultiAgentBatch":
+        return {str(policy): batch for policy, batch in line["policy_batches"].items()}
+    raise ValueError("its type is neither SampleBatch nor MultiAgentBatch")
+
+
+def _column(value: Any) -> np.ndarray:
+    if isinstance(value, str):
+        unzip = zlib.decompressobj()
+        data = unzip.decompress(b64decode(value, validate=True), MOST_BYTES)
+        if unzip.unconsumed_tail:
+            raise ValueError(f"a column has more than {MOST_BYTES:,} bytes")
+        read_header(io.BytesIO(data), "a column", len(data))
+        return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+    if value and isinstance(value[0], dict):
+        infos = np.empty(len(value), object)
+        infos[:] = value
+        return infos
+    return np.array(value)
+
+
+def trace_files(folder: Path) -> list[tuple[Path, int, int]]:
+    """Returns the files of a folder, with worker and number, in the order in which they are read."""
+    found = [(path, NAME.fullmatch(path.name)) for path in folder.iterdir()]
+    files = [(path, int(match[1]), int(match[2])) for path, match in found if match]
+    return sorted(files, key=lambda file: file[1:])

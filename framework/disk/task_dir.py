@@ -1,0 +1,240 @@
+"""Task directory: config, models, results, videos and logs of one run, and the lock on it."""
+
+import contextlib
+import functools
+import json
+import os
+import platform
+import subprocess
+import time
+import weakref
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any
+
+from config.opening import fault_below, read_regular, regular
+from config.paths import as_written, fixed
+from config.program import MAIN
+from framework.disk.atomic import make_folder, sync_folder, write_whole
+from framework.errors import TaskDirError
+
+ROOT = Path("tasks")
+REPORT = "report.html"
+"""Name of the page of a run, a test, a group or a tuning."""
+CLOSED = "closed by the program"
+"""Outcome of a run that Python code has closed before a stop rule was met."""
+FAILED = "failed:"
+"""Beginning of the outcome in run.json of a run that an error has ended; the error's sentence follows."""
+PAUSED = "paused at step"
+"""Outcome of a run that has paused, before the step."""
+MOST_BYTES = 2**24
+"""Size of the largest run.json that is read."""
+LOOK_SECONDS = 0.1
+"""Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
+_PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
+
+
+class TaskDir:
+    """Paths of one run, and the lock that keeps out a second process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path = fixed(path)
+        self.config = path / "config.yaml"
+        self.params = path / "params.json"
+        """The settings once more, as JSON."""
+        self.run = path / "run.json"
+        self.models = path / "models"
+        self.results = path / "results"
+        self.videos = path / "videos"
+        self.logs = path / "logs"
+        self.tb_logs = path / "tb_logs"
+        self._lock: IO[str] | None = None
+
+    @classmethod
+    def create(
+        cls, mode: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None
+    ) -> "TaskDir":
+        """Creates and opens a new folder under tasks/, or the one that --into names."""
+        task = cls(new_folder(mode, env_id, algo, into, start))
+        task.open(training=mode == "train")
+        return task
+
+    def open(self, training: bool = True) -> None:
+        """Creates the folders and takes the lock. A test has neither models nor TensorBoard files."""
+        self.check()
+        try:
+            for folder in (self.results, self.logs, *((self.models, self.tb_logs) if training else ())):
+                folder.mkdir(exist_ok=True)
+            sync_folder(self.path)
+            self._lock = held_lock(self.path)
+        except OSError as error:
+            raise TaskDirError(f"cannot write to {as_written(self.path)}: {error.strerror}") from error
+        if self._lock is None:
+            raise TaskDirError(
+                f"{as_written(self.path)} is being written by another run; wait for it, or stop it first"
+            )
+
+    def check(self) -> None:
+        """Raises TaskDirError if anything below is neither a file nor a folder."""
+        if fault := fault_below(self.path):
+            raise TaskDirError(fault)
+
+    def close(self) -> None:
+        """Releases the lock."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def write_run(self, facts: dict[str, Any]) -> None:
+        """Adds facts to run.json."""
+        add_facts(self.run, facts)
+
+    def read_run(self) -> dict[str, Any]:
+        """Returns the facts in run.json; none if it is missing or damaged."""
+        return read_facts(self.run)
+
+
+def add_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    """Adds facts to a file of JSON."""
+    merged = {**read_facts(path), **facts}
+    write_whole(path, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Returns the facts in a file of JSON; none if it is missing or damaged."""
+    try:
+        facts = json.loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def check_new(into: Path | None, start: Path | None = None) -> None:
+    """Raises TaskDirError if the folder that --into names exists. start: working directory that it is in; None: the
+    current one."""
+    if into and os.path.lexists(fixed(into, start)):
+        raise TaskDirError(f"{as_written(fixed(into, start))} exists; --into names a new folder")
+
+
+def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
+    """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
+    the same folder. start: working directory that into and tasks/ are in; None: the current one."""
+    into, root = into and fixed(into, start), fixed(ROOT, start)
+    safe = env_id.replace("/", "-").replace(":", "-")
+    name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
+    suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
+    for path in [into] if into else [root / f"{name}{suffix}" for suffix in suffixes]:
+        try:
+            make_folder(path)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise TaskDirError(f"cannot make the task directory {as_written(path)}: {error.strerror}") from error
+        return path
+    check_new(into, start)
+    raise TaskDirError(f"no free name like {name} in {as_written(root)}")
+
+
+_held: "weakref.WeakSet[IO[str]]" = weakref.WeakSet()
+"""Lock files of this process."""
+
+
+def _close_inherited() -> None:
+    """Closes the copies of the locks in a forked child: an environment process that outlives a run must not keep the
+    directory locked. The lock itself stays with the parent."""
+    for file in list(_held):
+        file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_inherited)
+
+
+def held_lock(folder: Path) -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
+    file = open(folder / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until it is closed
+    if not take_lock(file):
+        file.close()
+        return None
+    _held.add(file)
+    return file
+
+
+def take_lock(file: IO[Any]) -> bool:
+    """Returns True if the lock on an open file was taken. It lasts until the last process that has inherited the file
+    closes it. Systems without flock run unlocked."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    for pause in (LOOK_SECONDS, 0):
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(pause)
+    return False
+
+
+def is_locked(folder: Path) -> bool:
+    """Returns True if a process is writing to a task directory. Takes a shared lock for a moment."""
+    try:
+        import fcntl
+
+        with open(folder / ".lock", opener=regular) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (ImportError, OSError):
+        return False
+    return False
+
+
+def circumstances(command_line: list[str]) -> dict[str, Any]:
+    """Returns the facts that explain a run later: command, versions, commit. No environment variables."""
+    return {
+        "command_line": command_line,
+        "started": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "cpu": _cpu(),
+        "versions": {name: installed_version(name) for name in _PACKAGES},
+        "git_commit": _git_commit(),
+    }
+
+
+def _cpu() -> str | None:
+    """Returns the name of the processor; None if the system does not say it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+@functools.cache
+def installed_version(package: str) -> str | None:
+    """Returns the version of an installed package; None if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+@functools.cache
+def _git_commit() -> str | None:
+    """Returns the commit of this code, with + if code or presets differ from it at the first call; None outside a
+    checkout."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(MAIN.parent), *words], capture_output=True, text=True, check=True, timeout=5
+        ).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", str(MAIN))  # an installed copy may lie inside another project's checkout
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/*.py", ":/*.yaml")
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None

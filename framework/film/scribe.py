@@ -1,0 +1,70 @@
+"""Episodes as text, where an environment has no pictures: a file of their lines, and a page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from envs.base import VectorEnv
+from framework.collect.episode_numbers import EpisodeNumbers
+from framework.collect.fragment import Episode, Recorder
+from framework.disk.atomic import write_whole
+from framework.film.video import Film
+from framework.pages import html_page
+from framework.screen.formatting import counted, listed
+
+SPEAKERS = ("system", "user")
+"""Beginnings of lines that somebody says, up to a colon; the page shows the first one's to the left."""
+_STYLE = """
+.says{max-width:75%;width:fit-content;margin:.35em 0;padding:.45em .8em;border-radius:.8em;
+  background:rgba(127,127,127,.15)}
+.says.user{margin-left:auto;background:rgba(0,114,178,.22)}
+"""
+
+
+class Scribe(Recorder):
+    """Writes the text of each episode of a one-row environment, in the place of a Camera."""
+
+    full = False
+    """Never True: a text takes as many episodes as are played."""
+
+    def __init__(self, path: Path, numbers: Sequence[int]) -> None:
+        """numbers: those of the episodes."""
+        self.path, self.numbers = path, numbers
+        self.episodes: list[tuple[str, str]] = []
+        """Heading and text of each episode."""
+
+    def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
+        said = env.text()
+        if said is not None:
+            facts = listed({"return": episode.total, **EpisodeNumbers().end(episode, env)})
+            self.episodes.append(
+                (f"Episode {self.numbers[len(self.episodes)]} (seed {episode.seed})", f"{facts}\n{said}")
+            )
+        return {}
+
+    def close(self) -> Film:
+        """Writes the file and the page."""
+        if not self.episodes:
+            return Film(None, 0, 0.0, "no text: the environment gave none")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        whole = "\n".join(f"{head}\n{said}" for head, said in self.episodes)
+        write_whole(self.path, whole.encode())
+        page = self.path.with_suffix(".html")
+        body = "".join(html_page.section(head, lines(said)) for head, said in self.episodes)
+        write_whole(page, html_page.page("Dialogues", f"<h1>Dialogues</h1>{body}", style=_STYLE).encode())
+        text = f"text: {counted(len(self.episodes), 'episode')}; as a page: {page}"
+        return Film(self.path, len(self.episodes), 0.0, text)
+
+    def abandon(self) -> None:
+        """Writes nothing, in the place of `close`."""
+
+
+def lines(said: str) -> str:
+    """Returns the lines of an episode as HTML: those that somebody says as bubbles."""
+    parts = []
+    for line in said.splitlines():
+        speaker, colon, words = line.partition(":")
+        if colon and speaker in SPEAKERS:
+            parts.append(f'<p class="says {speaker}">{html_page.text(words.strip())}</p>')
+        elif line.strip():
+            parts.append(html_page.paragraph(line, "quiet"))
+    return "".join(parts)

@@ -1,0 +1,174 @@
+"""Runs as processes of this one: at most so many at once; signals are forwarded to them."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from config import machine
+from config.loader import RunConfig
+from config.opening import read_regular, regular
+from config.program import ENVIRONMENT, PROGRAM
+from framework.disk.task_dir import take_lock
+from framework.runs import signals
+
+POLL_SECONDS = 0.1
+"""Pause between two looks at the processes."""
+MOST_BYTES = 2**30
+"""Size of the largest stderr that is read."""
+
+
+class Process(Protocol):
+    """The methods of subprocess.Popen that are used here."""
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int | None: ...
+
+    def send_signal(self, sig: int) -> None: ...
+
+    def terminate(self) -> None: ...
+
+
+Begin = Callable[[BinaryIO], Process]
+"""Starts a process whose stderr is this file."""
+
+
+def of_command(command: list[str], start: Path | None = None) -> Begin:
+    """Returns how to start a command, in a process group of its own, so that Ctrl-C reaches it only through this
+    process, and once. start: its working directory; None: this process's."""
+
+    def begin(errors: BinaryIO) -> Process:
+        return subprocess.Popen(
+            command,
+            cwd=start,
+            env={**os.environ, ENVIRONMENT: PROGRAM},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            process_group=0,
+        )
+
+    return begin
+
+
+def at_once(configs: Sequence[RunConfig], jobs: int | None, fitting: float) -> int:
+    """Returns how many runs are trained at once. jobs: that number, None: by the cores; fitting: number of runs whose
+    memories fit into this machine."""
+    general = [config.general for config in configs]
+    processes = max(cfg.n_workers + cfg.n_learners if cfg.mp_backend == "ray" else 1 for cfg in general)
+    return int(min(jobs or max(1, machine.cores() // processes), len(configs), fitting))
+
+
+@dataclass
+class Child:
+    """The process of a run: not started (no process), running (no status) or ended."""
+
+    errors: Path
+    """File with its stderr."""
+    process: Process | None = None
+    status: int | None = None
+    began: float = 0.0
+    seconds: float = 0.0
+    signalled: bool = field(default=False, repr=False)
+    """True if the process was asked to stop."""
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.status is None
+
+    def start(self, begin: Begin) -> bool:
+        """Starts the process. Returns False if the process of an earlier session still runs: until it ends, its stderr
+        stays locked."""
+        self.began = time.monotonic()
+        with open(self.errors, "ab", opener=regular) as errors:
+            if not take_lock(errors):
+                return False
+            self.process = begin(errors)
+        return True
+
+    def ended(self) -> bool:
+        """Returns True once, when the process has ended. After a signal its status is 128 + signal, as in a shell."""
+        code = self.process.poll() if self.running and self.process else None
+        if code is None:
+            return False
+        self.status = code if code >= 0 else 128 - code
+        self.seconds = time.monotonic() - self.began
+        if self.status == 0 or self.stopped:
+            self.errors.unlink(missing_ok=True)
+        return True
+
+    def send(self, number: int) -> None:
+        """Sends a signal to the process if it runs."""
+        if self.running and self.process is not None:
+            self.process.send_signal(number)
+            self.signalled = True
+
+    @property
+    def stopped(self) -> bool:
+        """True if a signal asked it to stop."""
+        return self.status is not None and self.status - 128 in signals.NAMES
+
+    def complaint(self) -> str:
+        """Returns the reason why it failed, from its stderr. Of a killed process, only an error says why: the last line
+        may be any warning."""
+        lines: list[str] = []
+        with contextlib.suppress(OSError):
+            lines = read_regular(self.errors, MOST_BYTES).decode(errors="replace").strip().splitlines()
+        for n, line in enumerate(lines):
+            if line.startswith("error: "):
+                return "\n".join(lines[n:])
+        if self.status == 128 + signal.SIGKILL:
+            return "killed, perhaps because memory ran out"
+        return lines[-1] if lines else "no message"
+
+
+class Children:
+    """The processes that run."""
+
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
+        self.running: list[Child] = []
+
+    @property
+    def free(self) -> int:
+        """Number of further processes that may run."""
+        return self.at_once - len(self.running)
+
+    def start(self, child: Child, begin: Begin) -> bool:
+        """Returns False if the process of an earlier session still runs."""
+        started = child.start(begin)
+        if started:
+            self.running.append(child)
+        return started
+
+    def poll(self) -> list[Child]:
+        """Returns those that have ended since the last call."""
+        ended = [child for child in self.running if child.ended()]
+        self.running = [child for child in self.running if child.running]
+        return ended
+
+    def stop(self, number: int) -> None:
+        """Forwards a signal, once."""
+        for child in self.running:
+            if not child.signalled:
+                child.send(number)
+
+    def end_at_once(self, number: int) -> None:
+        """Forwards the second signal, on which the runs end at once, and ends."""
+        for child in self.running:
+            child.send(number)
+        signals.end(number)
+
+    def end_all(self) -> None:
+        """Terminates the processes that are left after an error."""
+        running = [child.process for child in self.running if child.running and child.process]
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()

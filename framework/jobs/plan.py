@@ -1,0 +1,263 @@
+"""The plan of a tuning, checked before anything is created: trials, rungs, disk space."""
+
+import contextlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.loader import ConfigError, RunConfig
+from config.names import did_you_mean
+from config.space import LISTS, Domain
+from config.tuning import TuneConfig, Tuning
+from envs.base import EnvError
+from framework.disk.task_dir import check_new
+from framework.errors import JoystickError
+from framework.jobs import schedulers
+from framework.jobs.many_runs import Checked, beside_others, checked, refuse_loaded
+from framework.jobs.schedulers import Course, Trial
+from framework.jobs.search import RandomSearch, Search, Settings, draw, within
+from framework.runs.resume import adjustable
+from framework.screen.formatting import counted, tune_command
+
+ANEW = 0.25
+"""Probability that a copy draws a setting anew."""
+FACTORS = (0.8, 1.25)
+"""Factors of the settings of a copy that are not drawn anew."""
+MOST_NOTES = 20
+"""Number of notes that are shown; each trial may have one of its own."""
+SCORES = ("evaluation", "best")
+"""Scores that are no column of progress.csv."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The configuration of a trial, checked."""
+
+    text: str
+    """Content of its file."""
+    seed: int
+    """Seed of its first run."""
+    config: RunConfig | None = None
+    """None for a function of the user's own."""
+
+
+class Plan(ABC):
+    """The search, the trials of its first batch, and the course of their training."""
+
+    def __init__(self, domains: Sequence[Domain], cfg: TuneConfig) -> None:
+        self.domains, self.cfg = tuple(domains), cfg
+        self.search: Search = self.make_search()
+
+    def make_search(self) -> Search:
+        cfg = self.cfg
+        if cfg.search == "random":
+            return RandomSearch(self.domains, cfg.samples, cfg.seed)
+        from framework.jobs.optuna_search import OptunaSearch
+
+        where = self._where("search")
+        return OptunaSearch(self.domains, cfg.search, cfg.samples, cfg.batch, cfg.mode, cfg.seed, self._is_valid, where)
+
+    def _is_valid(self, settings: Settings) -> bool:
+        with contextlib.suppress(ConfigError):
+            return bool(self.ready(settings))
+        return False
+
+    def _where(self, key: str) -> str:
+        """Returns where a setting of tune_cfg is written."""
+        return "Python"
+
+    @cached_property
+    def first(self) -> list[Settings]:
+        """Settings of the first trials."""
+        return self.make_search().ask()
+
+    @property
+    def budget(self) -> int | None:
+        """Environment steps of a run; None if they are not known."""
+        return None
+
+    @abstractmethod
+    def ready(self, settings: Settings) -> Ready:
+        """Returns what a trial is trained with. Raises ConfigError if that is not valid."""
+
+    @abstractmethod
+    def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
+        """Returns the settings of a copy of a trial."""
+
+    @abstractmethod
+    def resume_command(self, folder: Path) -> str:
+        """Returns what continues the tuning in a folder."""
+
+    @cached_property
+    def rungs(self) -> list[int | None]:
+        """Steps at which trials are compared; the last one is their end, None."""
+        if self.cfg.halves:
+            return schedulers.halving_rungs(len(self.first), self.cfg.eta, self.cfg.rungs, self.budget)
+        if self.cfg.scheduler == "pbt" and self.budget is not None:
+            return schedulers.pbt_rungs(self.cfg.rungs, self.budget)
+        return [None]
+
+    def course(self, trials: Sequence[Trial]) -> Course:
+        """Returns the course of the training of some trials."""
+        cfg = self.cfg
+        if cfg.halves:
+            return schedulers.halving(trials, self.rungs, cfg.eta, cfg.mode)
+        if cfg.scheduler == "pbt":
+            return schedulers.pbt(trials, self.rungs, self.explore, cfg.mode, cfg.seed)
+        return schedulers.whole(trials)
+
+    @property
+    def runs(self) -> int:
+        """Number of task directories of the whole tuning."""
+        count = self.search.total
+        copies = max(1, count // schedulers.QUARTER) * (len(self.rungs) - 1) if self.cfg.scheduler == "pbt" else 0
+        return (count + copies) * self.cfg.seeds
+
+
+class RunPlan(Plan):
+    """Trials are training runs."""
+
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+        self._configs: dict[str, RunConfig] = {}
+        super().__init__(tuning.domains, tuning.settings)
+
+    def config(self, settings: Settings) -> RunConfig:
+        """Returns the configuration of a trial. Raises ConfigError if it is not valid."""
+        key = json.dumps(settings, default=repr)
+        if key not in self._configs:
+            self._configs[key] = beside_others(self.tuning.config(settings))
+        return self._configs[key]
+
+    def ready(self, settings: Settings) -> Ready:
+        config = self.config(settings)
+        return Ready(config.to_yaml(), config.general.seed, config)
+
+    @property
+    def budget(self) -> int | None:
+        return budget(self.config(self.first[0]))
+
+    def resume_command(self, folder: Path) -> str:
+        words = [f"tune_cfg.ray_address={self.cfg.ray_address}"] if self.cfg.ray_address else []
+        return " ".join([tune_command(folder, tuple(self.tuning.options.get("allow_import", ()))), *words])
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks on how the configurations of the first trials were decided, each once."""
+        of_trials = [note for settings in self.first for note in self.config(settings).notes]
+        notes = list(dict.fromkeys([*self.tuning.notes, *of_trials]))
+        more = len(notes) - MOST_NOTES
+        return [*notes[:MOST_NOTES], *([f"and {counted(more, 'other note')}"] if more > 0 else [])]
+
+    # checks -----------------------------------------------------------------------------------------------
+
+    def check(self, check: Callable[[RunConfig], None]) -> list[Checked]:
+        """Refuses, all problems at once, what any of the first trials would refuse. check: raises an error if algorithm
+        and environment do not fit."""
+        check_new(self.tuning.into, self.tuning.start)
+        problems: dict[str, None] = {}
+        found: list[Checked] = []
+        for settings in self.first:
+            try:
+                config = self.config(settings)
+                refuse_loaded(config, "tune", "use resume, test or film")
+                check(config)
+                found.append(checked(config))
+            except ConfigError as error:
+                problems |= dict.fromkeys(error.problems)
+            except (JoystickError, EnvError) as error:
+                named = zip(self.domains, settings, strict=True)
+                problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
+                    None
+                )
+        problems |= dict.fromkeys([*self._score_problems(found), *(self._course_problems() if not problems else [])])
+        if problems:
+            raise ConfigError(list(problems))
+        return found
+
+    def _score_problems(self, found: Sequence[Checked]) -> list[str]:
+        known = set.intersection(*(set(each.columns) for each in found)) if found else None
+        if self.cfg.score in SCORES or known is None or self.cfg.score in known:
+            return []
+        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
+        return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is not a column of progress.csv{hint}"]
+
+    def _course_problems(self) -> list[str]:
+        cfg, where = self.cfg, self._where("scheduler")
+        if cfg.scheduler == "none":
+            return []
+        budgets = {budget(self.config(settings)) for settings in self.first}
+        if len(budgets) > 1:
+            return [f"{where}: tune_cfg.scheduler: trials are compared at the same step, so that all of them need the "
+                    "same limits"]  # fmt: skip
+        [steps] = budgets
+        if steps is None and (cfg.rungs is None or cfg.scheduler == "pbt"):
+            return [f"{where}: tune_cfg.scheduler: {cfg.scheduler} compares trials at steps; limit them by "
+                    "general_cfg.max_total_step"]  # fmt: skip
+        *rungs, _ = self.rungs
+        if cfg.scheduler == "pbt" and not rungs:
+            return [f"{self._where('rungs')}: tune_cfg.rungs: the first comparison would be at step {cfg.rungs or 1}, "
+                    f"and the run has {steps}; compare more often"]  # fmt: skip
+        if steps is not None and rungs and (rungs[-1] or 0) >= steps:
+            return [f"{self._where('rungs')}: tune_cfg.rungs: the last of {len(rungs)} comparisons would be at step "
+                    f"{rungs[-1]}, and the run has {steps}; compare more often"]  # fmt: skip
+        iteration = max(self.config(settings).general.iteration_steps for settings in self.first)
+        if rungs and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
+            return [f"{self._where('score')}: tune_cfg.score: {cfg.score} is known when an iteration has ended, after "
+                    f"{iteration} steps, and the first comparison is at step {rungs[0]}; set "
+                    f"general_cfg.iteration_steps={rungs[0]} or compare later"]  # fmt: skip
+        if cfg.scheduler == "pbt" and not self._adjusted:
+            known = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
+            return [f"{where}: tune_cfg.scheduler: pbt changes settings while it trains, and none of those that are "
+                    f"tried may change then; of algo_cfg these may: {', '.join(known)}"]  # fmt: skip
+        return []
+
+    def _where(self, key: str) -> str:
+        return self.tuning.where(key)
+
+    # copies -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _adjusted(self) -> list[bool]:
+        """For each domain whether its setting may change in a training that goes on; empty if none may."""
+        config = self.config(self.first[0])
+        allowed, models = adjustable(config), config.sections()
+        found = []
+        for domain in self.domains:
+            section, _, key = domain.path.rpartition(".")
+            known = section in models and section != "general_cfg"
+            found.append(known and type(models[section]).field_name(key) in allowed[section])
+        return found if any(found) else []
+
+    def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
+        """Returns the settings of a copy: those that may change are drawn anew, or multiplied. Keeps all of them if the
+        result is no valid configuration."""
+        changed = tuple(
+            _explored(domain, value, random) if may else value
+            for domain, value, may in zip(self.domains, settings, self._adjusted, strict=True)
+        )
+        try:
+            self.config(changed)
+        except ConfigError:
+            return settings
+        return changed
+
+
+def _explored(domain: Domain, value: Any, random: np.random.Generator) -> Any:
+    anew, factor = random.random() < ANEW, FACTORS[random.integers(len(FACTORS))]
+    if anew:
+        return draw(domain, random)
+    return value if domain.kind in LISTS else within(domain, value * factor)
+
+
+def budget(config: RunConfig) -> int | None:
+    """Returns the environment steps of a run; None if another limit ends it."""
+    cfg = config.general
+    limits = [limit for limit in (cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps) if limit > 0]
+    return min(limits, default=None)

@@ -1,0 +1,158 @@
+"""joystick.tune: tuning from a Python program, of training runs or of a function."""
+
+import inspect
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from config import machine
+from config.loader import ConfigError
+from config.names import did_you_mean
+from config.paths import as_written, fixed
+from config.tuning import Tuning, continued, from_file, from_values
+from framework.assemble import fit as compatibility
+from framework.catalog import ALGOS, ENVS
+from framework.disk.atomic import write_whole
+from framework.disk.task_dir import add_facts, circumstances, new_folder
+from framework.jobs import results, session
+from framework.jobs.ending import by_score
+from framework.jobs.functions import Function, FunctionPlan, Functions
+from framework.jobs.tuner import Tuner
+from framework.runs import other_words
+from framework.screen import terminal
+
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+def _with_hints(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
+    """Returns the function that says, for an argument that it does not have, what to write in its place."""
+    names = inspect.signature(function).parameters
+
+    @wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
+        for name in kwargs:
+            if name not in names:
+                instead = other_words.OF_TUNE.get(name)
+                hint = f"; write {instead}" if instead else did_you_mean(name, names)
+                raise TypeError(f"tune has no argument {name!r}{hint}")
+        return function(*args, **kwargs)
+
+    return call
+
+
+class Tuned(NamedTuple):
+    """The result of a tuning."""
+
+    trials: list[dict[str, Any]]
+    """A mapping for each trial: name, settings, state, score, best, step, seconds, status, folder, and the reason for a
+    failure; best first."""
+    best: dict[str, Any] | None
+    """The trial that won; None if none has a score."""
+    folder: Path
+
+
+@_with_hints
+def tune(
+    what: str | Path | Mapping[str, Any] | Function | None = None,
+    space: Mapping[str, Any] | None = None,
+    *,
+    samples: int | None = None,
+    search: str | None = None,
+    batch: int | None = None,
+    scheduler: str | None = None,
+    score: str | None = None,
+    mode: str | None = None,
+    rungs: int | None = None,
+    eta: int | None = None,
+    seeds: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    ray_address: str | None = None,
+    words: Iterable[str] = (),
+    into: str | Path | None = None,
+    resume: str | Path | None = None,
+    allow_import: Iterable[str] = (),
+    show: bool = False,
+) -> Tuned:
+    """Tries settings, as the command tune does. what: a file, its content as a mapping, or a function of settings and
+    a report. space: values to try by section.key, made by grid, choice, uniform, log and integer. resume: folder of a
+    tuning to continue. show: print what the command line prints."""
+    flags = {"samples": samples, "search": search, "batch": batch, "ray_address": ray_address, "scheduler": scheduler,
+             "score": score, "mode": mode, "rungs": rungs, "eta": eta,
+             "seeds": seeds, "seed": seed, "jobs": jobs}  # fmt: skip
+    if isinstance(words, str) or isinstance(allow_import, str):
+        raise ConfigError(["Python: words and allow_import: got text; expected lists"])
+    if not isinstance(space, Mapping | None):
+        raise ConfigError([f"Python: space: got {space!r}; expected values to try by section.key"])
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
+    function = what if callable(what) else None
+    folder = Path(resume) if resume is not None else None
+    tuning = _tuning(what, space, folder, words, flags, options)
+    folder = fixed(folder) if folder else None
+    screen = terminal.choose(sys.stdout) if show else terminal.Silent()
+    if function is None:
+        work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
+    else:
+        work, status = _of_function(function, tuning, screen, folder)
+    if status == 128 + signal.SIGINT:
+        raise KeyboardInterrupt
+    return _result(work)
+
+
+def _tuning(
+    what: Any,
+    space: Mapping[str, Any] | None,
+    folder: Path | None,
+    words: Iterable[str],
+    flags: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Tuning:
+    if folder is not None:
+        where = {name: flags[name] for name in ("jobs", "ray_address")}
+        extra = [name for name, value in flags.items() if value is not None and name not in where]
+        if extra or space or words or not (what is None or callable(what)):
+            raise ConfigError(
+                ["Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"]
+            )
+        return continued(folder, (), where, **options)
+    if isinstance(what, str) and what.lower() in map(str.lower, ALGOS.available()):
+        raise ConfigError(
+            [f"Python: got {what!r}; expected {{'general_cfg': {{'algo_name': {what!r}}}}}, a file or a function"]
+        )
+    if isinstance(what, str | Path):
+        return from_file(what, words, flags, leaves=space, **options)
+    if isinstance(what, Mapping) or callable(what):
+        return from_values(what if isinstance(what, Mapping) else {}, words, flags, leaves=space, **options)
+    raise ConfigError([f"Python: got {what!r}; expected a file, a mapping of settings, or a function"])
+
+
+def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, folder: Path | None) -> tuple[Tuner, int]:
+    """Tries the settings of a function."""
+    plan = FunctionPlan(tuning)
+    plan.check()
+    jobs = int(min(tuning.settings.jobs or machine.cores(), len(plan.first)))
+    runner = Functions(function, jobs)
+    if folder is None:
+        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into, tuning.start)
+        add_facts(folder / "tune.json", circumstances(sys.argv))
+        write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
+    return session.drive(plan, folder, runner, screen)
+
+
+def _result(work: Tuner) -> Tuned:
+    rows = {row.trial: row for row in work.rows()}
+    reasons = {name: failure["reason"] for name, failure in work.failures.items()}
+    trials = [{**_facts(rows[trial], work.paths), "reason": reasons.get(trial.name)} for trial in by_score(work)]
+    best = next((each for each in trials if work.best and each["name"] == work.best.name), None)
+    return Tuned(trials, best, work.folder)
+
+
+def _facts(row: results.Row, paths: list[str]) -> dict[str, Any]:
+    settings = dict(zip(paths, row.trial.settings, strict=True))
+    facts = row._asdict()
+    del facts["trial"]
+    return {"name": row.trial.name, "settings": settings, **facts}

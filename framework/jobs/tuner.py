@@ -1,0 +1,338 @@
+"""Drives a tuning: asks for settings, trains by the course of the scheduler, and writes what it leaves.
+
+There is no state but the files: a session that was killed is repeated from the scores in the task directories of the
+trials, and goes on with the first stage that is missing.
+"""
+
+import contextlib
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from config.config import GeneralConfig
+from config.error_text import shown
+from config.loader import RunConfig
+from config.opening import read_regular
+from config.paths import as_written
+from config.yaml_reader import MAX_BYTES
+from framework.archive.task_list import state_of
+from framework.disk.atomic import make_folder, recover, write_whole
+from framework.disk.task_dir import TaskDir, add_facts, read_facts
+from framework.errors import JoystickError, TaskDirError
+from framework.jobs import results, stages
+from framework.jobs.children import POLL_SECONDS
+from framework.jobs.group import progress
+from framework.jobs.plan import SCORES, Plan, Ready
+from framework.jobs.processes import Ended, Runner, is_locked
+from framework.jobs.results import Row
+from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
+from framework.jobs.search import Outcome
+from framework.jobs.stages import Stage
+from framework.runs.signals import StopSignals
+from framework.screen.formatting import clock, counted
+from framework.screen.terminal import Screen
+
+LOOK_SECONDS = 0.5
+"""Seconds between two reads of the files of the trials."""
+PAGE_SECONDS = 30.0
+"""Seconds between two writes of the table and the report."""
+_FAILURE = {"status", "reason"}
+"""Facts of a trial that failed."""
+PAGE_SHARE = 50
+"""The pause is at least so many times as long as writing takes."""
+
+
+class Waiting(Exception):
+    """The session ends before the course does: it was asked to stop, or a run was."""
+
+
+@dataclass
+class Known:
+    """A trial of this tuning."""
+
+    trial: Trial
+    ready: Ready
+    score: float = math.nan
+    """Score at the last rung that it has reached."""
+    legs: set[int | None] = field(default_factory=set)
+    """Ends of its legs that are done."""
+    state: str = "waiting"
+    failure: dict[str, Any] = field(default_factory=dict)
+    """Exit status and reason of a trial that failed."""
+
+
+class Tuner:
+    """One session of a tuning."""
+
+    def __init__(
+        self, plan: Plan, folder: Path, runner: Runner, screen: Screen, page: Callable[["Tuner"], object] = id
+    ) -> None:
+        """page: writes the report."""
+        self.page = page
+        self.plan, self.folder = plan, folder
+        self.runner, self.screen = runner, screen
+        self.cfg = plan.cfg
+        self.paths = [domain.path for domain in plan.domains]
+        self.known: dict[str, Known] = {}
+        self.final: dict[str, float] = {}
+        """Scores of the trials that were trained to the last rung."""
+        self.best: Trial | None = None
+        self.failures = _failures(folder / "tune.json")
+        self.began = time.monotonic()
+        self.session = "running"
+        """running, interrupted or ended."""
+        self.patience = PAGE_SECONDS
+        """Seconds after which the report is written again."""
+        self._next_look = self._next_page = self._written = self._page_seconds = 0.0
+
+    # the course -------------------------------------------------------------------------------------------
+
+    def run(self, stop: StopSignals) -> None:
+        """Trains until the course ends. Raises Waiting if it is asked to stop before."""
+        number = 0
+        while asked := self.plan.search.ask():
+            trials = [Trial(f"{number + place:03}", settings) for place, settings in enumerate(asked)]
+            number += len(trials)
+            for trial in trials:
+                self.add(trial)
+            self.write()
+            scores = self.follow(self.plan.course(trials), stop)
+            self.final |= scores
+            self.plan.search.tell([self.outcome(trial, scores) for trial in trials])
+        known = [self.known[name].trial for name in self.final]
+        best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
+        self.best = None if best is None or math.isnan(self.final[best.name]) else best
+
+    def outcome(self, trial: Trial, scores: Scores) -> Outcome:
+        """Returns what a search is told of a trial. scores: those of the last legs."""
+        known = self.known[trial.name]
+        return Outcome(
+            trial.settings, None if known.failure else _or_none(known.score), len(known.legs), trial.name in scores
+        )
+
+    def follow(self, course: Course, stop: StopSignals) -> Scores:
+        """Trains as the scheduler says. Returns the scores of its last legs."""
+        legs = next(course)
+        while True:
+            for leg in legs:
+                if leg.trial.name not in self.known:
+                    self.add(leg.trial)
+            self.train(legs, stop)
+            scores = self.note(legs)
+            self.write()
+            try:
+                legs = course.send(scores)
+            except StopIteration:
+                return scores
+
+    def add(self, trial: Trial) -> None:
+        """Writes the settings of a trial, unless an earlier session has."""
+        known = self.known[trial.name] = Known(trial, self.plan.ready(trial.settings))
+        known.failure = self.failures.get(trial.name, {})
+        for place in {task.parent for task in self.tasks(trial)}:
+            recover(place)
+        path, data = self.file(trial), known.ready.text.encode()
+        with contextlib.suppress(FileExistsError):
+            make_folder(path.parent)
+        if not path.exists():
+            write_whole(path, data)
+        elif read_regular(path, MAX_BYTES) != data:
+            raise JoystickError(
+                f"{as_written(path)} has other settings than {as_written(self.folder / 'config.yaml')} gives trial "
+                f"{trial.name} now: one of them, or the program, has changed; start a new tuning"
+            )
+
+    def file(self, trial: Trial) -> Path:
+        return self.folder / "trials" / f"{trial.name}.yaml"
+
+    def tasks(self, trial: Trial) -> list[Path]:
+        """Returns the task directories of a trial, one for each seed."""
+        folder = self.folder / "trials" / trial.name
+        return [folder / f"seed_{seed}" for seed in self.seeds(trial)] if self.cfg.seeds > 1 else [folder]
+
+    def seeds(self, trial: Trial) -> range:
+        first = self.known[trial.name].ready.seed
+        return range(first, first + self.cfg.seeds)
+
+    def stages(self, leg: Leg) -> list[Stage]:
+        """Returns the stages of a leg, one for each seed."""
+        trial, config = leg.trial, self.known[leg.trial.name].ready.config
+        address = config.general.ray_address if config else None
+        more = [f"general_cfg.ray_address={address}"] if address else []
+        parents = self.tasks(self.known[trial.parent].trial) if trial.parent else itertools.repeat(None)
+        found = []
+        for seed, task, source in zip(self.seeds(trial), self.tasks(trial), parents, strict=False):
+            words, label = list(more), trial.name
+            if self.cfg.seeds > 1:
+                words.append(f"general_cfg.seed={seed}")
+                label += f" seed {seed}"
+            found.append(
+                Stage(
+                    trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
+                    config.allow_import if config else (), self.evaluated(config),
+                )
+            )  # fmt: skip
+        return found
+
+    def evaluated(self, config: RunConfig | None) -> bool:
+        """Returns True if trials are evaluated when they are compared."""
+        return self.cfg.score in SCORES or (config is not None and config.general.online_eval)
+
+    # running it -------------------------------------------------------------------------------------------
+
+    def train(self, legs: Iterable[Leg], stop: StopSignals) -> None:
+        """Runs all stages of some legs that are not done, as many at once as the runner takes."""
+        legs = list(legs)
+        waiting = [stage for leg in legs for stage in self.stages(leg) if not self.over(stage)]
+        while True:
+            if stop.received is not None:
+                self.runner.stop(stop.received)
+                waiting.clear()
+            while waiting and self.runner.free > 0:
+                stage = waiting.pop(0)
+                with contextlib.suppress(FileExistsError):
+                    make_folder(stage.task.parent)
+                self.runner.start(stage)
+            if not self.runner.running:
+                break
+            time.sleep(POLL_SECONDS)
+            for ended in self.runner.poll():
+                self._next_page = min(self._next_page, self._written + PAGE_SHARE * self._page_seconds)
+                if self.ended(ended):
+                    waiting.append(ended.stage)
+                waiting = [stage for stage in waiting if not self.over(stage)]
+            self.look(legs)
+        if not all(self.over(stage) for leg in legs for stage in self.stages(leg)):
+            self.note(self.finished_legs(legs))
+            raise Waiting
+
+    def over(self, stage: Stage) -> bool:
+        """Returns True if there is nothing to run for a stage: it is done, or its trial has failed."""
+        return stage.done() or bool(self.known[stage.trial].failure)
+
+    def ended(self, ended: Ended) -> bool:
+        """Takes note of the end of a process. Returns True if its stage must run again: the process was started by an
+        earlier session and has not completed it."""
+        stage = ended.stage
+        if stage.done() or ended.stopped:
+            return False
+        if ended.status is None:
+            return True
+        reason = ended.complaint or "it has ended without a result"
+        self.failures[stage.trial] = self.known[stage.trial].failure = {"status": ended.status, "reason": reason}
+        self.known[stage.trial].state = "failed"
+        self.screen.say(
+            f"warning: trial {stage.label} failed with status {ended.status} and is left out: {reason}", "red"
+        )
+        self.write()
+        return False
+
+    def note(self, legs: Iterable[Leg]) -> Scores:
+        """Returns the scores of legs that are over. A trial that has failed later counts here as it did then."""
+        scores, cfg = {}, self.cfg
+        for leg in legs:
+            known, tasks = self.known[leg.trial.name], self.tasks(leg.trial)
+            if not all(stage.done() for stage in self.stages(leg)):
+                known.state = "failed"
+                continue
+            score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
+            known.score = scores[leg.trial.name] = math.nan if score is None else score
+            known.legs.add(leg.until)
+            known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
+        return scores
+
+    def look(self, legs: Sequence[Leg]) -> None:
+        """Shows what runs."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
+        every = [stage for leg in legs for stage in self.stages(leg)]
+        done = sum(map(self.over, every))
+        until = legs[0].until
+        where = "the end" if until is None else f"step {until:,}"
+        head = f"{done} of {counted(len(every), 'run')} at {where}, {clock(now - self.began)} so far"
+        rows = [(stage.label, self.progress(stage)) for stage in self.runner.running]
+        self.screen.draw(done / len(every), head, rows)
+        if now >= self._next_page:
+            self.note(self.finished_legs(legs))
+            self.write()
+            self.page(self)
+            self._written = time.monotonic()
+            self._page_seconds = self._written - now
+            self.patience = max(PAGE_SECONDS, PAGE_SHARE * self._page_seconds)
+            self._next_page = self._written + self.patience
+
+    def finished_legs(self, legs: Iterable[Leg]) -> Iterable[Leg]:
+        """Returns the legs of which nothing is left to run: their scores are known before the comparison comes."""
+        return [leg for leg in legs if all(map(self.over, self.stages(leg)))]
+
+    def progress(self, stage: Stage) -> str:
+        _, text = progress(TaskDir(stage.task), GeneralConfig())
+        return text or ("in the cluster" if self.cfg.ray_address else "starting")
+
+    # files ------------------------------------------------------------------------------------------------
+
+    def write(self, more: Mapping[str, Any] | None = None) -> None:
+        """Writes tune.json and trials.csv."""
+        trials = {
+            known.trial.name: {
+                "settings": dict(zip(self.paths, known.trial.settings, strict=True)),
+                **({"parent": known.trial.parent, "at_step": known.trial.born} if known.trial.parent else {}),
+            }
+            for known in self.known.values()
+        }
+        add_facts(self.folder / "tune.json", {"trials": trials, "failed": self.failures, **(more or {})})
+        results.write_table(self.folder, self.paths, self.rows())
+
+    def rows(self) -> list[Row]:
+        """Returns a row for each trial, in their order."""
+        replaced = {_of(name) for name in self.known if "_" in name}
+        return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
+
+    def row(self, known: Known, replaced: bool) -> Row:
+        said = results.facts(self.tasks(known.trial), self.cfg.mode)
+        status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
+        state = "replaced" if replaced else self.state(known)
+        folder = self.folder / "trials" / known.trial.name
+        return Row(
+            known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder,
+            said["last_return"],
+        )  # fmt: skip
+
+    def state(self, known: Known) -> str:
+        """Returns the state of a trial: as of its last comparison, unless it has begun to go on."""
+        if known.state in ("finished", "failed"):
+            return known.state
+        if any(stage.trial == known.trial.name for stage in self.runner.running):
+            return "running"
+        begun = [state_of(task, TaskDir(task).read_run()) for task in self.tasks(known.trial) if task.exists()]
+        starting = known.state == "waiting" and any(map(is_locked, self.stages(Leg(known.trial, None))))
+        if "running" in begun or starting:
+            return "running"
+        return "interrupted" if {"interrupted", "failed"} & set(begun) else known.state
+
+
+def _failures(file: Path) -> dict[str, Any]:
+    """Returns exit status and reason of the trials that have failed, by their names."""
+    failed = read_facts(file).get("failed", {})
+    if isinstance(failed, dict) and all(isinstance(each, dict) and each.keys() >= _FAILURE for each in failed.values()):
+        return failed
+    raise TaskDirError(
+        f"{as_written(file)}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, "
+        "by its name; without the entry all of them are trained"
+    )
+
+
+def _or_none(score: float) -> float | None:
+    return None if math.isnan(score) else score
+
+
+def _of(name: str) -> str:
+    """Returns the trial whose place a copy has taken: 007 of 007_2, 007_2 of 007_3."""
+    number, _, life = name.partition("_")
+    return number if life == "2" else f"{number}_{int(life) - 1}"

@@ -1,0 +1,1 @@
+"""The training loop: rounds of collecting and learning, evaluations, and when to save."""

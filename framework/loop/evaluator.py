@@ -1,0 +1,237 @@
+"""Plays whole episodes without learning: online evaluation, test, the random policy, and the episodes of a video."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from algos.base import Act, Agent, Progress
+from envs.base import Array, VectorEnv
+from envs.joint import JointActionSpace
+from framework.collect.collector import Collector
+from framework.collect.env_calls import Watch
+from framework.collect.episode_numbers import EpisodeNumbers
+from framework.collect.fragment import Episode, Recorder
+from framework.log import LOGGER
+from framework.policies.returns import AgentReturns
+from framework.seeding import number, stream
+
+LONGEST_EPISODE = 30_000
+"""Steps after which an evaluation truncates an episode, if neither max_step nor the environment ends it."""
+MOST_ROWS = 10
+"""Most rows of an evaluation. Evaluation and test use the same number: a batch of another size gives other bits."""
+RANDOM_EPISODES = 20
+"""Number of episodes of the random policy."""
+MOST_RANDOM_STEPS = 10_000
+"""Steps after which the random policy is given up, so that endless episodes do not hold up the end of a run."""
+
+
+class Interrupted(Exception):
+    """The run was asked to stop during an evaluation or at the end of a run."""
+
+
+class _TooLong(Exception):
+    """The random policy found no end of its episodes."""
+
+
+class Evaluation(NamedTuple):
+    """Scores of episodes, each with its own seed."""
+
+    episodes: list[Episode]
+    score: str | None = None
+    """Number of an episode (Episode.metrics) that counts as its return; None: the sum of its rewards."""
+
+    @property
+    def returns(self) -> Array:
+        if self.score is None:
+            return np.array([episode.total for episode in self.episodes])
+        found = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
+        return np.array(found or [0.0])  # the policy may control no agent in an episode
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def std(self) -> float:
+        return float(self.returns.std())
+
+    def facts(self) -> dict[str, float]:
+        """Returns the numbers of a row in eval.csv."""
+        returns = self.returns
+        return {
+            "mean": self.mean,
+            "std": self.std,
+            "min": float(returns.min()),
+            "max": float(returns.max()),
+            "median": float(np.median(returns)),
+            "episodes": len(returns),
+        }
+
+    def metrics(self) -> dict[str, float]:
+        """Returns the means of the numbers that callbacks gave the episodes."""
+        names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
+        given = {name: [each.metrics[name] for each in self.episodes if name in each.metrics] for name in names}
+        return {name: float(np.mean(values)) for name, values in given.items()}
+
+
+class Evaluator:
+    """Plays the same episodes every time, in an environment of its own."""
+
+    def __init__(
+        self,
+        env: VectorEnv,
+        seed: int,
+        max_step: int,
+        check: Callable[[], None] = lambda: None,
+        watch: Watch | None = None,
+        recorders: Iterable[Recorder] = (),
+        phase: Callable[[], float | None] = lambda: None,
+        score: str | None = None,
+    ) -> None:
+        """recorders: see every evaluation, but not the random policy. phase: returns the phase of the curriculum.
+        score: number of an episode that counts as its return; None: the sum of its rewards."""
+        self.score = score
+        self.env, self.seed, self.check, self.watch = env, seed, check, watch or Watch()
+        self.phase = phase
+        self.recorders = tuple(recorders)
+        self.longest = max_step if max_step > 0 else LONGEST_EPISODE
+
+    def play(
+        self,
+        agent: Agent,
+        episodes: int,
+        recorders: Iterable[Recorder] = (),
+        steps: int = 0,
+        explore: Progress | None = None,
+    ) -> Evaluation:
+        """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. explore: how far
+        training was, whose exploration then is that of these episodes; None: no exploration."""
+        return self._play(agent, episodes, (*self.recorders, *recorders), steps, explore)
+
+    def _play(
+        self,
+        agent: Agent,
+        episodes: int,
+        recorders: Iterable[Recorder],
+        steps: int = 0,
+        explore: Progress | None = None,
+    ) -> Evaluation:
+        collector = self._collector(agent, recorders, explore is not None)
+        progress = (explore or Progress())._replace(phase=collector.phase or 0)
+        evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
+        if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
+            LOGGER.warning(
+                "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
+                LONGEST_EPISODE,
+            )
+        return evaluation
+
+    def play_at_random(self, episodes: int) -> Evaluation:
+        """Plays the same episodes as `play`, with a uniformly random policy."""
+        policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
+        numbering = [each for each in self.recorders if isinstance(each, AgentReturns | EpisodeNumbers)]
+        return self._play(policy, episodes, numbering)
+
+    def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
+        """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""
+        steps, check = 0, self.check
+
+        def count() -> None:
+            nonlocal steps
+            check()
+            steps += 1
+            if steps > MOST_RANDOM_STEPS:
+                raise _TooLong
+
+        self.check = count
+        try:
+            return self.play_at_random(episodes).mean
+        except _TooLong:
+            return None
+        finally:
+            self.check = check
+
+    def _collector(self, agent: Agent, recorders: Iterable[Recorder], explore: bool) -> Collector:
+        rows = self.env.rows
+
+        def seed_of(row: int, episode: int) -> int:
+            return number(self.seed, "evaluation", episode * rows + row)
+
+        return Collector(
+            self.env, agent, stream(self.seed, "evaluation actions"), seed_of, self.longest,
+            recorders=tuple(recorders), explore=explore, watch=self.watch, phase=self.phase(),
+        )  # fmt: skip
+
+
+class _RandomPolicy:
+    """Draws from the action space; has the part of an agent that a collector needs."""
+
+    def __init__(self, env: VectorEnv, seed: int) -> None:
+        self.rows, self.space = env.rows, env.action_space
+        self.space.seed(seed)
+
+    def initial_state(self, rows: int) -> None:
+        return None
+
+    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
+        masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
+        if isinstance(self.space, JointActionSpace):
+            masks = obs  # it holds the masks of all agents
+        actions = np.stack([self.space.sample(legal) for legal in masks])
+        start = getattr(self.space, "start", None)
+        return Act(actions if start is None else actions - start)
+
+
+class Replayed:
+    """Repeats recorded actions; has the part of an agent that a collector needs."""
+
+    def __init__(self, actions: Array) -> None:
+        self._actions = iter(actions)
+
+    def initial_state(self, rows: int) -> None:
+        return None
+
+    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
+        return Act(next(self._actions)[None])
+
+
+class Repetition:
+    """An episode that is repeated in a one-row environment that draws, step by step."""
+
+    def __init__(
+        self,
+        env: VectorEnv,
+        episode: Episode,
+        actions: Array,
+        recorders: Iterable[Recorder],
+        watch: Watch | None = None,
+    ) -> None:
+        policy: Any = Replayed(actions)
+        self.episode: Episode | None = None
+        """The episode as it went this time, once it is over."""
+        self._collector = Collector(
+            env, policy, stream(0, "unused"), lambda row, number: episode.seed, max_step=len(actions),
+            recorders=tuple(recorders), explore=False, watch=watch or Watch(), phase=episode.phase,
+        )  # fmt: skip
+
+    def step(self) -> None:
+        """Makes the next step, unless the episode is over."""
+        if self.episode is None:
+            self.episode = next(iter(self._collector.step(Progress())[3]), None)
+
+
+def replay(
+    env: VectorEnv,
+    episode: Episode,
+    actions: Array,
+    *recorders: Recorder,
+    check: Callable[[], None] = lambda: None,
+    watch: Watch | None = None,
+) -> Episode:
+    """Repeats an episode in a one-row environment that draws, and returns it. `check` may raise before a step."""
+    repetition = Repetition(env, episode, actions, recorders, watch)
+    while repetition.episode is None:
+        check()
+        repetition.step()
+    return repetition.episode

@@ -1,0 +1,132 @@
+"""The profile of a run (general_cfg.profile): the time in each of its parts, measured around their methods.
+
+The parts know nothing of it, and a run without it has no cost: their methods are replaced by timed ones when it begins.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import torch
+
+REST = "everything else"
+
+
+class Part(NamedTuple):
+    """A line of the table."""
+
+    name: str
+    seconds: float
+    """Time in this part, without the parts that it calls."""
+    calls: int
+
+
+class Profile:
+    """Time and number of calls by part. A call within another one counts for its own part alone."""
+
+    def __init__(self) -> None:
+        self._began = perf_counter()
+        self.seconds: dict[str, float] = {}
+        self.calls: dict[str, int] = {}
+        self._inner: list[float] = []
+        """Seconds that parts within each running call have taken."""
+        self._replaced: list[tuple[Any, str, Any]] = []
+
+    def watch(self, owner: Any, name: str, part: str) -> None:
+        """Times a method of an object, or of all objects of a class, until `close`."""
+        timed = self._timed(getattr(owner, name), part)
+        self._replaced.append((owner, name, vars(owner).get(name)))
+        setattr(owner, name, timed)
+
+    def _timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
+        self.seconds.setdefault(part, 0.0)
+        self.calls.setdefault(part, 0)
+        inner = self._inner
+
+        def timed(*args: Any, **given: Any) -> Any:
+            inner.append(0.0)
+            begin = perf_counter()
+            try:
+                return function(*args, **given)
+            finally:
+                spent = perf_counter() - begin
+                self.seconds[part] += spent - inner.pop()
+                self.calls[part] += 1
+                if inner:
+                    inner[-1] += spent
+
+        return timed
+
+    def close(self) -> None:
+        """Puts the methods back."""
+        while self._replaced:
+            owner, name, before = self._replaced.pop()
+            if before is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
+    def parts(self) -> list[Part]:
+        """Returns the parts that took time since the beginning, longest first, and what is left."""
+        known = [Part(name, self.seconds[name], count) for name, count in self.calls.items() if count]
+        left = perf_counter() - self._began - sum(part.seconds for part in known)
+        return sorted([*known, Part(REST, max(0.0, left), 0)], key=lambda part: -part.seconds)
+
+
+def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:
+    """Returns a label and a text for each part."""
+    total = sum(part.seconds for part in parts)
+    found = []
+    for part in parts:
+        calls = f"  {part.calls:,} calls" if part.calls else ""
+        found.append((part.name, f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
+    return found
+
+
+@contextmanager
+def profiling(trainer: Any) -> Iterator[Profile]:
+    """Times the parts of a training. trainer: framework.loop.trainer.Trainer."""
+    profile, backend = Profile(), trainer.backend
+    if (collector := getattr(backend, "collector", None)) is not None:
+        _watch_collector(profile, collector)
+        for name, part in (("add", "storing"), ("take", "sampling"), ("feedback", "sampling")):
+            profile.watch(backend.memory, name, part)
+        profile.watch(backend.learner, "learn", "learning: forward pass, loss, targets")
+        profile.watch(torch.Tensor, "backward", "learning: backward pass")
+        for optimizer in _optimizers(backend.agent):
+            profile.watch(optimizer, "step", "learning: optimizer")
+        for step in backend.agent.gradient_steps():
+            profile.watch(step, "by_graph", "learning: compiled steps")
+    profile.watch(trainer.evaluator, "play", "evaluation")
+    profile.watch(trainer.store, "save", "saving")
+    for name in ("episodes", "updates", "evaluation", "result", "recorded", "flush"):
+        profile.watch(trainer.log, name, "logging")
+    for name in ("episodes", "evaluation", "round"):
+        profile.watch(trainer.console, name, "console")
+    try:
+        yield profile
+    finally:
+        profile.close()
+
+
+def _watch_collector(profile: Profile, collector: Any) -> None:
+    for name in ("step", "reset"):
+        profile.watch(collector.env, name, "environment")
+    profile.watch(collector.agent, "sample_action", "acting")
+    profile.watch(collector, "collect", "collecting: episodes, fragments")
+
+
+def _optimizers(agent: Any) -> Iterator[Any]:
+    """Yields the optimizers of an agent, of its parts, and of its policies."""
+    seen, waiting = set(), [agent]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or not hasattr(thing, "__dict__"):
+            continue
+        seen.add(id(thing))
+        if hasattr(thing, "param_groups") and hasattr(thing, "step"):
+            yield thing
+        elif type(thing).__module__.startswith(("algos", "framework")) and not isinstance(thing, torch.nn.Module):
+            for value in vars(thing).values():
+                waiting += list(value.values()) if isinstance(value, dict) else [value]

@@ -1,0 +1,446 @@
+"""Trains in rounds, iteration by iteration, until a stop rule is met; evaluates and saves between rounds."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+from algos.base import Agent, Progress, Tree
+from config.config import RUN_LIMITS, GeneralConfig
+from framework.disk.atomic import remove_folder
+from framework.disk.checkpoints import CheckpointStore, Saved
+from framework.disk.task_dir import PAUSED
+from framework.log import LOGGER
+from framework.loop import rllib_names
+from framework.loop.backend import Accepted, Backend
+from framework.loop.curriculum import Phases
+from framework.loop.evaluator import Evaluation, Evaluator, Interrupted
+from framework.loop.iteration import Count, EpisodeRows, Iteration, Means, Result, validated_name
+from framework.loop.learner import Learned
+from framework.loop.observer import Observer
+from framework.loop.profile import Profile
+from framework.memory.chunk import Chunk
+from framework.record.console import Console
+from framework.record.run_log import RunLog
+
+
+class Score(NamedTuple):
+    """Mean evaluation return of the best model, and the update that it was saved at."""
+
+    mean: float | None
+    update: int | None
+
+
+class Trainer:
+    """Counts, stops, evaluates and saves one run. Its state is that of the last complete round."""
+
+    def __init__(
+        self,
+        cfg: GeneralConfig,
+        backend: Backend,
+        evaluator: Evaluator,
+        store: CheckpointStore,
+        console: Console,
+        rows: EpisodeRows,
+        log: RunLog,
+        observers: Sequence[Observer] = (),
+        facts: dict[str, Any] | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+        phases: Phases | None = None,
+        pause_at: int | None = None,
+        offline: int = 0,
+    ) -> None:
+        """pause_at: environment step at which training pauses; no schedule depends on it. offline: number of updates
+        from given data alone before the first step; -1: all of them."""
+        self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
+        self.limits = {name: value for name in RUN_LIMITS if (value := getattr(cfg, name)) > 0}
+        """Limits of the run that are set, in the order in which they are looked at."""
+        self.store, self.console, self.rows = store, console, rows
+        self.log = log
+        self.observers = (console, log, *observers)
+        self.facts = facts or {}
+        """Facts that every checkpoint is saved with."""
+        self.phases = phases or Phases(None)
+        self.pause_at, self.offline = pause_at, offline
+        self.count = Count()
+        self.iteration = Iteration()
+        self.last: Result | None = None
+        """Result of the last complete iteration of this session."""
+        self.last_return: float | None = None
+        """Mean return of the last complete iteration."""
+        self.profile: Profile | None = None
+        """Times of the parts of this session, with general_cfg.profile."""
+        self._warned = False
+        """True once the agent's warning has been shown."""
+        self.best: float | None = None
+        """Highest mean return of the evaluations so far."""
+        self.best_update: int | None = None
+        self._kept: int | None = None
+        """Update of the checkpoint that models/best is."""
+        self.saving = False
+        """True while observers are told of a checkpoint."""
+        self.unsaved = False
+        """True if the last save failed."""
+        self.evaluated: int | None = None
+        """Update of the last evaluation."""
+        self.reached = 0
+        """Number of consecutive evaluations at or above reward_threshold."""
+        self.saved = 0
+        """Updates (or steps, see model_save_unit) at the last save point."""
+        self.point: int | None = None
+        """Update of the last save point, as opposed to a save at the end of the run or of a session."""
+        self.saved_at: tuple[Count, int] | None = None
+        """Amount of training and number of the running iteration at the last save."""
+        self.interim: int | None = None
+        """Checkpoint that this session resumed from, if it was no save point."""
+        self.elapsed = 0.0
+        """Seconds of training in earlier sessions and calls of run."""
+        self.stopping = stopping
+        """True if the run was asked to stop."""
+        self._started: float | None = None
+        """Time at which `run` began; None while it does not train."""
+
+    @property
+    def agent(self) -> Agent:
+        return self.backend.agent
+
+    # the loop ---------------------------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """Trains until a stop rule is met. Returns the reason."""
+        while (reason := self.iterate(self.cfg.iteration_steps)) is None:
+            pass
+        with self._clock():
+            self.rest()
+        return reason
+
+    def iterate(self, steps: int) -> str | None:
+        """Trains for an iteration: in rounds, until it has at least this number of environment steps, or a stop rule is
+        met. Returns the stop rule, or None. An iteration that was broken off continues after a resume that asks for
+        the same number of steps."""
+        with self._clock():
+            if self._save_is_due():
+                self.save_point()  # a session that ended during an evaluation has left it to this one
+            if self._complete():
+                self._end_iteration()  # one that ended after a save has left its result
+            if self.stop_reason() is None:  # a run that has ended repeats its last checkpoint as it was
+                self.iteration.ask(steps, self.work())
+            while not self._complete() and self.stop_reason() is None:
+                self.round()
+                if self._save_is_due():
+                    self.save_point()
+        if self._complete():
+            self._end_iteration()
+        return self.stop_reason()
+
+    def _complete(self) -> bool:
+        return self.iteration.complete(self.work())
+
+    def work(self) -> int:
+        """Returns the amount that iterations are measured by: environment steps, and before them the updates from given
+        data."""
+        alone = self.count.update if self.offline < 0 else min(self.count.update, self.offline)
+        return self.count.step + alone
+
+    def _end_iteration(self) -> None:
+        self._validate()
+        result = self.result()
+        self.last_return = result["return_mean"]
+        self.iteration = Iteration(self.iteration.number + 1, self.work(), self.seconds())
+        reason = self.stop_reason()
+        self.last = {**result, "done": reason is not None, "reason": reason}
+        for observer in self.observers:
+            observer.result(self.last)
+        if self.phases.follow(self.last):
+            self.console.note(f"phase {self.phases.now:g} begins after {self.count.step:,} steps")
+
+    def _validate(self) -> None:
+        """Measures the losses on given data that are kept from learning, if there are any."""
+        found = self.backend.validate(self.progress)
+        self.iteration.metrics.add({validated_name(name): [value] for name, value in found.items()})
+
+    def result(self) -> Result:
+        """Returns the figures of the running iteration so far."""
+        result = self.iteration.result(self.count, self.seconds(), self.phases.shown, self.rows.policies)
+        rllib = self.cfg.result_names == "rllib"
+        return rllib_names.added(result, self.iteration.first_step) if rllib else result
+
+    @contextlib.contextmanager
+    def _clock(self) -> Iterator[None]:
+        """Counts the seconds of training."""
+        self._started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.elapsed, self._started = self.seconds(), None
+
+    def rest(self) -> None:
+        """Completes pending work, so that the agent has the latest weights."""
+        self._account(self.backend.rest(self.progress))
+
+    def round(self) -> None:
+        """Runs one round of the training loop, which is `SingleProcess.round` in framework/loop/backend.py."""
+        self._account(self.backend.round(self.progress))
+        processes = self.backend.processes
+        self.console.round(self.count, *([processes.load] if processes else []))
+        for observer in self.observers:
+            observer.settled()
+
+    def learn_from(self, accepted: Accepted, chunks: Iterable[Chunk]) -> dict[str, float]:
+        """Counts the steps of a sample, and learns from its windows. Returns the means of the metrics."""
+        means = Means()
+        with self._clock():
+            self.rest()
+            self._account([accepted])
+            for chunk in chunks:
+                for learned in self.backend.learn_from(chunk, self.progress):
+                    means.add(learned.metrics)
+                    self._account([learned])
+            self.rest()
+        return means.means()
+
+    def _account(self, events: Iterable[Accepted | Learned]) -> None:
+        """Counts and logs the events of a round as they happen."""
+        for event in events:
+            if isinstance(event, Learned):
+                self._learned(event)
+            else:
+                self._accepted(event)
+
+    def _accepted(self, event: Accepted) -> None:
+        before = self.count
+        for record in event.records:
+            for observer in self.observers:
+                observer.recorded(*record)
+        if event.episodes:
+            steps = [before.step + (episode.steps - event.first_step) * event.rows for episode in event.episodes]
+            rows = self.rows.of(event.episodes, steps, before, event.progress)
+            if not self._warned and (text := self.agent.warning(self.rows.last, before.update)):
+                self._warned = True
+                self.console.warn(text)
+            self.iteration.episodes(event.episodes)
+            for observer in self.observers:
+                observer.episodes(event.episodes, rows)
+        self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
+
+    def _learned(self, learned: Learned) -> None:
+        first = self.count.update
+        self.rows.learned(learned.metrics)
+        self.iteration.metrics.add(learned.metrics)
+        for observer in self.observers:
+            observer.updates(learned, first)
+        self.count = self.count._replace(update=first + learned.updates)
+
+    def progress(self) -> Progress:
+        """Returns the counters and the share of the planned run, for schedules. Never depends on the clock."""
+        return Progress(*self.count, self.cfg.share(*self.count), self.phases.now)
+
+    def seconds(self) -> float:
+        """Returns the seconds of training over all sessions."""
+        return self.elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
+
+    def compiling(self) -> float:
+        """Returns the seconds of this session in which updates were compiled."""
+        return sum(step.seconds for step in self.agent.gradient_steps())
+
+    def stop_reason(self) -> str | None:
+        """Returns why training does not continue, as a sentence; None to continue."""
+        if self.stopping():
+            return "interrupted"
+        return self._rule_met() or (f"{PAUSED} {self.count.step}" if self._at_pause() else None)
+
+    def _at_pause(self) -> bool:
+        return self.pause_at is not None and self.count.step >= self.pause_at
+
+    def paused(self) -> bool:
+        """Returns True at the step at which training pauses, unless a stop rule has ended the run by then."""
+        return self._at_pause() and self._rule_met() is None
+
+    def _rule_met(self) -> str | None:
+        """Returns the first stop rule that is met, as a sentence."""
+        cfg = self.cfg
+        for name, limit in self.limits.items():
+            if limit <= self._progress_to(name):
+                return f"{name} {f'{limit:g} s' if name == 'max_time' else limit} reached"
+        if cfg.reward_threshold is not None and self.reached >= cfg.reward_threshold_limit:
+            return f"reward_threshold {cfg.reward_threshold:g} reached"
+        if cfg.stop_return is not None and self.last_return is not None and self.last_return >= cfg.stop_return:
+            return f"stop_return {cfg.stop_return:g} reached"
+        return None
+
+    def _progress_to(self, limit: str) -> float:
+        """Returns how far training has come to a limit of this name, in its unit."""
+        match limit:
+            case "max_episode":
+                return self.count.episode
+            case "max_total_step":
+                return self.count.step
+            case "max_update":
+                return self.count.update
+            case "max_iteration":
+                return self.iterations()
+        return self.seconds()
+
+    def as_much_again(self) -> str:
+        """Returns the settings that train as long again after the limits that are met; empty if none is."""
+        came = {name: self._progress_to(name) for name in self.limits}
+        met = [(name, limit + came[name]) for name, limit in self.limits.items() if limit <= came[name]]
+        return " ".join(f"general_cfg.{name}={ceil(value)}" for name, value in met)
+
+    def iterations(self) -> int:
+        """Returns the number of complete iterations."""
+        return self.iteration.number - (0 if self._complete() else 1)
+
+    # evaluating and saving --------------------------------------------------------------------------------
+
+    def _done(self) -> int:
+        if self.cfg.model_save_unit == "iteration":
+            return self.iterations()
+        return self.count.update if self.cfg.model_save_unit == "update" else self.count.step
+
+    def _save_is_due(self) -> bool:
+        """Returns True if a multiple of model_save_fre was passed since the last save point."""
+        return self._done() // self.cfg.model_save_fre > self.saved // self.cfg.model_save_fre
+
+    def save_point(self) -> None:
+        """Evaluates, if online_eval is set, and saves. Interrupted during the evaluation, it is still due afterwards,
+        and the resumed run starts with it."""
+        self.rest()
+        try:
+            evaluation = self.evaluate() if self.cfg.online_eval else None
+        except Interrupted:
+            return
+        self.saved, self.point = self._done(), self.count.update
+        if evaluation is not None and self.cfg.reward_threshold is not None:
+            self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
+        if evaluation is not None:
+            self._evaluated(evaluation)
+        self.save()
+
+    def evaluate(self) -> Evaluation:
+        """Plays the evaluation episodes."""
+        with self.console.during(f"evaluating the model of update {self.count.update:,}"):
+            return self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+
+    def _evaluated(self, evaluation: Evaluation) -> None:
+        """Notes an evaluation, and then tells the observers: one of them may fail, and this run be saved."""
+        best = self.best is None or evaluation.mean >= self.best
+        if best:
+            self.best, self.best_update = evaluation.mean, self.count.update
+        self.iteration.evaluated(evaluation)
+        self.evaluated = self.count.update
+        for observer in self.observers:
+            observer.evaluation(evaluation, self.count, best)
+
+    def save(self) -> None:
+        """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
+        self.unsaved = True
+        self.rest()
+        facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
+        began = time.monotonic()
+        try:
+            path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
+            size = sum(file.stat().st_size for file in path.iterdir())
+            LOGGER.debug("checkpoint %s: %d bytes in %.3f s", path.name, size, time.monotonic() - began)
+            self._keep_best()
+            self.unsaved, self.saved_at = False, self.place()
+            self._prune()
+            self.saving = True
+            for observer in self.observers:
+                observer.checkpoint(path, self.count)
+        except OSError as error:
+            self.console.warn(
+                f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
+                "the earlier ones are untouched and training continues"
+            )
+        finally:
+            self.saving = False
+
+    def _keep_best(self) -> None:
+        """Makes models/best the best checkpoint. What fails, on a full disk, is made up for by the next save."""
+        number = self.best_update
+        if self.cfg.save_best_model and number not in (None, self._kept) and self.store.has(number):
+            self.store.mark_best(number)
+            self._kept = number
+
+    def _prune(self) -> None:
+        """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
+        interrupted keeps the same ones as a run that was not."""
+        if self.cfg.keep_checkpoints > 0 and self.interim not in (None, self.count.update):
+            remove_folder(self.store.folder / str(self.interim))
+            self.interim = None
+        self.store.prune(self.cfg.keep_checkpoints)
+
+    def finish(self) -> None:
+        """Saves the last checkpoint. Nothing is saved after it, whatever happens at the end of the run. The result of
+        the iteration that a stop rule has broken off comes after the checkpoint: a resume removes it, and goes on with
+        that iteration."""
+        self.save()
+        if self.iteration.first_step < self.work():
+            self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
+            for observer in self.observers:
+                observer.result(self.last)
+        self.log.sync()  # run.json may soon say that the run has ended, and a tuning read its score from these files
+
+    def place(self) -> tuple[Count, int]:
+        """Returns the amount of training and the number of the running iteration."""
+        return self.count, self.iteration.number
+
+    def state(self) -> Tree:
+        """Returns everything that an exact resume needs, except for the journal of the memory."""
+        return {
+            "count": dict(self.count._asdict()),
+            **self.backend.state(),
+            "evaluated": self.evaluated,
+            "iteration": self.iteration.state(),
+            "last_return": self.last_return,
+            "phase": self.phases.shown,
+            "rows": self.rows.state(),
+            "observers": {type(observer).__name__: observer.state() for observer in self.observers},
+            "best": self.best,
+            "best_update": self.best_update,
+            "reached": self.reached,
+            "saved": self.saved,
+            "point": self.point,
+            "elapsed": self.seconds(),
+        }
+
+    def load_state(self, saved: Saved, branch: bool) -> list[str]:
+        """Restores a checkpoint. branch: the run continues in another directory, with new logs. Returns the rows whose
+        running episodes could not be replayed."""
+        tree = saved.tree
+        _check_numbers(tree)
+        self.count = Count(**tree["count"])
+        self.phases.load(tree.get("phase"))
+        different = self.backend.load_state(tree, saved.journal or ())
+        self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
+        self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
+        self.point, self.last_return = tree.get("point"), tree["last_return"]
+        self.iteration.load_state(tree["iteration"])
+        self.saved_at = self.place()
+        self.rows.load_state(tree["rows"])
+        if not branch:
+            if not saved.facts.get("save_point", True):
+                self.interim = self.count.update
+            self.store.realign_best(self.best_update)
+            self._kept = self.best_update
+            for observer in self.observers:
+                if (name := type(observer).__name__) in tree["observers"]:
+                    observer.load_state(tree["observers"][name])
+        return different
+
+
+def _check_numbers(tree: Tree) -> None:
+    """Raises ValueError if a state has something else where training needs a number."""
+    for part, names in (
+        (tree, ("elapsed", "reached", "saved")),
+        (tree["count"], Count._fields),
+        (tree["iteration"], ("number", "first_step", "steps", "began")),
+    ):
+        for name in names:
+            if type(part[name]) not in (int, float):
+                raise ValueError(f"{name} is not a number: {part[name]!r}")
+    for name in ("best", "last_return"):
+        if tree[name] is not None and type(tree[name]) not in (int, float):
+            raise ValueError(f"{name} is neither a number nor null: {tree[name]!r}")

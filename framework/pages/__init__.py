@@ -1,0 +1,1 @@
+"""HTML pages and figures. A page loads nothing, and is made of files alone."""

@@ -1,0 +1,226 @@
+"""compare.html: series of runs on one page that loads nothing."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from config.program import PROGRAM
+from config.tasks import GROUPS, group_of
+from framework.archive import statistics
+from framework.archive.curves import common
+from framework.archive.measure import LEAST_SEEDS, Compared, Row, Score
+from framework.archive.series import Run, Series, differing
+from framework.disk.task_dir import read_facts
+from framework.pages import compare_words as words
+from framework.pages import svg
+from framework.pages.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
+from framework.pages.svg import Band, Line, Polyline, tone
+from framework.screen.formatting import short
+
+MOST_LINES = 60
+"""Number of runs up to which each has a line; of more, only series have one."""
+LOOK = """
+main { max-width: 66rem; }
+.ranges { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content; gap: .35rem 1rem;
+  grid-auto-flow: dense; align-items: center; font-size: .9rem; margin: .75rem 0; }
+.ranges > span { grid-column: 1; overflow-wrap: anywhere; max-width: 16rem; } .ranges > .n { grid-column: 3; }
+.ranges > .track { grid-column: 2; } h2.env { font-size: 1.35rem; margin-top: 3.5rem; }
+.track { position: relative; height: 1.1rem; border-bottom: 1px solid var(--line); }
+.track i { position: absolute; top: .3rem; height: .5rem; border-radius: .25rem; opacity: .45; min-width: 2px; }
+.track b { position: absolute; top: .15rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; }
+.track u { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px dashed var(--quiet); }
+.track.ends { border: 0; color: var(--quiet); font-size: .75rem; }
+.track.ends span { position: absolute; transform: translateX(-50%); }
+summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
+@media (max-width: 40rem) { .ranges { grid-template-columns: 1fr max-content; gap: .1rem .75rem; }
+  .ranges > .n { grid-column: 2; } .ranges > .track { grid-column: 1 / -1; margin-bottom: .5rem; } }
+"""
+STYLE = svg.STYLE + LOOK
+
+
+def html(several: Sequence[Compared], left_out: Sequence[str], about: str) -> str:
+    """Returns the page. left_out: remarks on environments without a comparison; about: the line below the title."""
+    title = " · ".join(title_of([row.series for row in each.rows]) for each in several)
+    parts = [f"<h1>{text(title)}</h1>", paragraph(about, "quiet")]
+    if len(several) + len(left_out) > 1:
+        parts.append(paragraph("Each environment has a section: scores of different environments are not comparable."))
+    parts += [paragraph(remark, "warning") for remark in left_out]
+    for each in several:
+        parts.append(f'<h2 class="env">{text(each.environment)}</h2>' if len(several) > 1 else "")
+        parts += _section(each)
+    return page(title, "\n".join(parts), STYLE)
+
+
+def title_of(several: Sequence[Series]) -> str:
+    """Returns what is compared, in words."""
+    algorithms = list(dict.fromkeys(series.first.algorithm for series in several))
+    return f"{' and '.join(algorithms)} on {several[0].first.environment}"
+
+
+def _section(compared: Compared) -> Iterator[str]:
+    caveat = words.budget(compared)
+    yield paragraph(caveat, "warning") if caveat else ""
+    yield "".join(paragraph(sentence) for sentence in words.sentences(compared))
+    yield "".join(paragraph(remark, "warning") for remark in words.remarks(compared))
+    scores, kind = words.measure(compared)
+    yield paragraph(scores, kind or "quiet")
+    yield section("Learning curves", _curves(compared))
+    yield section("Scores", _scores(compared))
+    yield section(f"Probability of improvement over {compared.rows[0].series.name}", _improvement(compared))
+    yield section("Settings that differ", _settings(compared))
+    yield section("Until the threshold", _threshold(compared))
+    yield section("Runs", _runs(compared))
+
+
+# ------------------------------------------------------------------------------------------------------ the curves
+
+
+def _curves(compared: Compared) -> str:
+    lines: list[Polyline] = []
+    thin: list[Polyline] = []
+    bands: list[Band] = []
+    every = sum(row.scored for row in compared.rows) <= MOST_LINES
+    for number, row in enumerate(compared.rows):
+        found = common(row.lines) if row.scored > 1 else None
+        if found is not None:
+            grid, values = found
+            middle = statistics.interquartile_mean(values)
+            about = f"{row.series.name}: interquartile mean of {row.scored} runs"
+            lines.append((Line(about, None, "first", number), list(zip(grid, middle, strict=True))))
+            if row.scored >= LEAST_SEEDS:
+                bands.append(Band(number, statistics.band(grid, values, statistics.interquartile_mean)))
+        for run, (step, value) in zip(_scored(compared, row), row.lines, strict=True):
+            if every or found is None:
+                kind = "pale" if found is not None else "first" if row.scored == 1 else ""
+                line = Line(f"{row.series.name}, seed {run.seed}", None, kind, number)
+                thin.append((line, svg.thinned(step, value)))
+    last = max(x for _, path in lines + thin for x, _ in path)
+    if any(row.reached for row in compared.rows):
+        level = compared.threshold.value
+        lines.append((Line(f"threshold {short(level)}", None, "failed"), [(0.0, level), (last, level)]))
+    note = (
+        "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
+        f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
+    )
+    drawn = svg.curves(lines + thin, compared.curves.what, compared.curves.over, bands)
+    return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
+
+
+def _scored(compared: Compared, row: Row) -> list[Run]:
+    return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
+
+
+# ------------------------------------------------------------------------------------------------------ the scores
+
+
+def _scores(compared: Compared) -> str:
+    rows = [
+        (
+            row.series.name, Number(row.scored), row.final.value, Number(words.between(row.final.interval)),
+            row.best.value, Number(words.between(row.best.interval)),
+        )
+        for row in compared.rows
+    ]  # fmt: skip
+    note = (
+        "Interquartile means over the runs, with their 95 % stratified bootstrap intervals: of the score at the end, "
+        "and of the best one of each run, which is too high where scores are noisy."
+    )
+    heads = ("series", "runs", "final", "interval", "best", "interval")
+    finals = [row.final for row in compared.rows]
+    ends = [end for score in finals for end in (score.interval or (score.value,)) if end is not None]
+    drawn = _ranges(compared, finals, (min(ends), max(ends))) if ends else ""
+    return table(heads, rows) + "<h3>Final scores</h3>" + drawn + paragraph(note, "quiet")
+
+
+def _improvement(compared: Compared) -> str:
+    first = compared.rows[0].series.name
+    note = (
+        f"How probable it is that a run of a series ends with a higher score than a run of {first}; ties count one "
+        "half. An interval that contains 0.5, the dashed line, means that the difference is within noise."
+    )
+    scores = [row.improvement for row in compared.rows]
+    return _ranges(compared, scores, (0.0, 1.0), 0.5) + paragraph(note, "quiet")
+
+
+def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
+    """Returns a line for each score that is known, with its interval. ends: those of the scale; mark: a value that is
+    marked on it."""
+    ticks = svg.round_numbers(*ends)
+    low, high = ticks[0], ticks[-1]
+
+    def place(value: float) -> float:
+        return 100 * (value - low) / (high - low)
+
+    parts = []
+    for number, (row, score) in enumerate(zip(compared.rows, scores, strict=True)):
+        if score.value is None:
+            continue
+        colour = f"background:var({tone(number)})"
+        bar = "" if mark is None else f'<u style="left:{place(mark):.2f}%"></u>'
+        if score.interval:
+            start, end = map(place, score.interval)
+            bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{colour}"></i>'
+        bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
+        said = f"{short(score.value)} ({words.between(score.interval) or 'no interval'})"
+        said += f", {row.verdict}" if mark is not None else ""
+        parts.append(
+            f'<span>{text(row.series.name)}</span><span class=n>{text(said)}</span><div class="track">{bar}</div>'
+        )
+    marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
+    scale = f'<div class="track ends">{marks}</div>'
+    return f'<div class="ranges">{"".join(parts)}{scale}</div>'
+
+
+def _threshold(compared: Compared) -> str:
+    counting = words.counting(compared)
+    rows = [
+        (
+            row.series.name,
+            Number(words.reached(row)),
+            Number(words.amount(row.steps)),
+            Number(words.duration(row.seconds)),
+        )
+        for row in compared.rows
+    ]
+    note = (
+        f"Threshold {short(compared.threshold.value)}: {compared.threshold.origin}. The first score that is not below "
+        f"it counts. {counting.capitalize()} and time of training are medians over all runs; empty if half of them "
+        "never reach it. Times are comparable on one machine with equal load."
+    )
+    return table(("series", "reached", counting, "time"), rows) + paragraph(note, "quiet")
+
+
+# ---------------------------------------------------------------------------------------------- settings and runs
+
+
+def _settings(compared: Compared) -> str:
+    heads = ("setting", *(row.series.name for row in compared.rows))
+    common, partial = (
+        table(heads, [(Name(path), *row) for path, row in list(cells.items())[:MOST_ROWS]])
+        for cells in differing([row.series for row in compared.rows])
+    )
+    if partial:
+        partial = f"<details><summary>Settings that not all of them have</summary>{partial}</details>"
+    return common + partial or paragraph("None; seeds, paths and what is only shown or kept are not compared.", "quiet")
+
+
+def _runs(compared: Compared) -> str:
+    runs = [(row.series, run) for row in compared.rows for run in row.series.runs][:MOST_ROWS]
+    cells = []
+    for series, run in runs:
+        line = compared.curves.lines.get(str(run.folder))
+        end = (int(line[0][-1]), float(line[1][-1]), float(line[1].max())) if line else (None, None, None)
+        commit = str(run.facts.get("git_commit") or "")
+        mark = f"{commit[:8]}{'+' if commit.endswith('+') else ''}"
+        cells.append((series.name, plain(run.seed), run.state, *end, mark, str(run.folder)))
+    commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
+    heads = ("series", "seed", "state", words.counting(compared), "final", "best", "commit", "folder")
+    return table(heads, cells) + (f"<h3>Commands</h3><pre>{text(commands)}</pre>" if commands else "")
+
+
+def _command(run: Run) -> str:
+    """Returns the command that a run was started with, or its group; empty if that is not known."""
+    group = group_of(run.folder)
+    known = [read_facts(group / name) for name in GROUPS] if group else []
+    found = [facts.get("command_line") for facts in (*known, run.facts)]
+    words = next((words for words in found if isinstance(words, list)), None)
+    return f"{PROGRAM} {shlex.join(map(str, words))}" if words is not None else ""

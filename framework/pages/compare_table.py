@@ -1,0 +1,173 @@
+"""The table that a comparison prints, in 80 columns, and compare.csv."""
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from config.names import printable
+from framework.archive.measure import Compared, Row, Score
+from framework.archive.series import differing
+from framework.jobs.runs_table import WIDTH, lines
+from framework.pages import compare_words as words
+from framework.screen.formatting import counted
+from framework.screen.terminal import Screen
+
+LONGEST_NAME = 20
+"""Characters of the name of a series in a table."""
+LONGEST_VALUE = 24
+"""Characters of a setting in a table."""
+MOST_SETTINGS = 12
+"""Number of settings that the terminal shows; the page has all."""
+BEST_INTERVAL = "95 % interval "
+"""Head of the column that is left out first; another column has the same without the blank."""
+
+
+def show(compared: Compared, screen: Screen) -> None:
+    """Prints the tables of an environment, the settings that differ, and the remarks."""
+    screen.say(f"\n{printable(compared.environment)}", "bold")
+    if caveat := words.budget(compared):
+        _say(screen, caveat, "yellow")
+    for sentence in words.sentences(compared):
+        _say(screen, sentence)
+    screen.say("")
+    _print(screen, [_scores(row) for row in compared.rows], BEST_INTERVAL)
+    screen.say("")
+    _print(screen, [_improvement(row) for row in compared.rows[1:]])
+    _say(screen, f"\nuntil {words.number(compared.threshold.value)} ({compared.threshold.origin})")
+    _print(screen, [_threshold(row, compared) for row in compared.rows])
+    for line in _settings(compared):
+        _say(screen, line) if len(line) > WIDTH else screen.say(line)
+    screen.say("")
+    for row in compared.rows:
+        _say(screen, printable(f"{row.series.name}: {'; '.join(words.places(row.series))}"))
+    screen.say("")
+    scores, kind = words.measure(compared)
+    _say(screen, scores, "yellow" if kind else "")
+    for remark in words.remarks(compared):
+        _say(screen, remark, "yellow")
+
+
+def _print(screen: Screen, cells: Sequence[Mapping[str, str]], least: str = "") -> None:
+    """Prints a table. least: head of the column that is left out if it does not fit."""
+    if len(lines(cells)[0]) > WIDTH:
+        cells = [{head: text for head, text in row.items() if head != least} for row in cells]
+    for line in lines(cells):
+        screen.say(line.rstrip())
+
+
+def _say(screen: Screen, text: str, style: str = "") -> None:
+    """Prints a text in lines that fit."""
+    start = "\n" if text.startswith("\n") else ""
+    wrapped = textwrap.wrap(text.strip(), WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    screen.say(start + "\n".join(wrapped), style)
+
+
+def _name(row: Row) -> str:
+    name = row.series.name
+    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+
+
+def _scores(row: Row) -> dict[str, str]:
+    return {
+        "series": _name(row),
+        "seeds": str(row.scored),
+        "final IQM": words.number(row.final.value),
+        "95 % interval": words.between(row.final.interval),
+        "best IQM": words.number(row.best.value),
+        BEST_INTERVAL: words.between(row.best.interval),
+    }
+
+
+def _improvement(row: Row) -> dict[str, str]:
+    return {
+        "series": _name(row),
+        "P(> first)": words.number(row.improvement.value),
+        "95 % interval": words.between(row.improvement.interval),
+        "verdict": row.verdict,
+    }
+
+
+def _threshold(row: Row, compared: Compared) -> dict[str, str]:
+    return {
+        "series": _name(row),
+        "reached": words.reached(row),
+        words.counting(compared): words.amount(row.steps),
+        "time": words.duration(row.seconds),
+    }
+
+
+def _settings(compared: Compared) -> Iterator[str]:
+    """Yields the lines of the settings that differ: a table if it fits, otherwise a line for each."""
+    found, partial = differing([row.series for row in compared.rows])
+    every = {**found, **partial}
+    chosen = list((every if len(every) <= MOST_SETTINGS else found or partial).items())[:MOST_SETTINGS]
+    if not chosen:
+        yield "\nno setting differs"
+        return
+    shown = {printable(path): [_short(value) for value in row] for path, row in chosen}
+    names = [_name(row) for row in compared.rows]
+    heads = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, start=1)]
+    table = lines([{"setting": path, **dict(zip(heads, row, strict=True))} for path, row in shown.items()])
+    yield ""
+    if len(table[0]) <= WIDTH:
+        yield from table
+    else:
+        yield from (f"{path}: {' | '.join(row)}" for path, row in shown.items())
+    if more := len(every) - len(shown):
+        yield f"and {counted(more, 'more setting')} in compare.html"
+
+
+def _short(value: str) -> str:
+    text = printable(value) or "-"
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+# ----------------------------------------------------------------------------------------------------- for programs
+
+
+def rows(compared: Compared) -> list[dict[str, Any]]:
+    """Returns a row for each series: the columns of compare.csv. None for what is not known."""
+    found, partial = differing([row.series for row in compared.rows])
+    return [
+        {
+            "environment": compared.environment,
+            "series": row.series.name,
+            "seeds": [run.seed for run in row.series.runs],
+            "scored": row.scored,
+            "score": "evaluation" if compared.evaluated else "training",
+            "at": compared.at,
+            **_columns("final", row.final),
+            **_columns("best", row.best),
+            **_columns("improvement", row.improvement),
+            "verdict": row.verdict,
+            "threshold": compared.threshold.value,
+            "reached": row.reached,
+            words.counting(compared): row.steps,
+            "seconds": row.seconds,
+            "states": [run.state for run in row.series.runs],
+            "settings": {path: row.series.first.settings.get(path) for path in (*found, *partial)},
+            "folders": [str(run.folder) for run in row.series.runs],
+        }
+        for row in compared.rows
+    ]
+
+
+def _columns(name: str, score: Score) -> dict[str, float | None]:
+    low, high = score.interval or (None, None)
+    return {name: score.value, f"{name}_low": low, f"{name}_high": high}
+
+
+def as_csv(found: Sequence[Mapping[str, Any]]) -> str:
+    """Returns compare.csv: lists and settings are JSON, and what is not known is an empty cell."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(dict.fromkeys(name for row in found for name in row)), lineterminator="\n")
+    table.writeheader()
+    table.writerows({name: _plain(value) for name, value in row.items()} for row in found)
+    return text.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else value

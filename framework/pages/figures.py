@@ -1,0 +1,311 @@
+"""Learning curves of one run and of several, drawn without a display."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from framework.archive import statistics
+from framework.archive.curves import (
+    LIGHT,
+    MOST_POINTS,
+    STEPS,
+    UPDATES,
+    Array,
+    Rows,
+    column_of,
+    common,
+    dress,
+    finite,
+    legend_columns,
+    running_mean,
+    some_of,
+    together,
+    window_for,
+)
+from framework.disk.atomic import write_whole
+from framework.log import LOGGER
+from framework.pages import fonts, lower_panel
+from framework.pages.lower_panel import COLOURS, STYLES, label_of
+from framework.screen.formatting import counted
+
+MOST_BARS = 60
+"""Number of evaluations up to which each has an error bar; more have a band."""
+MOST_NAMES = 12
+"""Number of runs up to which each line has its name."""
+BANDS = 400
+"""Number of stretches in which many episodes are shown by their lowest and highest return."""
+NAME_GAP = 0.035
+"""Smallest distance between two names of lines, as a share of the height of the axes."""
+
+
+def learning_curve(
+    train_rows: Rows,
+    eval_rows: Rows,
+    path: Path,
+    *,
+    title: str,
+    random_return: float | None = None,
+    expected_return: float | None = None,
+    data_return: float | None = None,
+    policies: Sequence[str] = (),
+    score: str | None = None,
+    numbers: Sequence[str] = (),
+    show: bool = False,
+) -> None:
+    """Draws return over environment steps: episodes, their running mean, evaluations, and reference lines. policies: of
+    a run with several; each has a line in a second panel. score: the one whose return is the score. numbers: those that
+    the environment gives an episode; they have a second panel, too. A run that learned from given data before its first
+    step is drawn over its updates."""
+    figure = _figure(show)
+    axes = figure.add_subplot(2 if policies or numbers else 1, 1, 1)
+    # updates before the first step have no place on an axis of steps
+    if offline := any(row.get("step") == 0 and row.get("update") for row in eval_rows):
+        train_rows, eval_rows = ([{**row, "step": row["update"]} for row in rows] for rows in (train_rows, eval_rows))
+    step, value = finite(column_of(train_rows, "step"), column_of(train_rows, f"return_{score}" if score else "return"))
+    if len(value):
+        _draw_episodes(axes, step, value)
+    if len(eval_rows):
+        _draw_evaluations(axes, eval_rows)
+    _draw_reference(axes, expected_return, "expected", LIGHT.green)
+    _draw_reference(axes, data_return, "data", LIGHT.ink)
+    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
+    what = f"return of {score}" if score else "return of all agents" if policies else "return"
+    dress(axes, title, counted(len(train_rows), "episode"), what, UPDATES if offline else STEPS)
+    axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
+    if policies:
+        lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
+    elif numbers:
+        lower_panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers)
+    _save(figure, path)
+    if show:
+        _open_window(path)
+
+
+def seed_curves(
+    curves: Sequence[tuple[Array, Array]],
+    path: Path,
+    *,
+    title: str,
+    what: str,
+    over: str = STEPS,
+    names: Sequence[str] = (),
+    random_return: float | None = None,
+    expected_return: float | None = None,
+    show: bool = False,
+) -> None:
+    """Draws runs that differ in their seed: each as a thin line (steps [n], returns [n]) with its name, and their mean
+    with its interval (of two runs: between them) where all of them have values."""
+    figure = _figure(show)
+    axes = figure.add_subplot()
+    for number, (step, value) in enumerate(curves):
+        some = some_of(len(step))
+        label = None if number or len(curves) == 1 else "one run"
+        axes.plot(step[some], value[some], color=LIGHT.blue, alpha=0.4, linewidth=0.9, label=label)
+        axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
+    if len(curves) > 1:
+        look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
+        several = len(curves) >= statistics.LEAST_SEEDS
+        _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
+    _draw_reference(axes, expected_return, "expected", LIGHT.green)
+    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
+    dress(axes, title, counted(len(curves), "seed"), what, over)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
+    if len(curves) <= MOST_NAMES:
+        _name_lines(axes, curves, names)
+    _save(figure, path)
+    if show:
+        _open_window(path)
+
+
+def trial_curves(
+    curves: Sequence[tuple[Array, Array]],
+    names: Sequence[str],
+    path: Path,
+    *,
+    title: str,
+    what: str,
+    best: int,
+    over: str = STEPS,
+) -> None:
+    """Draws runs that differ in their settings: each as a thin line (steps [n], returns [n]), the first `best` of them
+    as thick ones."""
+    figure = _figure(False)
+    axes = figure.add_subplot()
+    for number, (step, value) in reversed(list(enumerate(curves))):
+        some, chosen = some_of(len(step)), number < best
+        colour, width = (LIGHT.orange, 2.0) if chosen else (LIGHT.blue, 0.9)
+        label = "best trial" if number == 0 else "other trials" if number == len(curves) - 1 else None
+        axes.plot(step[some], value[some], color=colour, alpha=1.0 if chosen else 0.4, linewidth=width, label=label)
+    dress(axes, title, counted(len(curves), "run"), what, over)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
+    if len(curves) <= MOST_NAMES:
+        _name_lines(axes, curves, names)
+    _save(figure, path)
+
+
+def comparison(
+    groups: Mapping[str, Sequence[tuple[Array, Array]]],
+    path: Path,
+    *,
+    title: str,
+    what: str,
+    over: str,
+    random_return: float | None = None,
+    data_return: float | None = None,
+    show: bool = False,
+) -> None:
+    """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
+    figure = _figure(show)
+    axes = figure.add_subplot()
+    for number, (name, curves) in enumerate(groups.items()):
+        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        look = {"color": colour, "linestyle": style, "linewidth": 1.8, "label": label_of(name)}
+        if len(curves) == 1 or not _draw_mean(axes, curves, look):
+            for step, value in curves:
+                some = some_of(len(step))
+                axes.plot(step[some], value[some], **look)
+                look["label"] = None
+    _draw_reference(axes, data_return, "data", LIGHT.ink)
+    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
+    most = max(len(curves) for curves in groups.values())
+    between = statistics.name_of_interval(most)
+    beside = f"mean of {counted(most, 'seed')}, {between}" if most > 1 else counted(len(groups), "run")
+    dress(axes, title, beside, what, over)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for curves in groups.values() for step, _ in curves)))
+    _save(figure, path)
+    if show:
+        _open_window(path)
+
+
+def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str]) -> None:
+    low, high = axes.get_ylim()
+    heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
+    for name, (step, _), height in zip(names, curves, heights, strict=False):
+        axes.annotate(
+            name, (step[-1], height), xytext=(5, 0), textcoords="offset points", va="center",
+            fontsize=8, color=LIGHT.blue, annotation_clip=False,
+        )  # fmt: skip
+
+
+def spread_out(values: Sequence[float], gap: float) -> list[float]:
+    """Returns the values moved apart, in their order, so that any two differ by the gap at least. Their mean stays."""
+    order = np.argsort(values, kind="stable")
+    placed = np.array(values, float)[order]
+    for i in range(1, len(placed)):
+        placed[i] = max(placed[i], placed[i - 1] + gap)
+    placed += np.mean(values) - placed.mean() if len(placed) else 0.0
+    result = np.empty_like(placed)
+    result[order] = placed
+    return result.tolist()
+
+
+def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], look: dict[str, Any], band: str | None = None) -> bool:
+    """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
+    its interval in the legend."""
+    if (found := common(curves)) is None:
+        return False
+    grid, values = found
+    between = np.array([statistics.interval(row, statistics.mean) for row in values])
+    axes.fill_between(grid, between[:, 0], between[:, 1], color=look["color"], alpha=0.2, linewidth=0, label=band)
+    axes.plot(grid, values.mean(1), **look)
+    return True
+
+
+def bands(x: Array, y: Array, count: int = BANDS) -> tuple[Array, Array, Array]:
+    """Returns middle, lowest and highest of at most `count` stretches of x [n] and y [n], each of about equally many
+    different x."""
+    first, _ = together(x)
+    edges = np.append(first, len(x))[np.linspace(0, len(first), min(count, len(first)) + 1).astype(int)]
+    middle = x[(edges[:-1] + edges[1:]) // 2]
+    return middle, np.minimum.reduceat(y, edges[:-1]), np.maximum.reduceat(y, edges[:-1])
+
+
+def error_bars(rows: Rows) -> tuple[Array, Array, Array, Array]:
+    """Returns steps, means, and the ends of the standard error of each mean. An end never lies beyond the lowest and
+    the highest episode of its evaluation, so it never leaves the range of possible returns."""
+    columns = [column_of(rows, name) for name in ("step", "mean", "std", "episodes", "min", "max")]
+    keep = np.isfinite(columns[0]) & np.isfinite(columns[1])
+    step, mean, std, episodes, low, high = (column[keep] for column in columns)
+    error = np.nan_to_num(std / np.sqrt(episodes))
+    lower = np.maximum(mean - error, np.where(np.isfinite(low), low, -np.inf))
+    return step, mean, lower, np.minimum(mean + error, np.where(np.isfinite(high), high, np.inf))
+
+
+def _figure(show: bool) -> Any:
+    if show:
+        from matplotlib import pyplot
+
+        return pyplot.figure(figsize=(8, 4.6), layout="constrained")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _open_window(path: Path) -> None:
+    """Opens the figure in a window, and waits until it is closed."""
+    import matplotlib
+    from matplotlib import pyplot
+    from matplotlib.backends import BackendFilter, backend_registry
+
+    if matplotlib.get_backend().lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
+        LOGGER.warning("show_fig: no window can be opened here; the figure is in %s", path)
+        return
+    pyplot.show()
+
+
+def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
+    """Draws the episodes as dots, or many as a band, and their running mean as a line."""
+    mean, window = running_mean(step, value), window_for(len(value))
+    few = window == 1
+    if len(value) > MOST_POINTS:
+        axes.fill_between(*bands(step, value), color=LIGHT.blue, alpha=0.18, linewidth=0, label="episodes")
+    else:
+        look = {"markersize": 4} if few else {"markersize": 2.5, "alpha": 0.35, "markeredgewidth": 0}
+        axes.plot(step, value, "o", color=LIGHT.blue, label="episode", **look)
+    some, most = some_of(len(mean.step)), int(mean.episodes.max())
+    if most == window:
+        name = None if few else f"mean of {window} episodes"
+    else:
+        name = "mean of those that end together" if few else f"mean of {window} episodes or more"
+    axes.plot(mean.step[some], mean.value[some], color=LIGHT.blue, linewidth=1 if few else 2, label=name)
+
+
+def _draw_evaluations(axes: Any, rows: Rows) -> None:
+    step, mean, lower, upper = error_bars(rows)
+    if not len(step):
+        return
+    colour, label = LIGHT.orange, "evaluation ± standard error"
+    if len(step) <= MOST_BARS:
+        axes.errorbar(
+            step, mean, np.maximum([mean - lower, upper - mean], 0), color=colour, fmt="o-", markersize=4,
+            linewidth=1.2, elinewidth=0.9, capsize=2, label=label,
+        )  # fmt: skip
+        return
+    axes.fill_between(step, lower, upper, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(step, mean, color=colour, linewidth=1.5, label=label)
+
+
+def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> None:
+    if value is not None and np.isfinite(value):
+        axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Adds the legend and writes the picture; a file is replaced as a whole."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=legend_columns(labels), frameon=False, fontsize=9,
+            columnspacing=1.4, labelcolor=LIGHT.ink,
+        )  # fmt: skip
+    fonts.fit(figure)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, picture.getvalue())

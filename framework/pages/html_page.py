@@ -1,0 +1,254 @@
+"""Building blocks of an HTML page that loads nothing, runs no script but one of ours, and shows every text as text."""
+
+import base64
+import hashlib
+import html
+import itertools
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from config.opening import read_regular
+from config.paths import as_written
+from framework.screen.formatting import short
+
+MOST_ROWS = 200
+"""Number of rows of a table; the CSV files have all of them."""
+LETTERS_OF_A_CARD = 10
+"""Number of letters that a card of usual width shows in one line."""
+MOST_IMAGE_BYTES = 16 * 2**20
+"""Size of the largest file that is embedded; a larger one is named only."""
+
+CHART_STYLE, CHART_SCRIPT = (
+    "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    for names in (("chart.css",), ("elements.js", "chart.js"))
+)
+"""Charts that a script draws into a page."""
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
+  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6;
+  --font: system-ui, "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
+  --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; --shade: #4a5566; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 var(--font); }
+main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
+h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
+h3 { font-size: .95rem; margin: 1.25rem 0 .25rem; }
+p { margin: .5rem 0; overflow-wrap: break-word; } .quiet { color: var(--quiet); } .warning { color: var(--warning); }
+dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
+  margin: 1.75rem 0; }
+dl.facts div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
+dl.facts dt { color: var(--quiet); font-size: .8rem; }
+dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums;
+  overflow-wrap: anywhere; }
+dl.facts div.first dd { color: var(--accent); }
+@media (min-width: 30rem) { dl.facts div.wide { grid-column: span 2; } }
+a { color: var(--accent); }
+nav.contents { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; margin: 1.5rem 0 0; font-size: .9rem; }
+figure { margin: 0; }
+figure img, figure video { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
+/* figures are drawn on white: black after the inversion, through which the page shows */
+@media (prefers-color-scheme: dark) { img.drawn { filter: invert(1) hue-rotate(180deg);
+  mix-blend-mode: screen; border-color: #d0cbc2; } }
+/* a shadow at each side that has more to see */
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 50%, transparent) 0 0 / 3rem 100% local,
+  linear-gradient(to left, var(--paper) 50%, transparent) 100% 0 / 3rem 100% local,
+  linear-gradient(to right, var(--shade), transparent) 0 0 / 1rem 100% scroll,
+  linear-gradient(to left, var(--shade), transparent) 100% 0 / 1rem 100% scroll; background-repeat: no-repeat; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-bottom: 1px solid var(--line);
+  overflow-wrap: break-word; }
+th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0; }
+.n { text-align: right; white-space: nowrap; }
+table.pairs td { overflow-wrap: anywhere; }
+table.pairs td:first-child { color: var(--quiet); white-space: nowrap; overflow-wrap: normal; }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
+  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all;
+  font: .85rem/1.5 ui-monospace, monospace, var(--font); }
+@media (max-width: 40rem) { main { padding: 1.5rem 1rem 3rem; } h1 { font-size: 1.5rem; }
+  table { font-size: .8rem; } th, td { padding-right: .7rem; } dl.facts { gap: .5rem; } }
+"""
+
+
+def page(title: str, body: str, style: str = "", script: str = "") -> str:
+    """Returns a whole page around a body of HTML. style, script: more of our own; browsers run no other script."""
+    policy = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy += f"; script-src 'sha256-{digest}'"
+        body += f"\n<script>{script}</script>"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{STYLE}{style}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+    )
+
+
+def text(value: Any) -> str:
+    """Returns any value as harmless text."""
+    if isinstance(value, bool):
+        value = str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return html.escape(short(value) if isinstance(value, float) else str(value))
+
+
+def _breakable(name: str) -> str:
+    """Returns the name of a setting as text that may wrap after its dots and underscores."""
+    return text(name).replace(".", ".<wbr>").replace("_", "_<wbr>")
+
+
+class Link(NamedTuple):
+    """Words that lead to another page of ours."""
+
+    words: str
+    address: str
+
+    @property
+    def element(self) -> str:
+        return f'<a href="{html.escape(self.address)}">{text(self.words)}</a>'
+
+
+def address(page: Path, folder: Path) -> str | None:
+    """Returns the address of a page for one in another folder: its path from there. None if it does not exist."""
+    try:
+        return quote(Path(os.path.relpath(page, folder)).as_posix()) if page.is_file() else None
+    except (OSError, ValueError):  # a path that is none; no way between two drives
+        return None
+
+
+def contents(body: str) -> str:
+    """Returns links to the sections of a body, followed by it; the body alone if it has few."""
+    titles = _SECTION.findall(body)
+    if len(titles) < LEAST_SECTIONS:
+        return body
+    links = "".join(f"<a href=#part-{number}>{title}</a>" for number, title in enumerate(titles))
+    numbers = itertools.count()
+    marked = _SECTION.sub(lambda match: f"<section id=part-{next(numbers)}><h2>{match[1]}</h2>", body)
+    return f'<nav class="contents">{links}</nav>\n{marked}'
+
+
+_SECTION = re.compile(r"<section><h2>(.*?)</h2>")
+LEAST_SECTIONS = 4
+"""Least number of sections of a page with a table of contents."""
+
+
+def section(title: str, body: str) -> str:
+    """Returns a section with its heading; nothing if the body is empty."""
+    return f"<section><h2>{text(title)}</h2>{body}</section>" if body else ""
+
+
+def paragraph(sentence: Any, kind: str = "") -> str:
+    """Returns a paragraph. kind: quiet or warning."""
+    return f"<p class={kind}>{text(sentence)}</p>" if kind else f"<p>{text(sentence)}</p>"
+
+
+def cards(facts: Iterable[tuple[str, Any]]) -> str:
+    """Returns a card per fact that is known; the first one stands out, and one with more letters is wider."""
+    known = [(name, text(value)) for name, value in facts if value is not None]
+    cells = ""
+    for number, (name, value) in enumerate(known):
+        kinds = " ".join(["first"] * (number == 0) + ["wide"] * (len(value) > LETTERS_OF_A_CARD))
+        look = f' class="{kinds}"' if kinds else ""
+        cells += f"<div{look}><dt>{text(name)}</dt><dd>{value}</dd></div>"
+    return f'<dl class="facts">{cells}</dl>' if cells else ""
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Returns a table, with numbers to the right; nothing if there are no rows. A name that is a Number heads a
+    column of numbers, even if all of its cells are empty."""
+    rows = list(rows)
+    if not rows:
+        return ""
+    columns = zip(names, zip(*rows, strict=True), strict=True)
+    numeric = [isinstance(name, Number) or any(map(_is_number, column)) for name, column in columns]
+    heads = "".join(
+        f"<th{_NUMERIC if right else ''}>{_head(name)}</th>" for name, right in zip(names, numeric, strict=True)
+    )
+    cells = ((_cell(value, right) for value, right in zip(row, numeric, strict=True)) for row in rows)
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _head(name: str) -> str:
+    return _breakable(name) if isinstance(name, Name) else text(name)
+
+
+def pairs(rows: Iterable[tuple[str, Any]]) -> str:
+    """Returns a table of labels and values; nothing if there are no rows."""
+    body = "".join(f"<tr>{_cell(name)}{_cell(value)}</tr>" for name, value in rows)
+    return f'<table class="pairs"><tbody>{body}</tbody></table>' if body else ""
+
+
+class Number(str):
+    """Text that is aligned like a number, such as a seed, which is copied and therefore has no separators."""
+
+    __slots__ = ()
+
+
+def plain(number: Any) -> Number | None:
+    """Returns a number that is to be copied, without separators."""
+    return None if number is None else Number(number)
+
+
+class Name(str):
+    """Name of a setting."""
+
+    __slots__ = ()
+
+
+_NUMERIC = " class=n"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Number) and not isinstance(value, bool)
+
+
+def _cell(value: Any, numeric: bool = False) -> str:
+    """Returns a cell. numeric: True in a column of numbers, where an empty cell is aligned like them."""
+    if isinstance(value, Name):
+        return f"<td>{_breakable(value)}</td>"
+    if isinstance(value, Link):
+        return f"<td>{value.element}</td>"
+    right = _is_number(value) or (value is None and numeric)
+    return f"<td{_NUMERIC if right else ''}>{text('' if value is None else value)}</td>"
+
+
+def image(title: str, path: Path, kind: str, drawn: bool = False) -> str:
+    """Returns a section with an embedded image. drawn: True for a figure on white, which is dark on dark pages."""
+    if not path.is_file():
+        return ""
+    if path.stat().st_size > MOST_IMAGE_BYTES:
+        return _too_large(title, path)
+    look = ' class="drawn"' if drawn else ""
+    return section(title, f'<figure><img{look} alt="{text(title)}" src="{_data(path, kind)}"></figure>')
+
+
+def video(title: str, path: Path) -> str:
+    """Returns a section with an embedded MP4."""
+    if not path.is_file():
+        return ""
+    if path.stat().st_size > MOST_IMAGE_BYTES:
+        return _too_large(title, path)
+    shown = f'<video controls loop muted playsinline src="{_data(path, "video/mp4")}"></video>'
+    return section(title, f"<figure>{shown}</figure>")
+
+
+def _too_large(title: str, path: Path) -> str:
+    return section(title, paragraph(f"{as_written(path)} (too large to be shown here)"))
+
+
+def _data(path: Path, kind: str) -> str:
+    return data_url(read_regular(path, MOST_IMAGE_BYTES), kind)
+
+
+def data_url(content: bytes, kind: str) -> str:
+    """Returns an address that holds what it leads to, so that a page loads nothing."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

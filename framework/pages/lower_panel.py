@@ -1,0 +1,110 @@
+"""The lower panel of a learning curve: a line for each of several policies, or for each number of the environment."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from framework.archive.curves import LIGHT, Rows, column_of, dress, finite, running_mean, some_of
+
+HEIGHT = 7.6
+"""Height of the figure in inches."""
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe-Ito palette; further lines have the same colors with other dashes."""
+STYLES = ("-", "--", ":", "-.")
+
+
+def draw_policies(
+    figure: Any,
+    above: Any,
+    train: Rows,
+    evaluations: Rows,
+    policies: Sequence[str],
+    score: str | None,
+) -> None:
+    """Draws the running mean of the return of each policy's agents, and dots for the evaluations. The sum over all
+    agents is a line here if `above` shows the return of one policy."""
+    axes = _panel(figure, above)
+    looks = _looks([f"return_{policy}" for policy in policies])
+    for policy, (name, look) in zip(policies, looks.items(), strict=True):
+        _draw(axes, train, evaluations, name, label=label_of(policy), **look)
+    if score:
+        _line(axes, train, "return", color=LIGHT.grey, linestyle="--", label="sum of all agents")
+    dress(axes, "", "mean of each policy's agents; dots: evaluations", "return")
+    _legend(axes)
+
+
+def draw_numbers(figure: Any, above: Any, train: Rows, evaluations: Rows, names: Sequence[str]) -> None:
+    """Draws the running mean of each number of the environment, and dots for the evaluations. The first number is in
+    front. Numbers that leave 0..1, such as a count beside shares, are gray, behind the others, and have the axis at the
+    right."""
+    axes = _panel(figure, above)
+    shares = [name for name in names if _is_share(train, evaluations, name)]
+    for place, (name, look) in enumerate(_looks(shares).items()):
+        _draw(axes, train, evaluations, name, label=name, zorder=3 - place / len(shares), **look)
+    dress(axes, "", "mean over episodes; dots: evaluations", "share")
+    if others := [name for name in names if name not in shares]:
+        _draw_behind(axes, train, evaluations, others)
+    _legend(axes)
+
+
+def _draw_behind(axes: Any, train: Rows, evaluations: Rows, names: Sequence[str]) -> None:
+    """Draws numbers with an axis of their own at the right, and names them in the legend of `axes`."""
+    right = axes.twinx()
+    for place, name in enumerate(names):
+        look = {"color": LIGHT.grey, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
+        _draw(right, train, evaluations, name, **look)
+        axes.plot([], [], label=f"{name} (right)", **look)
+    axes.set_zorder(right.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    right.tick_params(colors=LIGHT.grey)
+    right.spines["top"].set_visible(False)
+    right.spines["right"].set_edgecolor(LIGHT.grey)
+    right.set_ylabel("number", color=LIGHT.grey)
+
+
+def _panel(figure: Any, above: Any) -> Any:
+    figure.set_figheight(HEIGHT)
+    above.set_xlabel("")
+    return figure.add_subplot(2, 1, 2, sharex=above)
+
+
+def _looks(names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """Returns color and dashes of each line."""
+    return {
+        name: {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+        for number, name in enumerate(names)
+    }
+
+
+def _is_share(train: Rows, evaluations: Rows, name: str) -> bool:
+    values = np.concatenate([*finite(column_of(train, name)), *finite(column_of(evaluations, name))])
+    return bool((values >= 0).all() and (values <= 1).all())
+
+
+def _draw(axes: Any, train: Rows, evaluations: Rows, name: str, **look: Any) -> None:
+    """Draws a line for the episodes of training and dots for the evaluations; a line through the dots if training has
+    no values."""
+    step, mean = finite(column_of(evaluations, "step"), column_of(evaluations, name))
+    if len(finite(column_of(train, name))[0]):
+        _line(axes, train, name, **look)
+        axes.plot(step, mean, "o", color=look["color"], markersize=4, zorder=look.get("zorder"))
+    else:
+        axes.plot(step, mean, marker="o", markersize=4, **{"linewidth": 1.6, **look})
+
+
+def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
+    """Draws the running mean of a column."""
+    ended, value = finite(column_of(rows, "step"), column_of(rows, name))
+    step, mean, _ = running_mean(ended, value)
+    some = some_of(len(step))
+    axes.plot(step[some], mean[some], **{"linewidth": 1.6, **look})
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(loc="best", ncols=3, fontsize=9, labelcolor=LIGHT.ink, facecolor=LIGHT.paper, edgecolor=LIGHT.grid)
+
+
+def label_of(policy: str) -> str:
+    """Returns a name that starts with no underscore, which matplotlib would hide."""
+    return policy if not policy.startswith("_") else f" {policy}"

@@ -1,0 +1,298 @@
+"""report.html of a tuning: what was tried and how it came out, on one page that loads nothing."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from config.loader import ConfigError
+from config.space import LISTS, Domain
+from config.tuning import TuneConfig
+from framework.disk.atomic import write_whole
+from framework.disk.task_dir import REPORT
+from framework.jobs.optuna_search import LEAST_TRIALS, importance
+from framework.jobs.results import Row, cell
+from framework.jobs.runs_table import Curves
+from framework.pages import svg
+from framework.pages.html_page import MOST_ROWS, Name, Number, cards, page, pairs, paragraph, plain, section, text
+from framework.pages.html_page import table as html_table
+from framework.pages.html_report import system
+from framework.pages.svg import Axis, Line
+from framework.screen.formatting import clock, counted, short
+
+STATES = ("running", "finished", "paused", "interrupted", "replaced", "failed", "waiting")
+LATE = 3
+"""Number of times its patience after which the page of a tuning that runs is late."""
+MOST_LINES = 300
+"""Number of trials in a figure, best first."""
+SORT = """
+for (const table of document.querySelectorAll(".sortable table")) {
+  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+  const value = (row, column) => {
+    const text = row.cells[column].textContent, number = Number(text.replaceAll(",", ""));
+    return text === "" ? null : isNaN(number) ? text : number;
+  };
+  const compare = (a, b) => typeof a === typeof b && typeof a === "number" ? a - b : String(a).localeCompare(String(b));
+  heads.forEach((head, column) => {
+    head.tabIndex = 0;
+    const sort = () => {
+      const up = head.getAttribute("aria-sort") !== "ascending", sign = up ? 1 : -1;
+      heads.forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const rows = [...body.rows].map(row => [value(row, column), row]);
+      rows.sort(([a], [b]) => a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b));
+      body.append(...rows.map(([, row]) => row));
+    };
+    head.addEventListener("click", sort);
+    head.addEventListener("keydown", event => event.key === "Enter" && sort());
+  });
+}
+"""
+"""Sorts a table by the column whose head is clicked; empty cells stay below."""
+KILLED = """
+const alive = document.querySelector(".alive");
+const look = () => {
+  if (Date.now() / 1000 < Number(alive.dataset.until)) return void setTimeout(look, 5000);
+  alive.textContent = `ran at ${alive.dataset.written}; if this page, loaded again, names no later time, it was killed`;
+  for (const part of document.querySelectorAll("[hidden]")) part.hidden = false;
+};
+if (alive) look();
+"""
+"""Says of a page that should have been written again that its tuning may have been killed; shows the command then."""
+STYLE = (
+    svg.STYLE
+    + """
+main { max-width: 66rem; }
+.sortable th { cursor: pointer; } .sortable th:hover { color: var(--ink); }
+th[aria-sort=ascending]::after { content: " \\2191"; } th[aria-sort=descending]::after { content: " \\2193"; }
+.sortable .scroll { max-height: 34rem; overflow: auto; }
+.sortable th { position: sticky; top: 0; background: var(--paper); white-space: normal; vertical-align: bottom; }
+.sortable td { white-space: nowrap; max-width: 16rem; overflow: hidden; text-overflow: ellipsis; }
+.sortable tr.first td { color: var(--accent); font-weight: 600; }
+.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr 3.5rem; gap: .35rem 1rem;
+  align-items: center; font-size: .9rem; } .bars span { overflow-wrap: anywhere; }
+.bars i { display: block; height: .8rem; border-radius: .2rem; background: var(--accent); }
+"""
+)
+
+
+class Found(NamedTuple):
+    """What a page shows."""
+
+    folder: Path
+    title: str
+    domains: Sequence[Domain]
+    cfg: TuneConfig
+    rows: Sequence[Row]
+    """All trials, best first."""
+    best: Row | None
+    """The best trial, once tuning has ended."""
+    reasons: Mapping[str, str]
+    """Name of a trial that failed -> why."""
+    curves: Curves
+    """Curves of the trials, by their names."""
+    commands: Sequence[tuple[str, str]]
+    """What a command does, and the command."""
+    facts: Mapping[str, Any]
+    """Content of tune.json."""
+    session: str = "ended"
+    """running, interrupted or ended."""
+    patience: float = 30.0
+    """Seconds after which the page of a tuning that runs is written again."""
+
+
+def write(found: Found) -> Path:
+    """Writes the page into the folder of a tuning. Returns its path."""
+    parts = [
+        f"<h1>{text(found.title)}</h1>",
+        _subtitle(found),
+        _outcome(found),
+        section("Search", pairs(_search(found))),
+        section("Best settings", _best(found)),
+        _commands(found),
+        section("Trials", _trials(found)),
+        section("Settings and scores", _parallel(found)),
+        section("Importance of the settings", _importance(found)),
+        section("Learning curves", _curves(found)),
+        section("Trials that failed", _failures(found)),
+        section("System", pairs(system(found.facts))),
+    ]
+    path = found.folder / REPORT
+    write_whole(path, page(found.title, "\n".join(parts), STYLE, SORT + KILLED).encode())
+    return path
+
+
+def _subtitle(found: Found) -> str:
+    parts = [found.folder.name, *([f"begun {found.facts['started']}"] if "started" in found.facts else [])]
+    line = "  ·  ".join(map(text, parts))
+    if found.session != "running":
+        return f"<p class=quiet>{line}  ·  {found.session}</p>"
+    now = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    until = f'data-until="{time.time() + LATE * found.patience:.0f}" data-written="{now}"'
+    return f'<p class=quiet>{line}  ·  <span class="alive" {until}>running, as of {now}</span></p>'
+
+
+def _commands(found: Found) -> str:
+    body = "".join(f"{paragraph(what)}<pre>{text(word)}</pre>" for what, word in found.commands)
+    hidden = " hidden" if found.session == "running" else ""
+    return f"<div{hidden}>{section('Commands', body)}</div>" if body else ""
+
+
+def _outcome(found: Found) -> str:
+    states = [row.state for row in found.rows]
+    seconds = [row.seconds for row in found.rows if row.seconds]
+    top = found.best or next((row for row in found.rows if row.score is not None), None)
+    facts = [
+        ("best score" if found.best else "best score so far", top.score if top else None),
+        ("trial", plain(top.trial.name) if top else None),
+        ("trials", len(states)),
+        *((state, states.count(state) or None) for state in STATES),
+        ("time of all trials", clock(sum(seconds)) if seconds else None),
+    ]
+    return cards(facts)
+
+
+def _search(found: Found) -> list[tuple[str, Any]]:
+    cfg = found.cfg
+    rows: list[tuple[str, Any]] = [(Name(domain.path), _written(domain)) for domain in found.domains]
+    batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
+    each = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
+    rows += [
+        ("search", f"{cfg.search}, {counted(cfg.samples, 'sample')}{batches}"),
+        ("scheduler", f"{cfg.scheduler}{f', 1 of {cfg.eta} goes on' if cfg.halves else ''}"),
+        ("score", f"{cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better{each}"),
+        ("seed", str(cfg.seed)),
+    ]
+    return rows
+
+
+def _written(domain: Domain) -> str:
+    """Returns the values of a domain in words."""
+    if domain.kind in LISTS:
+        return f"{domain.kind} of {', '.join(map(cell, domain.values))}"
+    low, high = domain.values
+    return f"{domain.kind} from {low} to {high}"
+
+
+def _best(found: Found) -> str:
+    if found.best is None:
+        return ""
+    chosen = zip(found.domains, found.best.trial.settings, strict=True)
+    return pairs((Name(domain.path), cell(value)) for domain, value in chosen)
+
+
+# ----------------------------------------------------------------------------------------------------- the trials
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Returns the last parts of the names of settings; whole names where two are equal."""
+    last = [path.rpartition(".")[2] for path in paths]
+    return [name if last.count(name) == 1 else path for name, path in zip(last, paths, strict=True)]
+
+
+def _trials(found: Found) -> str:
+    shown = found.rows[:MOST_ROWS]
+    names = short_names([domain.path for domain in found.domains])
+    rows = [
+        [
+            Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
+            row.step, row.last_return, row.seconds, row.state,
+        ]
+        for row in shown
+    ]  # fmt: skip
+    left_out = f" The best {len(shown)} of {len(found.rows)}; trials.csv has all of them."
+    note = "A click on the head of a column sorts by it." + (left_out if len(shown) < len(found.rows) else "")
+    heads = (
+        *map(Number, ("trial", "score", "best")),
+        *map(Name, names),
+        *map(Number, ("steps", "last return", "seconds")),
+    )
+    whole = html_table((*heads, "state"), rows)
+    if found.best is not None:
+        whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
+    return f'{paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
+
+
+def _setting(value: Any) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Number(cell(value)) if number else cell(value)
+
+
+def _lines(found: Found) -> list[tuple[Row, Line]]:
+    """Returns how the line of each trial looks, the best first."""
+    scored = [row.trial.name for row in found.rows if row.score is not None and row.state != "failed"]
+    shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
+    lines = []
+    for row in found.rows[:MOST_LINES]:
+        share = shares.get(row.trial.name)
+        kind = "failed" if share is None else "" if row.state == "finished" else "pale"
+        if found.best is not None and row.trial.name == found.best.trial.name:
+            kind = "first"
+        lines.append((row, Line(_about(found, row), share, kind)))
+    return lines
+
+
+def _about(found: Found, row: Row) -> str:
+    names = short_names([domain.path for domain in found.domains])
+    values = (f"{name} {cell(value)}" for name, value in zip(names, row.trial.settings, strict=True))
+    score = "no score" if row.score is None else f"score {short(row.score)}"
+    return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
+
+
+def _parallel(found: Found) -> str:
+    scores = [row.score for row in found.rows if row.score is not None]
+    if not scores:
+        return ""
+    names = short_names([domain.path for domain in found.domains])
+    axes = [_axis(name, domain) for name, domain in zip(names, found.domains, strict=True)]
+    axes.append(Axis("score", "linear", (min(scores), max(scores))))
+    lines = [
+        (line, [*map(_on_axis, found.domains, row.trial.settings), None if line.kind == "failed" else row.score])
+        for row, line in _lines(found)
+    ]
+    note = (
+        "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
+        "trained to the end are pale, those without a score dashed."
+    )
+    return paragraph(note, "quiet") + svg.parallel(axes, lines)
+
+
+def _axis(name: str, domain: Domain) -> Axis:
+    if domain.kind in LISTS:
+        return Axis(name, "list", [cell(value) for value in domain.values])
+    return Axis(name, "log" if domain.kind == "log" else "linear", domain.values)
+
+
+def _on_axis(domain: Domain, value: Any) -> Any:
+    return cell(value) if domain.kind in LISTS else value
+
+
+def _importance(found: Found) -> str:
+    scored = [row for row in found.rows if row.score is not None and row.state != "failed"]
+    if len(scored) < LEAST_TRIALS or len({row.score for row in scored}) == 1:
+        return ""
+    # ranks instead of scores: those of different rungs cannot be compared
+    ranks = [(row.trial.settings, -float(place)) for place, row in enumerate(scored)]
+    try:
+        shares = importance(found.domains, ranks, "max")
+    except ConfigError as error:
+        return paragraph(error.problems[0], "quiet")
+    bars = "".join(
+        f'<span>{text(path)}</span><i style="width:{max(100 * share, 0.5):.1f}%"></i><span>{100 * share:.0f} %</span>'
+        for path, share in shares.items()
+    )
+    note = f"Share of each setting in being among the best quarter of {len(scored)} trials (PED-ANOVA)."
+    return paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
+
+
+def _curves(found: Found) -> str:
+    lines = []
+    for row, line in _lines(found):
+        if row.trial.name in found.curves.lines:
+            step, value = found.curves.lines[row.trial.name]
+            lines.append((line, svg.thinned(step, value)))
+    return svg.curves(lines, found.curves.what, found.curves.over) if lines else ""
+
+
+def _failures(found: Found) -> str:
+    return pairs((name, reason) for name, reason in found.reasons.items())

@@ -1,0 +1,179 @@
+"""The agent of several policies: decodes joint observations and asks the agent of each policy."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import torch
+
+from algos.base import Act, Agent, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from framework.policies.league import PREFIX, League
+from framework.policies.plan import Plan
+from framework.policies.slots import Seen, Slots
+
+Acting = Callable[[Agent, Array, Array | None, Array | None], Act]
+"""(agent of a policy, observations, states, masks) -> its actions."""
+
+
+class MultiPolicyAgent(Agent):
+    """Acts for all agents of a multi-agent environment. All slots of a policy in all environments are one batch, which
+    always has the same size: results do not depend on which of them act."""
+
+    def __init__(self, plan: Plan, spec: EnvSpec, agents: Mapping[str, Agent], device: torch.device) -> None:
+        """agents: by policy, in the order of the plan."""
+        super().__init__(None, spec, Streams(0), device)
+        self.layout = plan.layout
+        self.slots: dict[str, Slots] = {policy.name: policy.slots for policy in plan.policies if policy.slots}
+        self.agents = dict(agents)
+        self.trained = tuple(policy.name for policy in plan.learning)
+        self.METRICS = tuple(  # type: ignore[misc]  # the policies are known only now
+            f"{name}/{metric}" for name in self.trained for metric in self.agents[name].METRICS
+        )
+        self.leagues = {
+            policy.name: League(self.agents[policy.name], opponents.every, opponents.keep)
+            for policy in plan.policies
+            if (opponents := getattr(policy.algo, "opponents", None)) is not None
+        }
+        self._states = self._places()
+
+    def metric_names(self) -> tuple[str, ...]:
+        return tuple(f"{name}/{metric}" for name in self.trained for metric in self.agents[name].metric_names())
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """Returns where the recurrent state of each recurrent policy begins in that of a row, and its size for a
+        slot."""
+        places, start = {}, 0
+        for name, agent in self.agents.items():
+            state = agent.initial_state(1)
+            if state is not None:
+                places[name] = (start, state.shape[1])
+                start += state.shape[1] * self.slots[name].count
+        return places
+
+    def initial_state(self, rows: int) -> Array | None:
+        parts = [
+            state.reshape(rows, -1)
+            for name, agent in self.agents.items()
+            if (state := agent.initial_state(rows * self.slots[name].count)) is not None
+        ]
+        return np.concatenate(parts, axis=1) if parts else None
+
+    def sample_action(
+        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        def acting(agent: Agent, own: Array, past: Array | None, able: Array | None) -> Act:
+            return agent.sample_action(own, past, progress, rng, able)
+
+        return self._act(obs, state, acting, training=True)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        return self._act(obs, state, lambda agent, own, past, able: agent.predict_action(own, past, able))
+
+    def evaluate_action(
+        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
+    ) -> Act:
+        return self._act(obs, state, lambda agent, own, past, able: agent.evaluate_action(own, past, rng, able))
+
+    def _act(self, obs: Array, state: Array | None, acting: Acting, training: bool = False) -> Act:
+        records = self.layout.decode(obs)
+        joint, columns = self.layout.new_action(len(obs)), {}
+        after = None if state is None else state.copy()
+        for name, agent in self.agents.items():
+            slots, seen = self.slots[name], self.slots[name].observe(records)
+            before = self._state_of(name, state, seen)
+            mask = None if seen.mask is None else _flat(seen.mask)
+            act = acting(agent, _flat(seen.obs), before, mask)
+            if training and name in self.leagues:
+                for actor, mine in self.leagues[name].opponents(slots, records):
+                    act = _with(act, acting(actor, _flat(seen.obs), before, mask), mine.reshape(-1))
+            shape = seen.acts.shape
+            slots.write(joint, act.action.reshape(*shape, *act.action.shape[1:]), slots.controls(records))
+            for column, value in act.columns.items():
+                columns[f"{name}/{column}"] = value.reshape(*shape, *value.shape[1:])
+            if before is not None and act.state is not None and after is not None:
+                columns[f"{name}/state"] = before.reshape(*shape, -1)
+                start, size = self._states[name]
+                kept = np.where(seen.acts.reshape(-1, 1), act.state, before)
+                after[:, start : start + size * slots.count] = kept.reshape(len(obs), -1)
+        return Act(self.layout.encode(joint), columns, after)
+
+    def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:
+        """Returns the recurrent states [N * S, size] of a policy's slots after the rewards since the last observation.
+        They begin anew with a trajectory."""
+        if state is None or name not in self._states:
+            return None
+        (start, size), count = self._states[name], seen.acts.size
+        own = state[:, start : start + size * self.slots[name].count].reshape(count, size)
+        own = self.agents[name].rewarded(own, _flat(seen.reward))
+        fresh = self.agents[name].initial_state(count)
+        assert fresh is not None
+        return np.where(seen.first.reshape(-1, 1), fresh, own)
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return {
+            f"{name}/{key}": value
+            for name in self.trained
+            for key, value in self.agents[name].exploration(progress).items()
+        }
+
+    def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
+        for name in self.trained:
+            own = {key.removeprefix(f"{name}/"): value for key, value in metrics.items() if key.startswith(f"{name}/")}
+            if own and (text := self.agents[name].warning(own, update)):
+                return f"policy {name}: {text}"
+        return None
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def update(self, batch: Batch) -> Result:
+        raise TypeError("the agents of the policies learn, each with a Learner of its own (MultiPolicyLearner)")
+
+    # checkpoints ------------------------------------------------------------------------------------------
+
+    def weights(self) -> dict[str, Array]:
+        parts: list[tuple[str, Agent | League]] = [*self.agents.items(), *self.leagues.items()]
+        return {f"{name}/{key}": value for name, part in parts for key, value in part.weights().items()}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        for name, agent in self.agents.items():
+            own = {key.removeprefix(f"{name}/"): value for key, value in weights.items() if key.startswith(f"{name}/")}
+            agent.load_weights({key: value for key, value in own.items() if not key.startswith(PREFIX)})
+            if name in self.leagues:
+                self.leagues[name].load_weights(own)
+
+    def state(self) -> Tree:
+        return {
+            "policies": {name: agent.state() for name, agent in self.agents.items()},
+            "leagues": {name: league.state() for name, league in self.leagues.items()},
+        }
+
+    def load_state(self, state: Tree) -> None:
+        for name, own in state["policies"].items():  # in this order, which counts for layers that they share
+            self.agents[name].load_state(own)
+        for name, league in self.leagues.items():
+            league.load_state(state["leagues"][name])
+
+    def begin_leagues(self, names: Iterable[str]) -> None:
+        """Makes the present weights of these policies the first version in their leagues."""
+        for name in names:
+            if name in self.leagues:
+                self.leagues[name].begin()
+
+    def parameter_count(self) -> int:
+        return sum(agent.parameter_count() for agent in self.agents.values())
+
+
+def _with(act: Act, other: Act, mine: Array) -> Act:
+    """Returns the actions and states of another agent in the masked rows [N * S]."""
+
+    def chosen(ours: Array, theirs: Array) -> Array:
+        return np.where(mine.reshape(-1, *(1,) * (ours.ndim - 1)), theirs, ours)
+
+    state = None if act.state is None or other.state is None else chosen(act.state, other.state)
+    return act._replace(action=chosen(act.action, other.action), state=state)
+
+
+def _flat(value: Array) -> Array:
+    """Returns [N, S, ...] as [N * S, ...] in an array of its own."""
+    return np.ascontiguousarray(value).reshape(-1, *value.shape[2:])

@@ -1,0 +1,151 @@
+"""Which policies control which agents of the environment. Does not need torch."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any
+
+from gymnasium.spaces import Box, Discrete
+
+from config import policies
+from config.loader import ConfigError, RunConfig
+from config.policies import PolicyConfig
+from envs.joint import AgentType, JointLayout
+from framework.policies import chosen
+from framework.policies.slots import JointSlots, Slots, is_vector
+
+DEFAULT = "default"
+"""Name of the only policy, if the settings name none."""
+
+Assigned = tuple[str, Any, ModuleType, Slots]
+"""Name, settings (a PolicyConfig and an AlgoConfig), package and slots."""
+Settings = Mapping[str, tuple[Any, ModuleType]]
+Matches = Mapping[str, tuple[str, ...]]
+"""Policy -> its agents."""
+
+
+def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
+    """Returns name, settings, package and slots of each policy, in the order of the settings. Raises ConfigError with
+    all problems."""
+    if not config.policies and len(layout.types) > 1:
+        raise ConfigError([f"env_cfg.id: {_paste(layout)}"])
+    settings = {name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()}
+    if not settings:
+        settings = {DEFAULT: (_policy_of_all(config), config.algo_package)}
+    matches = {name: _matched(name, algo, layout, settings) for name, (algo, _) in settings.items()}
+    problems = list(_problems(settings, matches, layout)) or list(_idle(config, settings, matches))
+    if not problems:
+        problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
+    if problems:
+        raise ConfigError([_placed(config, problem) for problem in problems])
+    rivals = {agent: [name for name in matches if agent in matches[name]] for agent in layout.agents}
+    return [
+        (name, algo, package, _slots(name, algo, matches[name], rivals, layout))
+        for name, (algo, package) in settings.items()
+    ]
+
+
+def _policy_of_all(config: RunConfig) -> Any:
+    """Returns the policy of a run whose settings name none: all agents, with the settings of algo_cfg."""
+    values = {"agents": "*", "algo_name": config.general.algo_name, **config.algo.model_dump()}
+    return policies.combined(type(config.algo)).model_validate(values)
+
+
+def _matched(name: str, algo: PolicyConfig, layout: JointLayout, names: Iterable[str]) -> tuple[str, ...]:
+    """Returns the agents of a policy. Slots of agents with changing names match without #0."""
+    if algo.selector is not None:
+        stems = {agent: agent.partition("#")[0] for agent in layout.agents}
+        return tuple(agent for agent, stem in stems.items() if chosen.is_for(algo.selector, stem, name, names))
+    return tuple(agent for agent in layout.agents if any(_fits(agent, pattern) for pattern in algo.patterns))
+
+
+def _fits(agent: str, pattern: str) -> bool:
+    return fnmatchcase(agent, pattern) or fnmatchcase(agent.partition("#")[0], pattern)
+
+
+def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iterator[str]:
+    known = f"the environment has {_listed(layout.agents)}"
+    for name, agents in matches.items():
+        patterns = settings[name][0].patterns
+        idle = [each for each in patterns if not any(_fits(agent, each) for agent in layout.agents)]
+        if idle or not agents:
+            yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {known}"
+        kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]
+        if len(found := [(kind, mine) for kind, mine in kinds if mine]) > 1:
+            text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in found)
+            yield f"policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {text}"
+    if left := [agent for agent in layout.agents if not any(agent in agents for agents in matches.values())]:
+        yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"
+
+
+def _idle(config: RunConfig, settings: Settings, matches: Matches) -> Iterator[str]:
+    """Yields why nothing would be learned: from all agents, or from some that several policies share."""
+    idle = [name for name, (algo, _) in settings.items() if not algo.train]
+    if len(idle) == len(settings) and config.general.mode == "train":
+        yield f"policies_cfg.{idle[0]}.train: no policy would learn; set train: true for one of them"
+    for number, name in enumerate(idle):
+        for other in idle[:number]:
+            if shared := [agent for agent in matches[name] if agent in matches[other]]:
+                yield f"policies_cfg.{name}.agents: {other} matches {_listed(shared)} too, and neither of them learns"
+
+
+def _placed(config: RunConfig, problem: str) -> str:
+    """Returns a problem with the place where its setting was written."""
+    key = problem.partition(": ")[0]
+    place = config.where.get(key) or next((at for path, at in config.where.items() if path.startswith(f"{key}.")), "")
+    return f"{place}: {problem}" if place else problem
+
+
+def _misfits(name: str, algo: PolicyConfig, matches: Matches, layout: JointLayout) -> Iterator[str]:
+    """Yields why agents cannot be controlled in the way that the settings of their policy want."""
+    agents = matches[name]
+    kind = layout.types[layout.place(agents[0])[0]]
+    section = f"policies_cfg.{name}"
+    if algo.opponents and (len(agents) == 1 or algo.is_joint):
+        yield f"{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row"
+    if not algo.is_joint:
+        if algo.agent_id and not is_vector(kind.observation_space):
+            yield f"{section}.agent_id: an index is appended to vectors only; the agents see {kind.observation_space}"
+        return
+    rivals = [other for other in matches if other != name and set(matches[other]) & set(agents)]
+    if rivals:
+        yield f"{section}.agents: controls all of its agents as one, so {rivals[0]} must not match any of them"
+    if not is_vector(kind.observation_space):
+        yield f"{section}.joint: only vectors are joined; the agents see {kind.observation_space}"
+    if not isinstance(kind.action_space, Discrete | Box):
+        yield f"{section}.joint: needs Discrete or Box actions; the agents have {kind.action_space}"
+    if kind.masked and not algo.JOINT:
+        yield f"{section}.joint: the agents have action masks, which only QMIX and VDN obey for several agents as one"
+
+
+def _slots(
+    name: str, algo: PolicyConfig, agents: tuple[str, ...], rivals: dict[str, list[str]], layout: JointLayout
+) -> Slots:
+    if algo.is_joint:
+        return JointSlots(layout, agents, name)
+    vector = is_vector(layout.types[layout.place(agents[0])[0]].observation_space)
+    past_share = algo.opponents.past if algo.opponents else 0.0
+    return Slots(layout, agents, [rivals[agent] for agent in agents], name, algo.adds_id and vector, past_share)
+
+
+def _paste(layout: JointLayout) -> str:
+    """Returns the message for agents of several types without policies, with settings to paste."""
+    kinds = "; ".join(f"{_listed(kind.agents)}: {_spaces(kind)}" for kind in layout.types)
+    parts = []
+    for number, kind in enumerate(layout.types):
+        names = list(dict.fromkeys(agent.partition("#")[0] for agent in kind.agents))
+        parts.append(f"policy_{number}: {{agents: [{', '.join(names)}]}}")
+    add = f"policies_cfg: {{{', '.join(parts)}}}"
+    return f"the agents have different spaces ({kinds}), and need policies of their own; add {add}"
+
+
+def _listed(agents: Sequence[str], most: int = 12) -> str:
+    more = f" and {len(agents) - most} more" if len(agents) > most else ""
+    return ", ".join(agents[:most]) + more
+
+
+def _spaces(kind: AgentType) -> str:
+    seen, acts = kind.observation_space, kind.action_space
+    shape = f"Box {' x '.join(map(str, seen.shape))}" if isinstance(seen, Box) else str(seen)
+    does = f"Box {' x '.join(map(str, acts.shape))}" if isinstance(acts, Box) else str(acts)
+    return f"{shape} -> {does}"

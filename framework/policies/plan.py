@@ -1,0 +1,159 @@
+"""Plan of a run: its policies, and the memory of each. Does not need torch.
+
+A run of a single agent has one policy with an empty name. Whatever depends on an algorithm's memory asks the plan.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from config.loader import RunConfig
+from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
+from framework.policies.assignment import assign
+from framework.policies.slots import Slots
+
+if TYPE_CHECKING:
+    from algos.base import EnvSpec
+
+
+@dataclass(frozen=True)
+class PolicyPlan:
+    """One policy: its algorithm, its agents, and the description of the environment that it gets."""
+
+    name: str
+    """Name in policies_cfg; empty in a run of a single agent."""
+    algo: AlgoConfig
+    package: ModuleType
+    spec: "EnvSpec"
+    """Description of the environment for its agent. Rows are the slots of all environments that its memory joins."""
+    train: bool = True
+    slots: Slots | None = None
+    """Its agents' places in joint observations; None in a run of a single agent."""
+    window_rows: int = 0
+    """Slots of the environments whose fragments are split together."""
+
+    @cached_property
+    def memory(self) -> MemorySpec:
+        return self.algo.memory(self.spec.rows)
+
+    @property
+    def minibatch(self) -> int:
+        """Number of samples that a layer sees at once in an update; of sequences, the rows of a step."""
+        spec = self.memory
+        if isinstance(spec, ReplaySpec):
+            return spec.batch_size
+        steps = self.spec.rows * (spec.length if spec.sequence == 1 else 1)
+        return min(spec.minibatch or steps, steps)
+
+    @property
+    def per_row(self) -> int:
+        """Number of its slots in each environment."""
+        return self.slots.count if self.slots else 1
+
+    @property
+    def section(self) -> str:
+        """Section of its settings."""
+        return f"policies_cfg.{self.name}" if self.name else "algo_cfg"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All policies of a run."""
+
+    policies: tuple[PolicyPlan, ...]
+    layout: Any = None
+    """Layout of joint observations; None in a run of a single agent."""
+
+    @property
+    def learning(self) -> tuple[PolicyPlan, ...]:
+        """Policies that learn."""
+        return tuple(policy for policy in self.policies if policy.train)
+
+    @property
+    def single(self) -> PolicyPlan | None:
+        """The policy of a run of a single agent; None if agents have policies of their own."""
+        return self.policies[0] if self.layout is None else None
+
+    @property
+    def fragment(self) -> int:
+        """Steps of the vector environment between two looks at the memory: the smallest number of all policies."""
+        return min((policy.memory.fragment for policy in self.learning), default=1)
+
+    @property
+    def fresh(self) -> bool:
+        """True if a policy learns from windows of fresh steps."""
+        return any(isinstance(policy.memory, RolloutSpec) for policy in self.learning)
+
+    def ratio(self) -> float | None:
+        """Returns the updates per transition that the settings ask for; None if a policy has windows of fresh steps, or
+        several have replay memories."""
+        spec = self.learning[0].memory if self.single else None
+        return spec.updates_per_step if isinstance(spec, ReplaySpec) else None
+
+    def work(self, rows: int) -> float:
+        """Returns the work (see distributed.pace.Pace) that each step of a worker with this number of rows allows."""
+        if self.single is not None:
+            spec = self.single.memory
+            return spec.updates_per_step * rows if isinstance(spec, ReplaySpec) else 1 / spec.length
+        return sum(self._chunks(policy, rows) for policy in self.learning)
+
+    @staticmethod
+    def _chunks(policy: PolicyPlan, rows: int) -> float:
+        """Returns the most chunks that a step of a worker allows, if all agents act at every step."""
+        spec = policy.memory
+        if isinstance(spec, RolloutSpec):
+            return 1 / spec.length
+        return min(1 / spec.fragment, spec.updates_per_step * rows * policy.per_row)
+
+
+def learning(config: RunConfig) -> tuple[AlgoConfig, ...]:
+    """Returns the settings of the algorithms that learn; known before the environment is."""
+    trained = tuple(policy for policy in config.policies.values() if policy.train)
+    return trained if config.policies else (config.algo,)
+
+
+def run_ahead(config: RunConfig) -> int:
+    """Returns the number of chunks that may be queued for the learner while workers keep collecting."""
+    wanted = config.general.run_ahead
+    return min((type(algo).RUN_AHEAD for algo in learning(config)), default=0) if wanted is None else wanted
+
+
+def needs_global_state(config: RunConfig) -> bool:
+    """Returns True if a policy learns from the state of the whole environment."""
+    return any(algo.needs_global_state() for algo in learning(config))
+
+
+def plan(config: RunConfig, spec: "EnvSpec") -> Plan:
+    """Returns the policies of a run. Raises ConfigError if they do not suit the agents of the environment."""
+    if spec.joint is None:
+        return Plan((PolicyPlan("", config.algo, config.algo_package, spec),))
+    return Plan(tuple(_policies(config, spec)), spec.joint)
+
+
+def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
+    shared: dict[str, Any] = {}
+    apart = run_ahead(config) > 0 and config.general.mp_backend == "ray"
+    for name, algo, package, slots in assign(config, spec.joint):
+        rows = spec.rows * slots.count
+        # windows of workers that do not wait for one another are not joined; their transitions share a replay memory
+        shared_memory = apart and algo.train and isinstance(algo.memory(rows), ReplaySpec)
+        its = replace(
+            spec,
+            observation_space=slots.observation_space,
+            action_space=slots.action_space,
+            rows=rows * (config.general.n_workers if shared_memory else 1),
+            parts=_parts(slots),
+            joint=None,
+            agents=slots.members,
+            global_state=slots.global_size if algo.needs_global_state() else 0,
+            shared=shared,
+        )
+        yield PolicyPlan(name, algo, package, its, algo.train, slots, rows)
+
+
+def _parts(slots: Slots) -> tuple[Any, ...]:
+    from algos.base import Part  # imports torch
+
+    return tuple(Part(*part) for part in slots.parts)

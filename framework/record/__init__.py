@@ -1,0 +1,1 @@
+"""What a run tells while it trains: the console, log files, loggers, traces, and callbacks of the user's own."""

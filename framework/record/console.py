@@ -1,0 +1,443 @@
+"""Console output of a run, live and at its end, and logs/log.txt."""
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from algos.base import Tree
+from config.config import GeneralConfig
+from config.opening import regular
+from config.paths import as_written
+from framework.collect.fragment import RETURN, Episode
+from framework.disk.csv_table import TAIL_BYTES
+from framework.disk.task_dir import REPORT
+from framework.log import LOGGER, level_of
+from framework.loop.evaluator import Evaluation
+from framework.loop.iteration import Count, Row
+from framework.loop.observer import Observer
+from framework.screen import terminal
+from framework.screen.formatting import (
+    clock,
+    counted,
+    listed,
+    not_above_random,
+    resume_command,
+    scored,
+    short,
+    video_command,
+)
+from framework.screen.pace import RECENT, Counts, Pace
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a training run."""
+
+    task: Path
+    reason: str
+    """Stop rule that ended it."""
+    finished: bool
+    """False if the run was stopped and can be resumed."""
+    count: Counts
+    seconds: float
+    score: Mapping[str, float] | None = None
+    """mean, std and episodes of the last evaluation."""
+    best: float | None = None
+    best_update: int | None = None
+    random_return: float | None = None
+    expected_return: float | None = None
+    data_return: float | None = None
+    figure: Path | None = None
+    best_model: Path | None = None
+    can_film: bool = True
+    """True if the environment offers rgb_array."""
+    allowed: tuple[str, ...] = ()
+    """Packages of the user that the printed commands must allow to import."""
+
+
+class Console(Observer):
+    """Shows the events of training; a round costs one look at the clock."""
+
+    def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None, show: bool = True) -> None:
+        """show: False prints warnings only, to stderr."""
+        self.cfg = cfg
+        self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Silent()
+        warnings = self._screen if show else terminal.choose(sys.stderr)
+        self._log = _LogFile(log, cfg.log_level.upper())
+        self._handlers = (self._log, _Terminal(self._screen, warnings))
+        LOGGER.setLevel(level_of(cfg.log_level))
+        LOGGER.propagate = False
+        for handler in self._handlers:
+            LOGGER.addHandler(handler)
+        self._began = self._next = time.monotonic()
+        self._earlier = 0.0
+        self._pace = Pace(cfg)
+        self._returns: deque[float] = deque(maxlen=RECENT)
+        self._highest_return = self._highest_mean = float("-inf")
+        self._length = 0
+        self._shown: Sequence[str] = ()
+        self._evaluated: Sequence[str] = ()
+        self._values: Mapping[str, float] = {}
+        self._evaluation = ""
+        self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
+        """Fraction, head and rows of the last picture of training."""
+        self._waits_for: tuple[str, float] | None = None
+        """What `during` shows, and when that began."""
+
+    # during the run ---------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        count: Counts,
+        seconds: float = 0.0,
+        best: float | None = None,
+        shown: Sequence[str] = (),
+        evaluated: Sequence[str] = (),
+    ) -> None:
+        """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
+        mean return. shown: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
+        beside the score of an evaluation."""
+        self._shown, self._evaluated = shown, evaluated
+        self._began = time.monotonic()
+        self._earlier = seconds
+        self._highest_mean = float("-inf") if best is None else best
+        self._pace.start(self._began, count)
+
+    def round(self, count: Counts, says: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+        """Shows progress after a round, at most a few times a second. says: returns how busy the processes are and
+        which one limits the speed."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._screen.interval
+        self._log.flush()
+        self._pace.mark(now, count)
+        elapsed = now - self._began + self._earlier
+        fraction = self.cfg.share(count.step, count.episode, count.update)
+        if self.cfg.max_time > 0:
+            fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
+        rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
+        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), says(), strict=True)]
+        self._picture = (fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]])
+        self._screen.draw(*self._picture)
+
+    @contextlib.contextmanager
+    def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
+        """Shows progress on another screen until it is over. count: returns the counters."""
+        before, self._screen, self._next = self._screen, screen, 0.0
+        try:
+            yield
+        finally:
+            self._next = 0.0
+            self.round(count())
+            screen.close()
+            self._screen, self._next = before, 0.0
+
+    @contextlib.contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Shows what keeps training waiting, such as an evaluation, until it is over."""
+        head, self._waits_for = self._picture[1], (what, time.monotonic())
+        LOGGER.info(what)  # how other processes know, see `pausing_for`
+        if not head and isinstance(self._screen, terminal.Plain):
+            self._screen.say(what)
+        self._next = 0.0
+        self.waiting()
+        try:
+            yield
+        finally:
+            self._waits_for = None
+            if head:
+                self._screen.draw(*self._picture)
+            else:
+                self._screen.close()
+
+    def waiting(self) -> None:
+        """Shows for how long `during` has lasted, at most a few times a second. Called again and again meanwhile."""
+        now = time.monotonic()
+        if self._waits_for is None or now < self._next:
+            return
+        self._next = now + self._screen.interval
+        (what, began), (fraction, head, rows) = self._waits_for, self._picture
+        so_far = f"{what}, {clock(now - began)} so far" if now - began >= 1 else what
+        self._screen.draw(fraction, head or so_far, [*rows, ("now", so_far)] if head else [])
+
+    def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+        returns, lengths = [episode.total for episode in episodes], [episode.length for episode in episodes]
+        self._returns.extend(returns)
+        self._highest_return = max(self._highest_return, *returns)
+        self._length, self._values = lengths[-1], self._shown_of(rows[-1])
+        self._pace.episodes(lengths)
+        values, said = None, ""
+        for episode, row in zip(episodes, rows, strict=True):
+            if row["episode"] % self.cfg.interact_summary_fre == 0:
+                if values != (values := self._shown_of(row)):
+                    said = f", {listed(values)}" if values else ""
+                outcome = f"return {short(episode.total)}, length {episode.length}{said}"
+                self._log.later(f"episode {row['episode']}: {outcome}")
+
+    def _shown_of(self, row: Row) -> Mapping[str, float]:
+        return {name: row[name] for name in self._shown if name in row}
+
+    def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
+        """Shows an evaluation; one that equals an earlier best is no news."""
+        mean = evaluation.mean
+        of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
+        self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"
+        if numbers := {name: value for name, value in evaluation.metrics().items() if name in self._evaluated}:
+            self._evaluation += f" ({listed(numbers)})"
+        news = best and mean > self._highest_mean
+        self._highest_mean = max(self._highest_mean, mean)
+        text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
+        LOGGER.info(text)
+        if LOGGER.isEnabledFor(logging.INFO) and (news or isinstance(self._screen, terminal.Plain)):
+            self._screen.say(text, "green" if news else "")
+
+    def state(self) -> Tree:
+        return {"returns": list(self._returns), "highest": self._highest_return, "length": self._length}
+
+    def load_state(self, state: Tree) -> None:
+        self._returns = deque(state["returns"], maxlen=RECENT)
+        self._highest_return, self._length = state["highest"], state["length"]
+
+    # single lines -----------------------------------------------------------------------------------------
+
+    def note(self, text: str, style: str = "") -> None:
+        """Prints and logs a line, unless log_level leaves out notes."""
+        LOGGER.info(text)
+        if LOGGER.isEnabledFor(logging.INFO):
+            self._screen.say(text, style)
+
+    def warn(self, text: str) -> None:
+        """Prints and logs a problem that does not end the run."""
+        LOGGER.warning(text)
+
+    def log_traceback(self, error: BaseException) -> None:
+        """Writes the traceback of an error to logs/log.txt only."""
+        LOGGER.error("".join(traceback.format_exception(error)).rstrip())
+
+    # the end ----------------------------------------------------------------------------------------------
+
+    def summary(self, outcome: Outcome) -> None:
+        """Prints the result of a training run, its files, and the commands for what comes next."""
+        self._screen.close()
+        self._table(_summary_rows(outcome))
+
+    def profile(self, lines: list[terminal.Row]) -> None:
+        """Prints where the time of the session went."""
+        self._table([("where the time went", ""), *lines])
+
+    def tested(self, task: Path, model: Path, evaluation: Evaluation, compared: str | None, video: Path | None) -> None:
+        """Prints the result of a test and its files."""
+        self._screen.close()
+        score, numbers = evaluation.facts(), evaluation.metrics()
+        rows = [("score", scored(score)), ("lowest, highest", f"{short(score['min'])}, {short(score['max'])}")]
+        if numbers:
+            rows.append(("policies" if all(name.startswith(RETURN) for name in numbers) else "means", listed(numbers)))
+        rows += [("compared", compared)] if compared else []
+        self._table(
+            [
+                *rows,
+                ("model", str(as_written(model))),
+                *_files(task),
+                ("episodes", str(as_written(task / "results" / "test.csv"))),
+            ]
+        )
+
+    def close(self) -> None:
+        """Removes the live block and closes the log."""
+        self._screen.close()
+        for handler in self._handlers:
+            LOGGER.removeHandler(handler)
+            handler.close()
+
+    def _table(self, rows: list[terminal.Row]) -> None:
+        width = max(len(label) for label, _ in rows)
+        for label, text in rows:
+            line = f"{label:<{width}}  {text}"
+            LOGGER.info(line)
+            self._screen.say(line, _STYLES.get(label, ""))
+
+    # parts of the picture ---------------------------------------------------------------------------------
+
+    def _recent(self) -> str:
+        if not self._returns:
+            return ""
+        last, count, mean = self._returns[-1], len(self._returns), sum(self._returns) / len(self._returns)
+        best = short(self._highest_return)
+        return f"{short(last)}, mean of {count}: {short(mean)}, best {best}, length {self._length:,}"
+
+    def _head(self, fraction: float, elapsed: float, count: Counts) -> str:
+        share = f"{fraction:.0%}, " if fraction else ""
+        left = self._pace.left(count, elapsed)
+        return f"{share}{clock(elapsed)} so far" + ("" if left is None else f", {clock(left)} left")
+
+    def _counters(self, count: Counts) -> str:
+        cfg = self.cfg
+        steps, updates = self._pace.speeds()
+        parts = [
+            _of("episode", count.episode, cfg.max_episode),
+            _of("step", count.step, cfg.max_total_step) + f" ({steps:,.0f}/s)",
+            _of("update", count.update, cfg.max_update) + f" ({updates:,.0f}/s)",
+        ]
+        return ", ".join(parts)
+
+
+def pausing_for(log: Path) -> str:
+    """Returns what keeps a run from training, such as an evaluation, by the newest line of its logs/log.txt; empty if
+    it trains."""
+    try:
+        with open(log, "rb", opener=regular) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    newest = re.fullmatch(r"\S+ \S+ INFO ((?:evaluating|measuring|filming) .*)", lines[-1]) if lines else None
+    return newest[1] if newest else ""
+
+
+class _LogFile(logging.FileHandler):
+    """Writes logs/log.txt. A full disk costs lines of the log, not the run."""
+
+    def __init__(self, path: Path, level: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
+        self.setLevel(level)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self._process = os.getpid()
+        """The process that writes it; a forked child, which ends with a flush of all handlers, does not."""
+        self._waiting: list[tuple[float, str]] = []
+        """Notes that are not written yet, with their times."""
+        self._second = (-1, "")
+        """Second of the latest stamp, and its text."""
+
+    def later(self, text: str) -> None:
+        """Adds a note that is written with the next record or at the next `flush`: hundreds of episodes may end in one
+        round, and a record of its own costs each of them more than its step."""
+        if LOGGER.isEnabledFor(logging.INFO) and self.level <= logging.INFO:
+            self._waiting.append((time.time(), text))
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and self.stream is not None:
+            with contextlib.suppress(OSError):  # as in handleError
+                self.stream.write("".join(f"{self._stamp(moment)} INFO {text}\n" for moment, text in waiting))
+
+    def _stamp(self, moment: float) -> str:
+        """Returns a time as the formatter has it."""
+        second = int(moment)
+        if second != self._second[0]:
+            self._second = second, time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
+        return f"{self._second[1]},{int(1000 * (moment - second)):03d}"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if os.getpid() == self._process:
+            self._write_waiting()
+            super().emit(record)
+
+    def flush(self) -> None:
+        if os.getpid() == self._process:
+            self._write_waiting()
+            super().flush()
+
+    def _open(self) -> Any:
+        return open(self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=regular)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Drops the line."""
+
+
+class _Terminal(logging.Handler):
+    """Prints the warnings and debug lines of any part of the framework. Notes are printed by Console.note, tracebacks
+    are not."""
+
+    def __init__(self, screen: terminal.Screen, warnings: terminal.Screen) -> None:
+        super().__init__()
+        self._screen, self._warnings = screen, warnings
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno == logging.WARNING:
+            self._warnings.say(f"warning: {record.getMessage()}", "yellow")
+        elif record.levelno == logging.DEBUG:
+            self._screen.say(record.getMessage())
+
+
+WIDTH = 80
+"""Columns of a terminal."""
+LABELS = 14
+"""Columns that the widest label and the blanks behind it take."""
+_STYLES = {"finished": "green", "stopped": "yellow", "score": "bold"}
+"""Label of a row of the summary -> style."""
+
+
+def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
+    count, task = outcome.count, outcome.task
+    rows = [("finished" if outcome.finished else "stopped", outcome.reason)]
+    if outcome.score is not None:
+        rows += _score_rows(outcome)
+    if outcome.best is not None:
+        at = "" if outcome.best_update is None else f" at update {outcome.best_update:,}"
+        where = f"   {as_written(outcome.best_model)}" if outcome.best_model else ""
+        rows.append(("best", f"{short(outcome.best)}{at}{where}"))
+    numbers = {"episode": count.episode, "step": count.step, "update": count.update}
+    trained = ", ".join(counted(number, noun) for noun, number in numbers.items())
+    rows.append(("trained", f"{trained} in {clock(outcome.seconds)}"))
+    rows += [row for row in _files(task) if row[0] != "curve" or outcome.figure is not None]
+    if not outcome.finished:
+        rows.append(("to resume", resume_command(task, outcome.allowed)))
+    if outcome.best_model is not None and outcome.can_film and not any((task / path).exists() for path in _VIDEOS):
+        rows.append(("to watch it", video_command(task, outcome.allowed)))
+    return rows
+
+
+def _score_rows(outcome: Outcome) -> list[terminal.Row]:
+    """Returns the score with what it compares to: in a line, or in two if one were wider than a terminal."""
+    assert outcome.score is not None
+    score, compared = scored(outcome.score), _compared(outcome)
+    if len(score + compared) <= WIDTH - LABELS:
+        return [("score", score + compared)]
+    return [("score", score), ("against", compared.strip().replace("(", "").replace(")", ""))]
+
+
+def _compared(outcome: Outcome) -> str:
+    known = [
+        ("data", outcome.data_return),
+        ("random policy", outcome.random_return),
+        ("expected", outcome.expected_return),
+    ]
+    text = ", ".join(f"{name} {short(value)}" for name, value in known if value is not None)
+    mean = outcome.score["mean"] if outcome.score else None
+    poor = ": not above the random policy" if not_above_random(mean, outcome.random_return) else ""
+    return f"   ({text}){poor}" if text else ""
+
+
+_VIDEOS = Path("videos", "video.gif"), Path("videos", "video.mp4")
+_FILES = (
+    ("report", Path(REPORT)),
+    ("curve", Path("results", "learning_curve.png")),
+    *(("video", path) for path in _VIDEOS),
+    ("dialogues", Path("videos", "dialogue.html")),
+    ("trajectories", Path("results", "trajs.pkl")),
+    ("trajectories", Path("results", "trajs_0.pkl")),
+    ("trajectories", Path("results", "trajs_0.npz")),
+    ("trajectories", Path("results", "trajs.jsonl")),
+    ("trajectories", Path("results", "trajs.minari")),
+    ("log", Path("logs", "log.txt")),
+)
+
+
+def _files(task: Path) -> list[terminal.Row]:
+    """Returns the files of a task directory that a person may want to open."""
+    return [(label, str(as_written(task / path))) for label, path in _FILES if (task / path).exists()]
+
+
+def _of(name: str, done: int, limit: int) -> str:
+    return f"{name} {done:,}" + (f" of {limit:,}" if limit > 0 else "")

@@ -1,0 +1,120 @@
+"""Loggers: where metrics are sent besides the CSV files, TensorBoard among them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from algos.base import Tree
+from framework.disk.checkpoints import flatten
+
+HOMES = {
+    "tensorboard": "framework.record.tensorboard:TensorBoard",
+    "wandb": "framework.record.wandb_logger:WandbLogger",
+    "mlflow": "framework.record.mlflow_logger:MlflowLogger",
+}
+"""Name in general_cfg.loggers -> class."""
+
+
+class Logger:
+    """Ignores all numbers; a subclass overrides what it wants. It is made without arguments before the task directory
+    exists. An error in it is a warning, and the run goes on without it."""
+
+    def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
+        """Begins. folder: the task directory; config: all settings, by section; state: what `state` returned at the
+        checkpoint that the run goes on from, {} in a new run. Called again after `close` if the run returns to a
+        checkpoint."""
+
+    def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
+        """Receives points of several curves at one step. group: interact (over environment steps) or model (over
+        updates)."""
+
+    def files(self, paths: Sequence[Path]) -> None:
+        """Receives what the end of a session leaves to look at: settings, report, figure, video."""
+
+    def close(self) -> None:
+        """Writes what waits, and ends."""
+
+    def state(self) -> Tree:
+        """Returns what checkpoints keep, such as the name of its own run: numbers, text, dicts and lists."""
+        return {}
+
+
+def problem(cls: Any) -> str:
+    """Returns what is wrong with a class of a logger; empty if nothing is."""
+    fits = isinstance(cls, type) and issubclass(cls, Logger)
+    return "" if fits else f"{cls!r} is not a class that inherits from joystick.Logger"
+
+
+def flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the settings by their names: section.key."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+class Loggers:
+    """The loggers of a run, by their names. One that fails is closed with a warning."""
+
+    def __init__(
+        self, loggers: Mapping[str, Logger], folder: Path, config: Mapping[str, Any], warn: Callable[[str], None]
+    ) -> None:
+        self._all, self._folder, self._config, self._warn = dict(loggers), folder, config, warn
+        self._running: dict[str, Logger] = {}
+        self._states: dict[str, Tree] = {}
+        """State from a checkpoint, by logger, for those that have not begun."""
+
+    def begin(self) -> None:
+        """Starts those that do not run, each with its state."""
+        for name, logger in list(self._all.items()):
+            if name not in self._running:
+                self._running[name] = logger
+                self._call(name, "start", self._folder, self._config, self._states.pop(name, {}))
+
+    def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
+        """Passes on points of several curves at one step."""
+        for name in list(self._running):
+            self._call(name, "scalars", group, values, step)
+
+    def files(self, paths: Sequence[Path]) -> None:
+        """Passes on files."""
+        for name in list(self._running):
+            self._call(name, "files", paths)
+
+    def state(self) -> dict[str, Tree]:
+        """Returns the states of those that run, or will; one that has failed has none."""
+        found = {name: self._call(name, "state") for name in list(self._running)}
+        return {**self._states, **{name: state for name, state in found.items() if name in self._running}}
+
+    def load_state(self, states: Mapping[str, Tree]) -> None:
+        """Ends all; the next `begin` starts them with these states."""
+        self.close()
+        self._states = {name: state for name, state in states.items() if name in self._all}
+
+    def close(self) -> None:
+        """Ends all that run."""
+        for name in list(self._running):
+            self._call(name, "close")
+        self._running.clear()
+
+    def _call(self, name: str, method: str, *given: Any) -> Any:
+        try:
+            result = getattr(self._running[name], method)(*given)
+            if method == "state":
+                flatten(result, {})  # raises TypeError for what a checkpoint cannot hold
+            return result
+        except (Exception, SystemExit) as error:  # a service may fail in any way, and the numbers are in the CSV files
+            plain = str(error) and not isinstance(error, SystemExit)
+            self._drop(name, str(error) if plain else f"{type(error).__name__}: {error}", method)
+            return None
+
+    def _drop(self, name: str, why: str, method: str) -> None:
+        logger = self._running.pop(name)
+        self._all.pop(name)
+        self._warn(f"logger {name} stopped: {why}. Training goes on; results/ holds the same numbers")
+        if method != "close":
+            try:
+                logger.close()
+            except (Exception, SystemExit):  # it has failed already, and that was said
+                return

@@ -1,0 +1,295 @@
+"""End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
+
+from algos.base import EnvSpec
+from config import machine
+from config.loader import RunConfig
+from framework.assemble.fit import drawing_faults
+from framework.collect.env_calls import Watch
+from framework.disk.csv_table import read_csv, read_table
+from framework.disk.task_dir import REPORT, TaskDir
+from framework.film.film import Taped, file_name, film_into
+from framework.loop import profile
+from framework.loop.evaluator import Evaluation, Interrupted
+from framework.loop.iteration import Count
+from framework.loop.trainer import Score, Trainer
+from framework.pages import figures, html_report
+from framework.policies.plan import plan
+from framework.record.console import Console, Outcome
+from framework.record.recorders import Tape
+from framework.screen.formatting import counted, not_above_random, short
+
+OVERSHOOT = 1.05
+"""Share of a limit above which the summary says why training went beyond it."""
+T = TypeVar("T")
+
+
+class Ending(NamedTuple):
+    """Facts about the end of a training run."""
+
+    reason: str
+    """Stop rule that was met, or interrupted."""
+    finished: bool
+    """False if the run was interrupted."""
+    score: Score
+    random_return: float | None = None
+    figure: Path | None = None
+
+
+class Wanted(NamedTuple):
+    """Choice of the played episodes that a video shows, and their arrangement."""
+
+    worst: bool = False
+    """The episodes with the lowest returns, the lowest first: one, or as many as the grid has places."""
+    grid: tuple[int, int] | None = None
+    """Rows and columns of episodes side by side; None: one after another."""
+
+    @property
+    def columns(self) -> int:
+        """Number of episodes side by side; 0: one after another."""
+        return self.grid[1] if self.grid else 0
+
+    def fault(self, config: RunConfig) -> str:
+        """Returns why these settings cannot give such a video; empty if they can."""
+        if not self.grid:
+            return ""
+        if config.env.FILM[0] == "text":
+            return "--grid is for pictures, and this environment gives text; leave it out"
+        places, played = math.prod(self.grid), config.general.max_episode
+        return (
+            f"--grid shows {places} episodes, and {played} are played; add --episodes {places}"
+            if played < places
+            else ""
+        )
+
+    def of(self, evaluation: Evaluation, tape: Tape) -> list[Taped]:
+        """Returns the episodes to film, numbered as in test.csv."""
+        taped = [
+            Taped(number, episode, tape.episodes[episode.row, episode.number])
+            for number, episode in enumerate(evaluation.episodes, start=1)
+        ]
+        if self.worst:
+            score = evaluation.score
+            taped.sort(key=lambda one: one.episode.metrics.get(score, math.inf) if score else one.episode.total)
+        if self.grid:
+            return taped[: math.prod(self.grid)]
+        return taped[:1] if self.worst else taped
+
+
+ALL_PLAYED = Wanted()
+
+
+def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
+    """Runs a part of the end. An error becomes a warning, and the result None; Interrupted passes."""
+    try:
+        return work()
+    except Interrupted:
+        raise
+    except Exception as error:  # the run is complete and saved, whatever fails now
+        console.log_traceback(error)
+        console.warn(f"{failure}: {error}")
+        return None
+
+
+def tell(
+    config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending, check: Callable[[], None] = lambda: None
+) -> None:
+    """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the summary
+    and may raise."""
+    console, score = trainer.console, ending.score
+    last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
+    mean = last[0]["mean"] if last and score.update is not None else None
+    worse = not_above_random(mean, ending.random_return)
+    best = task.models / "best"
+    facts = {
+        "outcome": ending.reason,
+        "finished": ending.finished,
+        **so_far(trainer),
+        "best": score.mean,
+        "best_update": score.update,
+        "random_return": ending.random_return,
+        "worse_than_random": worse,
+        "can_film": not drawing_faults(config),
+        **_policies(config, trainer.agent.spec),
+    }
+    parts = trainer.profile.parts() if trainer.profile else []
+    if parts:
+        facts["profile"] = [part._asdict() for part in parts]
+    guarded(console, "run.json could not be written", lambda: task.write_run(facts))
+    write_report(task, console)
+    videos = sorted(task.videos.glob("video.*"))
+    left = (task.config, task.path / REPORT, task.results / "learning_curve.png", *videos)
+    trainer.log.loggers.files([path for path in left if path.is_file()])
+    check()
+    outcome = Outcome(
+        task=task.path,
+        reason=ending.reason,
+        finished=ending.finished,
+        count=trainer.count,
+        seconds=trainer.seconds(),
+        score=last[0] if mean is not None else None,
+        best=score.mean,
+        best_update=score.update,
+        random_return=ending.random_return,
+        expected_return=config.expected_return,
+        data_return=task.read_run().get("data_return"),
+        figure=ending.figure,
+        best_model=best if best.is_dir() else None,
+        can_film=not drawing_faults(config),
+        allowed=config.allow_import,
+    )
+    if ending.finished:
+        evaluations = read_csv(task.results / "eval.csv")
+        texts = [*remarks(config, trainer.count, trainer.agent.spec, ending.reason), *_zero_sum(config, evaluations)]
+        for text in texts:
+            console.warn(text)
+    console.summary(outcome)
+    if parts:
+        console.profile(profile.lines(parts))
+
+
+def so_far(trainer: Trainer) -> dict[str, Any]:
+    """Returns the entries of run.json about the amount of training, its time, and its memory."""
+    memory = machine.peak_memory()._asdict()
+    compiling = trainer.compiling()
+    return {
+        **trainer.count._asdict(),
+        "seconds": round(trainer.seconds(), 3),
+        **({"compile_seconds": round(compiling, 3)} if compiling else {}),
+        "peak_memory": memory,
+    }
+
+
+def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer) -> None:
+    """Draws the learning curve and writes report.html of a run that trains. Changes neither run.json nor the run."""
+    trainer.log.flush()
+    known = task.read_run()
+    if config.general.save_fig:
+        _curve(config, task, known.get("random_return"), show=False)
+    drawn = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
+    parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
+    load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
+    said = "; limit: ".join(filter(None, load)) or None
+    now = {**ended, **so_far(trainer), "drawn": drawn, "profile": parts, "processes_said": said}
+    html_report.write(task.path, {**now, **_policies(config, trainer.agent.spec)})
+
+
+def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
+    """Returns the facts about each policy of a multi-agent environment."""
+    found = {
+        policy.name: {"algorithm": policy.package.NAME, "learns": policy.train, "agents": list(policy.slots.agents)}
+        for policy in plan(config, spec).policies
+        if policy.slots
+    }
+    return {"policies": found, "score_policy": config.general.score_policy} if found else {}
+
+
+def remarks(config: RunConfig, count: Count, spec: EnvSpec, reason: str) -> list[str]:
+    """Returns what a newcomer would wonder about: a run without updates, and a limit that was overshot."""
+    texts = []
+    if not count.update:
+        starts = getattr(config.algo, "learning_starts", None)
+        texts.append("nothing was learned: 0 updates" + (f"; learning_starts is {starts} steps" if starts else ""))
+    cfg = config.general
+    limits = {
+        "max_episode": (cfg.max_episode, count.episode, "episodes"),
+        "max_total_step": (cfg.max_total_step, count.step, "steps"),
+        "max_update": (cfg.max_update, count.update, "updates"),
+    }
+    limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
+    if limit > 0 and done > OVERSHOOT * limit:
+        every = plan(config, spec).fragment * spec.rows
+        texts.append(f"stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps")
+    return texts
+
+
+def _zero_sum(config: RunConfig, evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns what to do about evaluations whose score is 0 whatever the policies do."""
+    if config.general.score_policy or not config.policies or not evaluations:
+        return []
+    if any(row["min"] or row["max"] for row in evaluations):
+        return []
+    name = next(iter(config.policies))
+    return [
+        "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
+        f"another; general_cfg.score_policy={name} in a new run scores the agents of one policy"
+    ]
+
+
+def _several(config: RunConfig) -> list[str]:
+    """Returns the names of the policies; nothing if there is only one."""
+    return list(config.policies) if len(config.policies) > 1 else []
+
+
+def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
+    """Draws results/learning_curve.png, and returns its path."""
+    draw = partial(_curve, config, task, random_return, config.general.show_fig)
+    return guarded(console, "the learning curve could not be drawn", draw)
+
+
+def curve_now(config: RunConfig, task: TaskDir) -> bytes:
+    """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "curve.png"
+        return _curve(config, task, task.read_run().get("random_return"), False, place).read_bytes()
+
+
+def title_of(config: RunConfig) -> str:
+    """Returns what a run is called in figures: PPO on CartPole-v1."""
+    return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
+
+
+def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool, path: Path | None = None) -> Path:
+    path = path or task.results / "learning_curve.png"
+    figures.learning_curve(
+        read_table(task.results / "train.csv"),
+        read_csv(task.results / "eval.csv"),
+        path,
+        title=title_of(config),
+        random_return=random_return,
+        expected_return=config.expected_return,
+        data_return=task.read_run().get("data_return"),
+        policies=_several(config),
+        score=config.general.score_policy,
+        numbers=task.read_run().get("numbers") or (),
+        show=show,
+    )
+    return path
+
+
+def film(
+    config: RunConfig,
+    evaluation: Evaluation,
+    tape: Tape,
+    task: TaskDir,
+    console: Console,
+    check: Callable[[], None],
+    watch: Watch,
+    wanted: Wanted = ALL_PLAYED,
+) -> Path | None:
+    """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
+    before each step and may raise. Returns the path of the video."""
+    taped = wanted.of(evaluation, tape)
+    with console.during(f"filming {counted(len(taped), 'episode')}"):
+        made, different = film_into(task.videos / file_name(config), config, taped, check, watch, wanted.columns)
+    if different:
+        console.warn(different)
+    if config.env.render_mode == config.env.FILM[0]:
+        console.note(made.text)
+    if wanted.worst:
+        shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
+        console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
+    return made.path
+
+
+def write_report(task: TaskDir, console: Console) -> None:
+    """Writes report.html."""
+    guarded(console, "report.html could not be written", lambda: html_report.write(task.path))

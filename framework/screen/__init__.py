@@ -1,0 +1,1 @@
+"""Text on a terminal: lines, live blocks, formats of numbers and durations."""
