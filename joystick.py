@@ -45,13 +45,13 @@ _open_house()
 
 
 if TYPE_CHECKING:
-    from config.loader import ConfigError as ConfigError
-    from config.own import register as register
-    from config.space import choice as choice
-    from config.space import grid as grid
-    from config.space import integer as integer
-    from config.space import log as log
-    from config.space import uniform as uniform
+    from config.own.objects import register as register
+    from config.read.loader import ConfigError as ConfigError
+    from config.tune.space import choice as choice
+    from config.tune.space import grid as grid
+    from config.tune.space import integer as integer
+    from config.tune.space import log as log
+    from config.tune.space import uniform as uniform
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
@@ -92,7 +92,7 @@ _HOMES = {
     "Collector": "framework.data.collector",
     "EnvContext": "envs.base",
     "OldGym": "envs.python.old_gym",
-    "ConfigError": "config.loader",
+    "ConfigError": "config.read.loader",
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
     "ListReplayBuffer": "framework.data.growing",
@@ -106,25 +106,25 @@ _HOMES = {
     "TrainedPolicy": "framework.runs.policy",
     "Tuned": "framework.jobs.tune",
     "VectorReplayBuffer": "framework.data.vector",
-    "choice": "config.space",
+    "choice": "config.tune.space",
     "compare": "framework.commands.compare",
     "gae_returns": "framework.data.returns",
-    "grid": "config.space",
-    "integer": "config.space",
+    "grid": "config.tune.space",
+    "integer": "config.tune.space",
     "load": "framework.runs.policy",
-    "log": "config.space",
+    "log": "config.tune.space",
     "nstep_returns": "framework.data.returns",
     "offpolicy_trainer": "framework.data.trainers",
     "onpolicy_trainer": "framework.data.trainers",
     "policy": "framework.data.algorithm",
     "pretty": "framework.record.pretty",
     "read_traces": "framework.dataset.trace_reader",
-    "register": "config.own",
-    "register_env": "config.own",
+    "register": "config.own.objects",
+    "register_env": "config.own.objects",
     "to_numpy": "framework.data.conversion",
     "to_torch": "framework.data.conversion",
     "tune": "framework.jobs.tune",
-    "uniform": "config.space",
+    "uniform": "config.tune.space",
 }
 """Public name -> module that defines it, imported on first use."""
 _DIALOG = {
@@ -166,7 +166,7 @@ class _Lazy(ModuleType):
 def _instead_of(name: str) -> str:
     """Returns the end of a sentence about a name that joystick.dialog does not have."""
     from config.foreign.convlab import REFUSED
-    from config.names import did_you_mean
+    from config.tell.names import did_you_mean
 
     if name.upper() == "GDPL":
         return f"; {REFUSED}"
@@ -190,7 +190,7 @@ def __getattr__(name: str) -> Any:
 
 def _instead(name: str, names: Collection[str]) -> str:
     """Returns the end of a sentence about a name that is not one of these: what to write in its place."""
-    from config.names import did_you_mean
+    from config.tell.names import did_you_mean
     from framework.catalog import ALGOS
     from framework.data.absent import INSTEAD
     from framework.runs.other_words import OF_THE_MODULE, stem_of

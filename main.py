@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from config import arguments, cli, trust
+from config.own import trust
 from config.program import PROGRAM
+from config.read import arguments
+from framework.commands import cli
 from framework.errors import silence
 
 if TYPE_CHECKING:
-    from config.loader import ConfigError
-    from config.run_config import RunConfig
+    from config.read.loader import ConfigError
+    from config.read.run_config import RunConfig
 
 REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
 
@@ -73,8 +75,8 @@ def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
 
 
 def _look_up(request: argparse.Namespace) -> int:
-    from config import describe, json_schema
-    from config.loader import ConfigError
+    from config.read.loader import ConfigError
+    from config.tell import describe, json_schema
     from framework.catalog import ALGOS, ENVS
 
     try:
@@ -129,7 +131,7 @@ FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_
 
 def _run(request: argparse.Namespace, argv: list[str]) -> int:
     from config.foreign.experiments import load_all
-    from config.loader import ConfigError
+    from config.read.loader import ConfigError
     from framework.catalog import ALGOS, ENVS
 
     flags = {name: getattr(request, name) for name in FLAGS}
@@ -167,9 +169,9 @@ def _nothing_started(error: "ConfigError") -> int:
 
 
 def _tune(request: argparse.Namespace, argv: list[str]) -> int:
-    from config import tuning
-    from config.loader import ConfigError
-    from config.paths import fixed
+    from config.read.loader import ConfigError
+    from config.read.paths import fixed
+    from config.tune import section as tuning
     from framework.catalog import ALGOS, ENVS
 
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}

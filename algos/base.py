@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from algos.common import own_loss
-from algos.common.device import on_device  # noqa: F401 - for the learner and the memory
-from algos.common.gradient_step import GradientStep, uncompiled
-from algos.common.keep import load_state_of, restore_stream, state_of, stream_state
-from algos.common.own_loss import OwnLossError as OwnLossError
-from algos.common.weights import load_weights, weights_of
+from algos.common.fast.device import on_device  # noqa: F401 - for the learner and the memory
+from algos.common.fast.gradient_step import GradientStep, uncompiled
+from algos.common.parts import own_loss
+from algos.common.parts.keep import load_state_of, restore_stream, state_of, stream_state
+from algos.common.parts.own_loss import OwnLossError as OwnLossError
+from algos.common.parts.weights import load_weights, weights_of
 
 Array = np.ndarray
 Batch = dict[str, torch.Tensor]
@@ -67,7 +67,7 @@ class EnvSpec:
     """Returns the actions [N, ...] of the environment's own expert for observations [N, ...] and masks of legal actions
     [N, A] or None; None if it has none."""
     joint: Any = None
-    """Layout of joint observations (envs.joint.JointLayout) for the agent of several policies; None for one policy."""
+    """Layout of joint observations (a JointLayout) for the agent of several policies; None for one policy."""
     agents: int = 1
     """Number of agents that are controlled as one: their observations are concatenated, and the actions are [S]."""
     global_state: int = 0
@@ -159,7 +159,7 @@ class Agent(ABC):
     expert itself acts (EXPERT_ACTS)."""
 
     normalizer: Any = None
-    """Statistics of observations, an algos.common.normalize.Normalizer; None without normalize_obs."""
+    """Statistics of observations, an algos.common.maths.normalize.Normalizer; None without normalize_obs."""
 
     _own_layers: list[torch.nn.Module] | None = None
     """Layers of the user's own that learn; None until they are needed."""

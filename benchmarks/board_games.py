@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 import joystick  # noqa: E402
 from algos.base import Agent, Array  # noqa: E402
-from config.loader import load  # noqa: E402
+from config.read.loader import load  # noqa: E402
 from envs.base import VectorEnv  # noqa: E402
 from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402

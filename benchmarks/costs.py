@@ -60,7 +60,7 @@ def start(repeats: int) -> list[str]:
 
 def memory(repeats: int) -> list[str]:
     """Returns the table of the sizes that a dry run gives for a replay buffer of a million transitions."""
-    from config.loader import load
+    from config.read.loader import load
     from framework.assemble import build
     from framework.assemble.resources import memory_bytes
     from framework.catalog import ALGOS, ENVS

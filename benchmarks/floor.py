@@ -3,7 +3,7 @@
 python benchmarks/floor.py floor|fast THREADS WORK
 WORK: dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
-the same kernels. floor: products as torch makes them; fast: as algos/common/product.py makes them on this processor.
+the same kernels. floor: products as torch makes them; fast: as fast/product.py makes them on this processor.
 """
 
 import json
@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from torch import Tensor, nn
 
-from algos.common import product
-from algos.common.fast_layers import Linear
+from algos.common.fast import product
+from algos.common.fast.layers import Linear
 
 Work = Callable[[], object]
 FAST = sys.argv[1:2] == ["fast"]

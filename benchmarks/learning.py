@@ -25,11 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
-from config import cli  # noqa: E402
-from config.loader import ConfigError, load  # noqa: E402
+from config.read.loader import ConfigError, load  # noqa: E402
 from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.collect.episode_numbers import EpisodeNumbers  # noqa: E402
+from framework.commands import cli  # noqa: E402
 from framework.disk.atomic import write_whole  # noqa: E402
 from framework.disk.csv_table import read_csv  # noqa: E402
 from framework.disk.task_dir import circumstances  # noqa: E402

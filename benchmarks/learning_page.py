@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from config import presets
+from config.read import presets
 from framework.archive import statistics
 from framework.screen.formatting import short
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 
 from algos.base import Progress
-from config.loader import load
+from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.loop.backend import SingleProcess

@@ -6,12 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config import machine, own
-from config.curriculum import Curriculum
+from config import machine
 from config.foreign import joyrl
-from config.names import did_you_mean
+from config.model.curriculum import Curriculum
+from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
+from config.own import objects as own
 from config.program import PROGRAM
-from config.schema import Int, Positive, PositiveInt, Problem, Strict, lower, switch
+from config.tell.names import did_you_mean
 
 LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
 """Loggers that come with the program."""

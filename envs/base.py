@@ -135,7 +135,7 @@ class VectorEnv(ABC):
     """Returns the actions [N, ...] of a good policy for observations [N, ...] and masks of legal actions [N, A] or
     None; None if the environment has no such policy."""
     joint: Any = None
-    """envs.joint.JointLayout of the joint observations and actions of a multi-agent environment; None for one agent."""
+    """JointLayout of the observations and actions of a multi-agent environment; None for one agent."""
 
     context: EnvContext = EnvContext()
     """Settings and place in the run; set by envs.make."""

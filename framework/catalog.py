@@ -2,7 +2,7 @@
 
 import algos
 import envs
-from config.finder import Finder
+from config.read.finder import Finder
 
 ALGOS = Finder(algos.get, algos.available)
 ENVS = Finder(envs.get, envs.available)

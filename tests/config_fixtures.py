@@ -9,8 +9,9 @@ import pytest
 from pydantic import ConfigDict
 
 import algos
-from config.loader import Finder, RunConfig, load
-from config.schema import EnvConfig, Problem
+from config.model.fields import Problem
+from config.model.schema import EnvConfig
+from config.read.loader import Finder, RunConfig, load
 
 QUICKSTART = Path(__file__).parent / "data" / "quickstart.yaml"
 

@@ -10,7 +10,7 @@ from algos.base import EnvSpec
 from algos.common.settings import ActorCriticConfig
 from algos.sac import agent as sac
 from algos.td3 import agent as td3
-from config.schema import BatchRenorm, Dropout, LayerNorm, Linear, mlp
+from config.model.layers import BatchRenorm, Dropout, LayerNorm, Linear, mlp
 
 ALL = [name for name in algos.learning() if issubclass(algos.get(name).Config, ActorCriticConfig)]
 SOFT = [name for name in ALL if "alpha" in algos.get(name).Config.model_fields]

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from envs.base import Array
-from envs.multi_agent import MultiAgentVector
+from envs.several.multi_agent import MultiAgentVector
 from envs.toy import Config
 from envs.toy.env import make
 

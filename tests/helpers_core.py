@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 import algos
 from algos.base import Act, Agent, EnvSpec, Model, Progress, Streams
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from envs import toy
 from envs.base import Goal, Step, VectorEnv
 from envs.gym import Config as Gym

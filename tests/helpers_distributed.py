@@ -16,8 +16,8 @@ from fake_ray import FakeRay
 import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
-from config.loader import RunConfig, load
-from config.schema import OF_THE_ENVIRONMENT
+from config.model.schema import OF_THE_ENVIRONMENT
+from config.read.loader import RunConfig, load
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS

@@ -8,10 +8,10 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
 from envs.base import Array, VectorEnv
+from envs.common.rows import assemble
+from envs.common.vector import GymnasiumVector, mode_of
 from envs.gym import Config
 from envs.gym import env as gym_env
-from envs.gym.rows import assemble
-from envs.gym.vector import GymnasiumVector, mode_of
 
 PATTERN = np.random.default_rng(7).integers(0, 2, (8, 4096))
 """Actions that depend only on the row and on how many steps it has taken."""

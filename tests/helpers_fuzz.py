@@ -8,10 +8,10 @@ from typing import Any
 
 from config.foreign.convert import converted
 from config.foreign.experiments import load_all
-from config.loader import ConfigError
-from config.presets import PRESETS
-from config.tuning import from_file
-from config.yaml_reader import DocumentError
+from config.read.loader import ConfigError
+from config.read.presets import PRESETS
+from config.read.yaml_reader import DocumentError
+from config.tune.section import from_file
 from framework import catalog
 from framework.archive.task_list import names_of
 

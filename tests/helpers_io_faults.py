@@ -390,7 +390,7 @@ def _in_child(words: Words, calls: Calls | None) -> int:
 
 def _import_early(words: Iterable[str]) -> None:
     """Imports everything that a run imports, so that the forked processes need not."""
-    from config.loader import load
+    from config.read.loader import load
     from framework.assemble import build
     from framework.assemble import fit as compatibility
     from framework.catalog import ALGOS, ENVS

@@ -5,7 +5,7 @@ from gymnasium.spaces import Box
 from helpers_core import agent_of, collector_of, memory_of, ramp, spec_of, toy_of
 
 from algos.base import EnvSpec, Progress
-from config.schema import mlp
+from config.model.layers import mlp
 
 LAYERS = {"actor_layers": mlp(16, activation="tanh"), "critic_layers": mlp(16, activation="tanh")}
 QUICK = {

@@ -6,8 +6,8 @@ import torch
 from gymnasium.spaces import Box
 from helpers_core import agent_of, score, spec_of, trained
 
-from algos.common.distributions import DiagGaussian
-from config.schema import mlp
+from algos.common.maths.distributions import DiagGaussian
+from config.model.layers import mlp
 from envs.base import Step, VectorEnv
 
 UNLIKE = Box(np.array([1, -1, 0], np.float32), np.array([4, 0, 50], np.float32))

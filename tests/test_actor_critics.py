@@ -19,7 +19,7 @@ from helpers_actor_critic import (
 from helpers_core import agent_of, score, spec_of, stream, toy_of, trained
 
 from algos.base import EnvSpec, Part, Progress, UnfitError
-from config.schema import Conv2d, mlp
+from config.model.layers import Conv2d, mlp
 
 every = pytest.mark.parametrize("algo", ALL)
 every_continuous = pytest.mark.parametrize("algo", CONTINUOUS)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from helpers_distributed import Run, local
 
-from config.loader import load
-from config.yaml_reader import parse
+from config.read.loader import load
+from config.read.yaml_reader import parse
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 

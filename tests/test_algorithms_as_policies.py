@@ -4,7 +4,7 @@ import pytest
 from helpers_distributed import Run, local, words_of
 
 import algos
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 

@@ -6,7 +6,7 @@ import torch
 from helpers_core import agent_of, collector_of, memory_of, ramp, spec_of, toy_of
 
 from algos.base import Progress
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Journal, JournalPart
 from framework.loop.learner import Learner

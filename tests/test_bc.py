@@ -16,10 +16,10 @@ import joystick
 from algos.base import EnvSpec, Progress, Streams
 from algos.bc.agent import Agent
 from algos.bc.config import Config
-from algos.common.distributions import HALF_LOG_TAU
-from algos.common.mixture import Mixture
-from config.loader import ConfigError
-from config.schema import DataSpec
+from algos.common.maths.distributions import HALF_LOG_TAU
+from algos.common.maths.mixture import Mixture
+from config.model.memory_spec import DataSpec
+from config.read.loader import ConfigError
 from framework.assemble.resources import step_bytes
 from framework.errors import JoystickError
 from framework.loop.learner import Learner

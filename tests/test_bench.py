@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from config.loader import load
+from config.read.loader import load
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.commands import bench

@@ -9,8 +9,9 @@ from config_fixtures import loaded
 from pydantic import BeforeValidator, Field, ValidationError
 
 import algos
-from config.loader import ConfigError
-from config.schema import AlgoConfig, Fraction, Int, Positive, PositiveInt, Strict, lower
+from config.model.fields import Fraction, Int, Positive, PositiveInt, Strict, lower
+from config.model.schema import AlgoConfig
+from config.read.loader import ConfigError
 
 OUTSIDE = {
     Ge: lambda bound: bound.ge - 1,

@@ -12,7 +12,7 @@ from fake_ray import FakeRay
 from helpers_distributed import without_pauses
 
 import joystick
-from config import own
+from config.own import objects as own
 from framework.dataset.trajectories import read
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
@@ -179,7 +179,7 @@ def test_a_class_without_a_module_must_be_registered_for_a_resume(monkeypatch):
         run.train(100)
     with joystick.Run.resume("run") as again:  # this process knows it
         again.train(50)
-    monkey = __import__("config.own", fromlist=["_REGISTERED"])
+    monkey = __import__("config.own.objects", fromlist=["_REGISTERED"])
     kept = monkey._REGISTERED.pop("Mine")
     with pytest.raises(
         (joystick.ConfigError, joystick.JoystickError), match="'Mine' is not registered in this process"

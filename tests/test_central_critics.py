@@ -10,9 +10,9 @@ from helpers_distributed import frozen
 from helpers_joint import joint_spec, numbers, slot_spec, window_of
 
 from algos.base import Progress, UnfitError
-from algos.common import joint, networks
-from config.loader import ConfigError, load
-from config.schema import Gru, Linear
+from algos.common.nets import joint, networks
+from config.model.layers import Gru, Linear
+from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 

@@ -11,7 +11,7 @@ import torch
 from helpers_checkpoint import Run, same_content
 from helpers_core import ramp, replay, saved_and_read
 
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from framework.disk import journal
 from framework.disk.checkpoints import CheckpointStore, flatten, unflatten
 from framework.errors import CheckpointError

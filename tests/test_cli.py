@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import main
-from config import describe
+from config.tell import describe
 from framework import catalog, runs
 from tests.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 

@@ -8,10 +8,10 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from torch import nn
 
-from algos.common import exploration, targets
-from algos.common.normalize import Moments, Normalizer, RewardScaler, normalizer_for
-from algos.common.returns import discounted_sums, gae
-from algos.common.weights import load_weights, weights_of
+from algos.common.maths import exploration, targets
+from algos.common.maths.normalize import Moments, Normalizer, RewardScaler, normalizer_for
+from algos.common.maths.returns import discounted_sums, gae
+from algos.common.parts.weights import load_weights, weights_of
 
 torch.set_num_threads(1)
 

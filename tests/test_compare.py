@@ -11,7 +11,7 @@ import yaml
 from helpers_compare import make_group, make_run
 
 import joystick
-from config.loader import ConfigError
+from config.read.loader import ConfigError
 from framework.archive import measure, statistics
 from framework.archive.find import find
 from framework.archive.measure import Score, verdict

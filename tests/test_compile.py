@@ -17,11 +17,11 @@ from config_fixtures import loaded
 from helpers_core import agent_of, of_one_agent, spec_of, toy_of, trained
 
 import algos
-from algos.common import gradient_step, optim
-from algos.common.gradient_step import GradientStep
-from config import compiler
-from config.loader import RunConfig, load
+from algos.common.fast import compiler, gradient_step
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.parts import optim
 from config.program import ROOT
+from config.read.loader import RunConfig, load
 from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
 from framework.policies.plan import PolicyPlan

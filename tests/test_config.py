@@ -11,11 +11,13 @@ import pytest
 import yaml
 
 import algos
-from config import json_schema, machine, names, presets, yaml_reader
+from config import machine
 from config.foreign import hints
 from config.foreign import names as foreign_names
-from config.loader import ConfigError, load
-from config.yaml_reader import DocumentError
+from config.read import presets, yaml_reader
+from config.read.loader import ConfigError, load
+from config.read.yaml_reader import DocumentError
+from config.tell import json_schema, names
 from envs import gym
 from framework import catalog
 from tests.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root

@@ -11,8 +11,9 @@ from helpers_core import agent_of, collector_of, memory_of, of_one_agent, score,
 import algos
 from algos.base import Progress, UnfitError
 from algos.common.settings import NetworkConfig
-from config.loader import ConfigError, load
-from config.schema import OF_THE_ENVIRONMENT, Conv2d
+from config.model.layers import Conv2d
+from config.model.schema import OF_THE_ENVIRONMENT
+from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.loop.learner import Learner

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from helpers_dialog import write_town
 
-from config import cli
 from config.foreign import convlab
 from framework.catalog import ALGOS
+from framework.commands import cli
 from main import main
 
 RUN = ("--algo", "PPO", "--env", "CartPole-v1")

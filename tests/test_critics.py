@@ -9,10 +9,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from algos.base import EnvSpec
-from algos.common.critics import EnsembleLinear, EnsembleNorm, build, priorities, td_loss
-from algos.common.encoder import NetworkError
+from algos.common.nets.critics import EnsembleLinear, EnsembleNorm, build, priorities, td_loss
+from algos.common.nets.encoder import NetworkError
 from algos.common.settings import NetworkConfig
-from config.schema import Dropout, Embed, LayerNorm, mlp
+from config.model.layers import Dropout, Embed, LayerNorm, mlp
 
 SPEC = spec_for("SAC")
 

@@ -8,16 +8,16 @@ import torch
 from helpers_actor_critic import agent_for, batch_for
 from helpers_core import stream
 
-from algos.common import optim
-from algos.common.renorm import EPSILON, BatchRenorm, batch_statistics
+from algos.common.nets.renorm import EPSILON, BatchRenorm, batch_statistics
+from algos.common.parts import optim
 from algos.crossq.agent import soft_target
 from algos.crossq.config import Config
-from config import schema
+from config.model import layers as layer_settings
 
 
 def layer_of(*shape, mean=0.5, deviation=0.5, count=10.0, **settings):
     """A layer of one feature, after its warm-up, with these running statistics."""
-    layer = BatchRenorm(shape or (1, 1), schema.BatchRenorm(**{"warmup": 10, "momentum": 0.1, **settings}))
+    layer = BatchRenorm(shape or (1, 1), layer_settings.BatchRenorm(**{"warmup": 10, "momentum": 0.1, **settings}))
     layer.mean.fill_(mean)
     layer.deviation.fill_(deviation)
     layer.count.fill_(count)
@@ -171,10 +171,10 @@ def test_the_average_of_gradients_is_shorter():
 def test_a_single_transition_and_simba_and_a_layer_elsewhere_are_refused():
     cfg = agent_for("CrossQ").cfg
     assert [problem.key for problem in cfg.model_copy(update={"batch_size": 1}).checks()] == ["batch_size"]
-    for settings in ({"architecture": "simba"}, {"architecture": "simba", "critic_layers": schema.mlp(8)}):
+    for settings in ({"architecture": "simba"}, {"architecture": "simba", "critic_layers": layer_settings.mlp(8)}):
         (problem,) = cfg.model_copy(update=settings).checks()
         assert (problem.key, "needs batchrenorm" in problem.message) == ("architecture", True)
-    layers = [schema.BatchRenorm(), *schema.mlp(8)]
+    layers = [layer_settings.BatchRenorm(), *layer_settings.mlp(8)]
     problems = list(agent_for("SAC").cfg.model_copy(update={"critic_layers": layers}).checks())
     assert [problem.key for problem in problems] == ["critic_layers"]
     assert "CrossQ" in problems[0].message

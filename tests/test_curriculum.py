@@ -15,9 +15,9 @@ from gymnasium.spaces import Box, Discrete
 from own_parts import OldLine, PhaseByHand, Staged, by_hand
 
 import joystick
-from config.curriculum import Curriculum
+from config.model.curriculum import Curriculum
 from envs.base import EnvContext, EnvError, Step, VectorEnv
-from envs.gym.vector import GymnasiumVector, SameStep
+from envs.common.vector import GymnasiumVector, SameStep
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
 from framework.distributed import launch

@@ -18,8 +18,9 @@ from test_traces import killed_after
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, Progress
-from config.loader import RunConfig, load
-from config.schema import DataSpec, ReplaySpec, mlp
+from config.model.layers import mlp
+from config.model.memory_spec import DataSpec, ReplaySpec
+from config.read.loader import RunConfig, load
 from envs import toy
 from envs.toy import env as toy_env
 from framework.assemble.build import env_spec

@@ -16,8 +16,8 @@ from algos.base import Act, EnvSpec, Progress, Streams
 from algos.decisiontransformer.agent import Agent, squared_error
 from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import visible
-from config.loader import ConfigError
-from config.schema import DataSpec
+from config.model.memory_spec import DataSpec
+from config.read.loader import ConfigError
 from framework.loop.learner import Learner
 from framework.memory.given import Earnings, given
 from framework.memory.stored import Stored

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from config import yaml_reader
 from config.program import ROOT
+from config.read import yaml_reader
 
 DEEP = {
     "lists": "[" * 25_000, "blocks": "- " * 25_000, "mappings": "{" * 25_000, "pairs": "[a: " * 25_000,
@@ -22,7 +22,7 @@ DEEP = {
 """Texts that are nested too deep, as far as they are read."""
 EACH = """
 import sys
-from config import yaml_reader
+from config.read import yaml_reader
 for line in sys.stdin:
     try:
         yaml_reader.parse(eval(line), "file")

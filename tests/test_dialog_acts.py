@@ -8,6 +8,7 @@ import pytest
 from gymnasium.spaces import MultiBinary
 
 import envs
+from envs.common.probe import probe
 from envs.dialog import Config, ids, knows
 from envs.dialog.acts import ANY, UNKNOWN, Act, Booking, Entry, parse, system_vocabulary, user_vocabulary
 from envs.dialog.convlab import SYSTEM, USER, convlab, names
@@ -15,7 +16,6 @@ from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
 from envs.dialog.ontology import IDS
 from envs.dialog.templates import system_says, user_says
-from envs.gym.probe import probe
 from tests.helpers_dialog import action, expert, of_town, opened, say, write_town
 
 BOOKING = {"people": "2", "day": "monday", "time": "11:30"}

@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import nn
 
-from algos.common.distributions import HALF_LOG_TAU, distribution_for, masked
+from algos.common.maths.distributions import HALF_LOG_TAU, distribution_for, masked
 
 torch.set_num_threads(1)
 

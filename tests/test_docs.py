@@ -14,9 +14,10 @@ from helpers_process import forked, forked_program
 
 import algos
 import main
-from config import cli, trust
 from config.foreign import names as foreign_names
-from config.yaml_reader import read
+from config.own import trust
+from config.read.yaml_reader import read
+from framework.commands import cli
 from framework.disk.csv_table import read_csv
 
 ROOT = Path(__file__).parent.parent

@@ -8,7 +8,7 @@ from helpers_core import agent_of, ramp, score, spec_of, toy_of, trained
 from algos.base import Progress
 from algos.dqn.config import Config
 from algos.dqn.heads import Scalar, Successor
-from config.schema import mlp
+from config.model.layers import mlp
 
 
 def tensor(*values):

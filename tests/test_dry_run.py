@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.commands import dry_run

@@ -10,9 +10,9 @@ from gymnasium.spaces import Box, Discrete
 
 import algos
 from algos.base import EnvSpec
-from config import presets
-from config.loader import ConfigError, RunConfig, load
-from config.names import nearest
+from config.read import presets
+from config.read.loader import ConfigError, RunConfig, load
+from config.tell.names import nearest
 from framework.catalog import ALGOS, ENVS
 from framework.errors import CheckpointError
 from framework.runs import resume

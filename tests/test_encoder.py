@@ -7,11 +7,11 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from torch import nn
 
 from algos.base import EnvSpec
-from algos.common.encoder import NetworkError, encode, is_channel_last
-from algos.common.fast_layers import Linear
-from algos.common.networks import build
+from algos.common.fast.layers import Linear
+from algos.common.nets.encoder import NetworkError, encode, is_channel_last
+from algos.common.nets.networks import build
 from algos.common.settings import NetworkConfig
-from config.schema import mlp
+from config.model.layers import mlp
 
 torch.set_num_threads(1)
 

@@ -15,9 +15,9 @@ from helpers_envs import Corridor, corridor_with, everyone, sample
 
 from envs import gym
 from envs.base import EnvError
+from envs.common.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, SkipFrame, find
 from envs.gym import Config, check
 from envs.gym import env as gym_env
-from envs.gym.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, SkipFrame, find
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,7 +60,7 @@ def test_all_problems_are_reported_at_once():
 
 
 def test_a_missing_package_is_answered_with_what_to_install(monkeypatch):
-    from envs.gym import registry
+    from envs.common import registry
 
     monkeypatch.setattr(registry.importlib.util, "find_spec", lambda name: None)
     for env_id, pip in (

@@ -12,8 +12,8 @@ from gymnasium.spaces.utils import flatten
 from helpers_envs import Corridor, assembled, corridor_with, everyone
 
 from envs.base import EnvError
+from envs.common.spaces import Actions, Observations
 from envs.gym import env
-from envs.gym.spaces import Actions, Observations
 
 
 def returns(obs, space=None):

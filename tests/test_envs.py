@@ -10,11 +10,11 @@ from helpers_envs import Corridor, assembled, cartpole, corridor_with, everyone,
 
 from algos.base import Act
 from envs.base import EnvError
+from envs.common import rows as gym_rows
+from envs.common.rows import SyncVector
+from envs.common.vector import GymnasiumVector
 from envs.gym import Config
 from envs.gym import env as gym_env
-from envs.gym import rows as gym_rows
-from envs.gym.rows import SyncVector
-from envs.gym.vector import GymnasiumVector
 from envs.toy import Config as Toy
 from envs.toy import env as toy_env
 from framework.errors import JoystickError

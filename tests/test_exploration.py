@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from algos.common.exploration import (
+from algos.common.maths.exploration import (
     draw,
     epsilon_greedy,
     epsilon_greedy_policy,

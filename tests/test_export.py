@@ -24,7 +24,7 @@ from test_contract import TOYS, agent_for, small, spaces_suit
 import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
-from envs.gym.recipe import of_gymnasium
+from envs.common.recipe import of_gymnasium
 from framework.commands import export
 from framework.disk import atomic
 from framework.errors import JoystickError

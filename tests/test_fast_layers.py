@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algos.common import fast_layers
-from algos.common.fast_layers import MANY, NARROW, Linear, Tanh
+from algos.common.fast import layers as fast_layers
+from algos.common.fast.layers import MANY, NARROW, Linear, Tanh
 
 ROWS = MANY // 64 + 3
 BOTH = ["linear", "tanh"]

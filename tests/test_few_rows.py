@@ -11,12 +11,12 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Streams
-from algos.common.distributions import LogStd
-from algos.common.encoder import ToFloat
-from algos.common.fast_layers import Linear, Tanh
-from algos.common.few_rows import MOST, STEPS, FewRows, few_rows
-from algos.common.modules import Network, RandomZeros
-from algos.common.normalize import Normalizer
+from algos.common.fast.few_rows import MOST, STEPS, FewRows, few_rows
+from algos.common.fast.layers import Linear, Tanh
+from algos.common.maths.distributions import LogStd
+from algos.common.maths.normalize import Normalizer
+from algos.common.nets.encoder import ToFloat
+from algos.common.nets.layers import Network, RandomZeros
 from algos.ppo.agent import Agent
 from algos.ppo.config import Config
 

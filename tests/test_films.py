@@ -13,7 +13,7 @@ from PIL import Image
 from test_output import film
 from test_run_end import FILMED, ONLINE, WORDS
 
-from config.loader import load
+from config.read.loader import load
 from envs.base import Step
 from framework.archive import task_list
 from framework.catalog import ALGOS, ENVS

@@ -15,11 +15,11 @@ from helpers_core import FakeJournal, saved_and_read, written
 from helpers_distributed import Run, config_of, local, remote
 
 from algos.base import EnvSpec
-from config.loader import ConfigError, load
-from config.schema import ReplaySpec
-from envs.gym.known import frames_of
-from envs.gym.rows import assemble
-from envs.gym.wrappers import FrameStack
+from config.model.memory_spec import ReplaySpec
+from config.read.loader import ConfigError, load
+from envs.common.facts import frames_of
+from envs.common.rows import assemble
+from envs.common.wrappers import FrameStack
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import main
-from config import cli, names, yaml_reader
-from config.loader import ConfigError
+from config.read import yaml_reader
+from config.read.loader import ConfigError
+from config.tell import names
+from framework.commands import cli
 from tests.config_fixtures import loaded, preset_root, task_root
 
 __all__ = ["preset_root", "task_root"]

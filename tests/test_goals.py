@@ -9,7 +9,7 @@ from helpers_core import FakeJournal, agent_of, collector_of, saved_and_read, sc
 from helpers_envs import assembled, everyone
 
 from algos.base import Act, Progress
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from envs.base import EnvError, Goal
 from framework import memory
 from framework.collect.fragment import Fragment, Origin

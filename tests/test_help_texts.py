@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from config.fields import Strict
-from config.help_texts import WithHelp, help_text
+from config.model.fields import Strict
+from config.tell.help_texts import WithHelp, help_text
 
 
 class Family(Strict):

@@ -16,7 +16,7 @@ from test_offline import data_for
 import joystick
 from algos.base import EnvSpec, Progress
 from algos.hierarchicaldqn.agent import Agent, controller_target, meta_target
-from config.loader import ConfigError
+from config.read.loader import ConfigError
 from envs.toy.tasks import TASKS, Draws
 from framework.assemble import fit as compatibility
 from framework.loop.learner import Learner

@@ -7,9 +7,9 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import Batch, EnvSpec, Progress, Result
-from algos.common import networks
+from algos.common.nets import networks
 from algos.dqn import Config
-from config.schema import mlp
+from config.model.layers import mlp
 from framework.loop.learner import Learner
 from framework.memory import Chunk
 

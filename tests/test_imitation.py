@@ -15,7 +15,7 @@ from test_offline import SMALL, spec_of
 import algos
 import joystick
 from algos.base import Array, EnvSpec, Progress
-from algos.common.imitation import (
+from algos.common.parts.imitation import (
     Discriminator,
     absorbing_reward,
     discriminator_loss,
@@ -23,8 +23,8 @@ from algos.common.imitation import (
     imitation_reward,
     shaped,
 )
-from config.loader import ConfigError
-from config.schema import EXPERT
+from config.model.memory_spec import EXPERT
+from config.read.loader import ConfigError
 from framework.loop.learner import Learner, digest
 from framework.memory import Chunk
 

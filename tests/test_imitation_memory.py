@@ -9,8 +9,8 @@ from helpers_core import saved_and_read, stream
 from test_offline import spec_of, write
 
 from algos.base import Array
-from config.loader import load
-from config.schema import EXPERT, DataSpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import EXPERT, DataSpec, ReplaySpec, RolloutSpec
+from config.read.loader import load
 from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Fragment, Origin

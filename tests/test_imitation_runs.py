@@ -15,7 +15,7 @@ from test_offline import SMALL, run_of, write
 import algos
 import joystick
 from algos.base import Array
-from config.loader import ConfigError, RunConfig
+from config.read.loader import ConfigError, RunConfig
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 

@@ -16,8 +16,13 @@ ROOT = Path(__file__).parent.parent
 OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
 CONTRACTS = (
-    "algos.base", "envs.base", "envs.joint", "config.schema", "algos.common.settings", "framework.data.policy",
-)  # fmt: skip
+    "algos.base",
+    "envs.base",
+    "envs.several.joint",
+    "config.model.schema",
+    "algos.common.settings",
+    "framework.data.policy",
+)
 """Classes of these modules are there to be inherited from."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
@@ -65,21 +70,25 @@ def inside(target: str, *packages: str) -> bool:
     return any(target == package or target.startswith(package + ".") for package in packages)
 
 
+SETTINGS = ("config.model", "config.own", "config.machine")
+"""What algorithms and environments see of config: types of settings, and objects that settings name."""
+
+
 def allowed(module: str, target: str) -> bool:
     package = module.split(".")[0]
     if package == "config":
         return inside(target, "config")
     if package == "envs":
-        return inside(target, "envs", "config.schema", "config.machine", "config.own")
+        return inside(target, "envs", *SETTINGS)
     if package == "framework":
-        if inside(module, "framework.data") and target == "algos.common.returns":
+        if inside(module, "framework.data") and target == "algos.common.maths.returns":
             return True  # returns in a loop of the user's own are those of training
-        return inside(target, "framework", "config") or target in (
+        return inside(target, "framework", "config", "algos.common.fast") or target in (
             "algos",
             "algos.base",
             "envs",
             "envs.base",
-            "envs.joint",
+            "envs.several.joint",
         )
     if package == "algos":
         if EARLIER.get(module) == target:
@@ -88,11 +97,7 @@ def allowed(module: str, target: str) -> bool:
         if is_variant(module) and target.endswith(".config"):
             return True
         shared = target == "algos" and own  # `from algos import base`
-        if inside(module, "algos.common") and target in ("config.compiler", "config.machine"):
-            return True
-        return bool(shared) or inside(
-            target, *own, "algos.base", "algos.common", "config.schema", "config.own", "algos.common.settings"
-        )
+        return bool(shared) or inside(target, *own, "algos.base", "algos.common", *SETTINGS)
     return inside(target, "config", "framework")
 
 
@@ -113,7 +118,7 @@ def test_a_module_imports_only_what_its_layer_may():
         ("ray", ("framework.distributed",)),
         ("matplotlib", ("framework.pages.figures", "framework.archive.curves", "framework.pages.fonts")),
         ("imageio", ("framework.film.gif_stream", "framework.film.mp4")),
-        ("gymnasium.vector", ("envs.gym",)),
+        ("gymnasium.vector", ("envs.common.rows", "envs.common.vector", "envs.gym")),
         ("pickle", ("framework.dataset.safe_pickle", "framework.dataset.trajectories")),
     ],
 )
@@ -172,8 +177,8 @@ def full_name(module: str, base: str) -> str:
 
 def test_nothing_inherits_deeper_than_one_level_below_a_contract():
     found = levels()
-    assert found["algos.dqn.agent.Agent"] == found["envs.gym.rows.SyncVector"] == 1
-    assert found["algos.common.normalize.Moments"] == found["envs.gym.rows.Row"] == 1
+    assert found["algos.dqn.agent.Agent"] == found["envs.common.rows.SyncVector"] == 1
+    assert found["algos.common.maths.normalize.Moments"] == found["envs.common.rows.Row"] == 1
     assert {name: level for name, level in found.items() if level > 1} == {}
 
 

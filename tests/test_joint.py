@@ -7,8 +7,8 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from helpers_agents import NUMBER, Played, agent, flags, number, started, stepped, toy
 
-from envs.joint import AgentType, JointActionSpace, JointLayout
-from envs.multi_agent import MultiAgentVector
+from envs.several.joint import AgentType, JointActionSpace, JointLayout
+from envs.several.multi_agent import MultiAgentVector
 
 CAR = AgentType(("car_0", "car_1"), Box(-1, 1, (3,)), Box(-1, 1, (2,)))
 LIGHT = AgentType(("light",), Discrete(5), Discrete(4), masked=True)

@@ -6,10 +6,11 @@ import jsonschema
 import pytest
 
 import main
-from config import json_schema, yaml_reader
 from config.foreign import convert, joyrl
 from config.foreign.row import Row
-from config.loader import ConfigError, RunConfig, load
+from config.read import yaml_reader
+from config.read.loader import ConfigError, RunConfig, load
+from config.tell import json_schema
 from framework.catalog import ALGOS, ENVS
 
 DATA = Path(__file__).parent / "data" / "joyrl"

@@ -9,9 +9,9 @@ from helpers_core import saved_and_read
 from torch import nn
 
 from algos import base
-from algos.common import optim
-from algos.common.keep import load_state_of, state_of
-from algos.common.normalize import RewardScaler
+from algos.common.maths.normalize import RewardScaler
+from algos.common.parts import optim
+from algos.common.parts.keep import load_state_of, state_of
 from algos.common.settings import NetworkConfig
 
 NAMES = ("network", "optimizer", "rng", "scaler", "nothing", "updates", "penalty", "done", "loss", "metrics")

@@ -7,8 +7,8 @@ from helpers_distributed import Run, local
 from test_several_policies import PER, PPO, joint_config
 
 import joystick
-from config.loader import ConfigError
-from envs.joint import AgentType, JointLayout
+from config.read.loader import ConfigError
+from envs.several.joint import AgentType, JointLayout
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.errors import JoystickError

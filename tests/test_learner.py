@@ -8,7 +8,7 @@ import torch
 from helpers_core import ramp, replay
 
 from algos.base import Progress, Result
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from framework.errors import NumericsError
 from framework.loop.learner import Learner
 from framework.memory import Chunk

@@ -5,7 +5,8 @@ import pytest
 from helpers_core import agent_of, collector_of, memory_of, ramp, saved_and_read, spec_of, toy_of
 
 from algos.base import Progress
-from config.schema import RolloutSpec, mlp
+from config.model.layers import mlp
+from config.model.memory_spec import RolloutSpec
 from framework.loop.backend import SingleProcess
 from framework.loop.learner import Learned, Learner
 from framework.memory import PerWorker, Rollout

@@ -10,9 +10,9 @@ from helpers_envs import assembled, corridor_with, everyone, foreign
 
 from algos.base import Act, Progress
 from envs.base import EnvError
+from envs.common import rows as gym_rows
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
-from envs.gym import rows as gym_rows
 from framework.loop.evaluator import Evaluator
 from framework.runs.policy import TrainedPolicy
 
@@ -225,7 +225,7 @@ def test_masks_can_be_ignored_and_are_no_observation_even_then(kind, mask):
 
 
 def test_a_vector_environment_of_another_can_be_told_to_ignore_masks():
-    from envs.gym.vector import GymnasiumVector, mode_of
+    from envs.common.vector import GymnasiumVector, mode_of
 
     env = GymnasiumVector(mode_of(SyncVectorEnv([GatesInObs] * 2)), "gates", obey_masks=False)
     assert env.reset(everyone(env), np.arange(2)).shape == (2, 2)

@@ -5,7 +5,7 @@ import pytest
 from config_fixtures import loaded
 from helpers_core import FakeJournal, ramp, replay, saved_and_read, spec_of, toy_of, written
 
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from framework.assemble import build
 from framework.errors import JoystickError
 from framework.memory import Keys, Rollout

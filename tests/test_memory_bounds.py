@@ -27,7 +27,7 @@ CONSTANT = 64 * 2**20
 PART = """
 import sys
 import numpy as np
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from framework.disk.checkpoints import CheckpointStore
 from framework.collect.fragment import Fragment, Origin
 from framework.memory import Replay

@@ -9,13 +9,13 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Text
 from helpers_agents import ALL, NUMBER, Played, actions_of, agent, flags, number, played, started, stepped, toy
 
 import envs
-from config import own
+from config.own import objects as own
 from envs import python
 from envs import toy as toys
 from envs.base import EnvContext, EnvError
-from envs.multi_agent import MOST_BYTES, MultiAgentVector, several
 from envs.pettingzoo.adapters import Turns
 from envs.python.validate import problems
+from envs.several.multi_agent import MOST_BYTES, MultiAgentVector, several
 
 BOTH = {"a": number(1), "b": number(2)}
 ON = {ALL: False}

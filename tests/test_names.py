@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from envs import gym
 from framework.catalog import ALGOS, ENVS
 

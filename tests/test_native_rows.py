@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import envs
-from config.loader import load
+from config.read.loader import load
+from envs.common.rows import SyncVector
+from envs.common.vector import GymnasiumVector
 from envs.gym import native
-from envs.gym.rows import SyncVector
-from envs.gym.vector import GymnasiumVector
 from framework.catalog import ALGOS, ENVS
 
 IDS = ("Acrobot-v1", "CartPole-v1", "MountainCar-v0", "Pendulum-v1")

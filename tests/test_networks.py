@@ -9,11 +9,11 @@ from gymnasium.spaces import Box, Discrete, Space
 from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
-from algos.common.modules import Dueling, value_layer
-from algos.common.networks import NetworkError, RandomZeros, build, seed_dropout
-from algos.common.normalize import normalizer_for
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets.layers import Dueling, value_layer
+from algos.common.nets.networks import NetworkError, RandomZeros, build, seed_dropout
 from algos.common.settings import NetworkConfig
-from config.schema import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
+from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
 
 torch.set_num_threads(1)
 

@@ -17,8 +17,8 @@ from algos.dqn.agent import conservatism
 from algos.iql.agent import expectile_loss, weighted_cloning_loss
 from algos.sac.agent import conservatism as sac_conservatism
 from algos.td3.agent import cloning_loss as td3_loss
-from config.loader import ConfigError, load
-from config.schema import DataSpec, ReplaySpec
+from config.model.memory_spec import DataSpec, ReplaySpec
+from config.read.loader import ConfigError, load
 from envs import given as env_of
 from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS

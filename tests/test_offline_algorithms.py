@@ -14,7 +14,7 @@ from algos.base import Agent, Batch, EnvSpec, Progress
 from algos.bcq.agent import autoencoder_loss, perturbed, soft_clipped, td_target
 from algos.discretebcq.agent import allowed, imitation_loss
 from algos.discretebcq.agent import td_target as double_target
-from config.schema import mlp
+from config.model.layers import mlp
 
 SMALL = mlp(32)
 FIRST, SECOND = np.eye(2, dtype=np.float32)

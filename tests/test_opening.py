@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from helpers_io_faults import ALGORITHMS, COMMON, LIMITS
 
-from config import yaml_reader
-from config.opening import named, regular
+from config.read import yaml_reader
+from config.read.opening import named, regular
 from framework.disk.task_dir import TaskDir
 from main import main
 
@@ -24,11 +24,11 @@ NOT_FILES = {"self", "task", "files", "webbrowser", "archive", "tarfile"}
 EXCEPTIONS = {
     ("config/foreign/rllib_page.py", "main"): "a page of the program",
     ("config/machine.py", "_text"): "/proc and /sys",
-    ("config/opening.py", "named"): "the opener of what the user has named",
-    ("config/opening.py", "regular"): "the opener",
-    ("config/presets.py", "available"): "a file of the program",
+    ("config/read/opening.py", "named"): "the opener of what the user has named",
+    ("config/read/opening.py", "regular"): "the opener",
+    ("config/read/presets.py", "available"): "a file of the program",
     ("config/program.py", "version"): "a file of the program",
-    ("config/trust.py", "_write"): "a new file, which nobody else may read",
+    ("config/own/trust.py", "_write"): "a new file, which nobody else may read",
     ("framework/disk/atomic.py", "sync_folder"): "a folder, which is only synced",
     ("framework/distributed/reaper.py", "workers_of"): "/proc",
     ("framework/errors.py", "silence"): "/dev/null",

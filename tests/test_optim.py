@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from algos.common import optim
-from algos.common.adam import FusedAdam
+from algos.common.fast.adam import FusedAdam
+from algos.common.parts import optim
 from algos.common.settings import NetworkConfig
 
 torch.set_num_threads(1)

@@ -20,7 +20,7 @@ from imageio import v3 as imageio
 from PIL import Image
 
 from config.config import GeneralConfig
-from config.loader import load
+from config.read.loader import load
 from framework.archive.curves import legend_columns
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Episode

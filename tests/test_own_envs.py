@@ -17,8 +17,8 @@ from own_parts import Halved, Line, OldLine, Placed
 import envs
 import main
 from algos.base import Progress
-from config import own
-from config.loader import ConfigError, RunConfig, load
+from config.own import objects as own
+from config.read.loader import ConfigError, RunConfig, load
 from envs import python
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.python.old_gym import OldGym

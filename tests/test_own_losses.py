@@ -16,12 +16,13 @@ from own_losses import SEEN
 import algos
 import joystick
 from algos.base import UnfitError
-from algos.common import networks, own_loss
-from algos.common.encoder import NetworkError
+from algos.common.nets import networks
+from algos.common.nets.encoder import NetworkError
+from algos.common.parts import own_loss
 from algos.common.settings import NetworkConfig
-from config import own
-from config.schema import Custom as Layer
-from config.schema import Gru, Linear
+from config.model.layers import Custom as Layer
+from config.model.layers import Gru, Linear
+from config.own import objects as own
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 

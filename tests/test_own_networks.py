@@ -14,15 +14,15 @@ from helpers_ray import same, weights
 
 import main
 from algos.base import EnvSpec
-from algos.common import networks
-from algos.common.encoder import NetworkError
-from algos.common.modules import seed_dropout
-from algos.common.recurrent import Recurrent
+from algos.common.nets import networks
+from algos.common.nets.encoder import NetworkError
+from algos.common.nets.layers import seed_dropout
+from algos.common.nets.recurrent import Recurrent
 from algos.common.settings import NetworkConfig
-from config import own
-from config.loader import ConfigError
-from config.schema import Custom as Layer
-from config.schema import Flatten, Gru, Linear
+from config.model.layers import Custom as Layer
+from config.model.layers import Flatten, Gru, Linear
+from config.own import objects as own
+from config.read.loader import ConfigError
 
 LINE = EnvSpec("line", Box(-1, 1, (4,), np.float32), Box(-1, 1, (1,)), 1, (), None)
 PICTURE = EnvSpec("picture", Box(0, 255, (3, 12, 12), np.uint8), Box(-1, 1, (1,)), 1, (), None)

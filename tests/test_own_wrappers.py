@@ -12,7 +12,7 @@ from helpers_distributed import fake_rays
 from helpers_envs import everyone
 from helpers_ray import RAY, TINY
 
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from envs.gym import Config, check
 from envs.gym import env as gym_env
 from framework.catalog import ALGOS, ENVS

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from helpers_agents import agent, flags, started, stepped
 
-from config import own
+from config.own import objects as own
 from envs import pettingzoo, python
 from envs.base import EnvContext, EnvError
 from envs.gym import knows as gym_knows

@@ -6,7 +6,7 @@ from gymnasium.spaces import Discrete
 from helpers_core import agent_of, score, spec_of, toy_of
 
 from algos.base import EnvSpec, Model, UnfitError
-from algos.common.planning import backup, evaluate, improve
+from algos.common.maths.planning import backup, evaluate, improve
 from algos.policyiteration import Config as PolicyIteration
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env

@@ -17,13 +17,14 @@ from helpers_core import replay
 
 import algos
 from algos.base import EnvSpec
-from config import describe, json_schema, policies
-from config.finder import Finder
 from config.foreign import convert
 from config.foreign.experiments import load_all
-from config.loader import ConfigError, RunConfig, load
-from config.schema import ReplaySpec, RolloutSpec
-from config.task_config import load_task_config
+from config.model import policies
+from config.model.memory_spec import ReplaySpec, RolloutSpec
+from config.read.finder import Finder
+from config.read.loader import ConfigError, RunConfig, load
+from config.read.task_config import load_task_config
+from config.tell import describe, json_schema
 from framework.archive import task_list
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import CheckpointStore
@@ -314,7 +315,7 @@ def test_a_layer_of_the_users_own_in_a_policy_needs_permission_too(module: Path)
 
 
 def test_a_function_that_python_gives_travels_with_the_configuration() -> None:
-    from config import own
+    from config.own import objects as own
 
     def lights(agent: str) -> bool:
         return agent.startswith("light")

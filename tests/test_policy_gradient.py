@@ -11,7 +11,7 @@ from helpers_core import agent_of, collector_of, score, toy_of, trained
 from helpers_policy import QUICK, ROUNDS, learning, prepared, quick, samples
 
 from algos.base import Progress
-from algos.common.actor_critic import explained_variance, policy_loss, squared_error
+from algos.common.parts.actor_critic import explained_variance, policy_loss, squared_error
 from envs.base import Step, VectorEnv
 from framework.loop.learner import Learner
 from framework.memory import Chunk

@@ -9,12 +9,12 @@ from gymnasium.spaces import Box
 from helpers_core import agent_of, collector_of, memory_of, ramp, score, spec_of, toy_of, trained
 
 from algos.base import EnvSpec, Progress
-from algos.common.actor_critic import standardise
-from algos.common.normalize import RewardScaler
-from algos.common.returns import gae
+from algos.common.maths.normalize import RewardScaler
+from algos.common.maths.returns import gae
+from algos.common.parts.actor_critic import standardise
 from algos.ppo import Config
 from algos.ppo.agent import adapted, clipped_surrogate, penalised_surrogate, value_loss
-from config.schema import mlp
+from config.model.layers import mlp
 
 
 def tensor(*values):

@@ -7,7 +7,7 @@ from helpers_core import agent_of, collector_of, memory_of, score, spec_of, toy_
 
 from algos.base import Progress
 from algos.pqn.agent import lambda_returns
-from config.schema import Gru, Linear
+from config.model.layers import Gru, Linear
 from framework.loop.learner import Learner
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import joystick
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 from main import main
 

@@ -13,10 +13,11 @@ from helpers_core import agent_of, spec_of, toy_of, trained
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common import critics, product
-from algos.common.adam import FusedAdam
-from algos.common.fast_layers import Linear
-from algos.common.gradient_step import GradientStep
+from algos.common.fast import product
+from algos.common.fast.adam import FusedAdam
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.fast.layers import Linear
+from algos.common.nets import critics
 from config import machine
 from framework.assemble import compiling
 from framework.runs import exactness

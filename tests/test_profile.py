@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from algos.common import gradient_step
+from algos.common.fast import gradient_step
 from framework.assemble import compiling
 from framework.loop import profile
 from framework.loop.profile import Profile

@@ -8,7 +8,7 @@ from helpers_core import CountingEnv, agent_of, score, spec_of, toy_of, trained
 from helpers_tables import RandomWalk, learned, window
 
 from algos.base import Progress
-from algos.common.tables import best_value, move, states_of, td_error
+from algos.common.parts.tables import best_value, move, states_of, td_error
 from algos.qlearning.agent import expected_value, taken_value
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env

@@ -12,10 +12,10 @@ from helpers_distributed import frozen
 from helpers_joint import joint_spec, numbers, two_step_batch, two_step_score
 
 from algos.base import EnvSpec, Progress, UnfitError
-from algos.common.joint import Merge, Split
+from algos.common.nets.joint import Merge, Split
 from algos.qmix.mixer import monotonic, outputs
-from config.loader import ConfigError
-from config.schema import Gru, Linear
+from config.model.layers import Gru, Linear
+from config.read.loader import ConfigError
 
 torch.set_num_threads(1)
 

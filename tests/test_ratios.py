@@ -7,7 +7,7 @@ import torch
 from helpers_core import agent_of, cartpole, collector_of, memory_of, spec_of
 
 from algos.base import Progress
-from config.schema import Gru, Linear, Lstm
+from config.model.layers import Gru, Linear, Lstm
 from framework.loop.learner import Learner
 
 MEMORY = {"lstm": [Lstm(layer_size=[16])], "gru": [Gru(layer_size=[16])], "none": []}

@@ -16,7 +16,7 @@ import pytest
 
 from config import machine
 from config.config import GeneralConfig
-from config.loader import load
+from config.read.loader import load
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS

@@ -9,8 +9,8 @@ from helpers_core import agent_of, collector_of, memory_of, score, spec_of, toy_
 import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
-from config.loader import ConfigError
-from config.schema import Gru, Linear, Lstm
+from config.model.layers import Gru, Linear, Lstm
+from config.read.loader import ConfigError
 from framework.loop.learner import Learner
 
 REMEMBERS = [Linear(layer_size=[16], activation="tanh"), Gru(layer_size=[16])]

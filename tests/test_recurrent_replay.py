@@ -10,11 +10,11 @@ from helpers_distributed import config_of
 
 import algos
 from algos.base import Progress
-from algos.common.recurrent import Recurrent
-from algos.common.renorm import BatchRenorm as Renorm
-from algos.common.unroll import outputs_of
-from config.loader import ConfigError
-from config.schema import BatchRenorm, Gru, Linear, Lstm
+from algos.common.nets.recurrent import Recurrent
+from algos.common.nets.renorm import BatchRenorm as Renorm
+from algos.common.parts.unroll import outputs_of
+from config.model.layers import BatchRenorm, Gru, Linear, Lstm
+from config.read.loader import ConfigError
 from framework.assemble import build, resources
 from framework.loop.learner import Learner
 from framework.policies.plan import plan

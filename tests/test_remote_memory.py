@@ -8,7 +8,7 @@ import pytest
 from helpers_core import FakeJournal, ramp, replay, saved_and_read, written
 from helpers_distributed import config_of
 
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from framework.assemble import build
 from framework.disk.journal import Journal, JournalPart, Position
 from framework.distributed.data_server import DataServer

@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from helpers_core import replay
 
 from algos.base import EnvSpec
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import TaskDir

@@ -9,7 +9,7 @@ from helpers_core import agent_of, collector_of, memory_of, ramp, replay, spec_o
 import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from framework.memory import PerWorker, Rollout

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers_core import FakeJournal, ramp, saved_and_read, written
 
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from framework.disk import journal as journals
 from framework.memory import Keys, Replay
 from framework.memory.ring import Rings

@@ -13,13 +13,12 @@ from pydantic import TypeAdapter
 import algos
 from config.config import GeneralConfig
 from config.foreign import rllib_page
-from config.layers import Layer
-from config.loader import load
-from config.schema import Custom
-from config.tuning import TuneConfig
+from config.model.layers import Custom, Layer
+from config.read.loader import load
+from config.tune.section import TuneConfig
 from envs import python
+from envs.common.wrappers import names, split
 from envs.gym import Config as Gym
-from envs.gym.wrappers import names, split
 from framework.catalog import ALGOS, ENVS
 
 ROOT = Path(__file__).parent.parent

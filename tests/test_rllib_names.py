@@ -8,7 +8,7 @@ import pytest
 from helpers_process import forking
 
 from config.foreign.experiments import load_all
-from config.loader import ConfigError, RunConfig, load
+from config.read.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
 from framework.jobs import many_runs
 from main import main

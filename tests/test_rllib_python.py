@@ -11,8 +11,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 import joystick
-from config import own
-from config.loader import ConfigError, load
+from config.own import objects as own
+from config.read.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 from main import main
 

@@ -8,7 +8,7 @@ import pytest
 from test_rllib_python import QUICK, SMALL, OldAlone, OldTraffic, Plain
 
 import joystick
-from config import own
+from config.own import objects as own
 
 Make = Callable[..., Any]
 

@@ -16,9 +16,9 @@ from config.foreign.rllib_convert import converted
 from config.foreign.rllib_keys import CONFIG, HINTS, MAPPINGS, PARTS, RULES, TABLES, plain
 from config.foreign.rllib_values import same_padding
 from config.foreign.table import NoCounterpartError, Scope
-from config.loader import ConfigError
-from config.opening import named
-from config.yaml_reader import read
+from config.read.loader import ConfigError
+from config.read.opening import named
+from config.read.yaml_reader import read
 from framework.catalog import ALGOS, ENVS
 from main import main
 

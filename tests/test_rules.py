@@ -11,11 +11,11 @@ from helpers_envs import assembled, everyone
 
 import algos
 from algos.base import Model
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from envs.base import EnvError
+from envs.common import facts as known
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
-from envs.gym import known
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS

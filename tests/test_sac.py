@@ -8,10 +8,10 @@ import torch
 from helpers_actor_critic import agent_for, batch_for, target_of
 from helpers_core import stream
 
-from algos.common.critics import copy_members
-from algos.common.distributions import SquashedGaussian
-from algos.common.soft_policy import policy_loss
-from algos.common.temperature import temperature_gradient
+from algos.common.maths.distributions import SquashedGaussian
+from algos.common.maths.temperature import temperature_gradient
+from algos.common.nets.critics import copy_members
+from algos.common.parts.soft_policy import policy_loss
 from algos.sac.agent import soft_target
 
 

@@ -11,7 +11,7 @@ from helpers_core import agent_of, score, spec_of, stream, toy_of, trained
 
 from algos.base import Progress
 from algos.sac_d.agent import entropy_of, log_policy, soft_value
-from config.schema import mlp
+from config.model.layers import mlp
 from envs.base import Step, VectorEnv
 
 

@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 import main
-from config.error_text import shown
 from config.foreign import convert, sb3, zoo
 from config.foreign.sb3_values import Entry, keywords
 from config.foreign.table import NoCounterpartError
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
+from config.tell.error_text import shown
 from framework.catalog import ALGOS, ENVS
 
 

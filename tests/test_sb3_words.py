@@ -6,7 +6,7 @@ import pytest
 
 from config.foreign import cleanrl, hints, sb3
 from config.foreign import names as foreign_names
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 from main import main
 

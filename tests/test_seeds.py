@@ -17,8 +17,9 @@ import pytest
 from helpers_process import Forked, forked, forking
 from PIL import Image
 
-from config import arguments, machine
+from config import machine
 from config.config import GeneralConfig
+from config.read import arguments
 from framework.archive import statistics, task_list
 from framework.assemble import resources
 from framework.disk.csv_table import last_row

@@ -7,9 +7,9 @@ from gymnasium.spaces import Box, Discrete
 from helpers_distributed import Run, local, nothing_twice, remote, without_pauses
 from test_distributed_faults import dies_once
 
-from config.loader import ConfigError, load
-from config.schema import ReplaySpec, RolloutSpec
-from envs.joint import AgentType, JointLayout
+from config.model.memory_spec import ReplaySpec, RolloutSpec
+from config.read.loader import ConfigError, load
+from envs.several.joint import AgentType, JointLayout
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
@@ -296,7 +296,7 @@ def test_the_scaled_rewards_of_a_slot_follow_its_last_valid_step():
     """gamma 0.5: a return of 4 is carried as 2, though the slot has no transition in the last line."""
     import torch
 
-    from algos.common.normalize import RewardScaler
+    from algos.common.maths.normalize import RewardScaler
 
     scaler = RewardScaler(1, 0.5)
     flags = torch.tensor([[True], [False]])

@@ -12,10 +12,10 @@ from helpers_joint import numbers
 from torch import nn
 
 from algos.base import EnvSpec, Progress, UnfitError
-from algos.common import critics
-from algos.common.networks import NetworkError, build
+from algos.common.nets import critics
+from algos.common.nets.networks import NetworkError, build
 from algos.common.settings import NetworkConfig
-from config.schema import Conv2d, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear
+from config.model.layers import Conv2d, Embed, Gru, LayerNorm, Layers, Linear, Lstm, NoisyLinear
 
 torch.set_num_threads(1)
 

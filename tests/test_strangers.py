@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from helpers_io_faults import ALGORITHMS, COMMON, LIMITS
 
-from config.loader import load
-from config.opening import read_regular
+from config.read.loader import load
+from config.read.opening import read_regular
 from framework.catalog import ALGOS, ENVS
 from framework.dataset.trajectories import TrajectoryWriter
 from framework.disk import checkpoints as store

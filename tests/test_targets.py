@@ -11,11 +11,11 @@ from helpers_joint import joint_spec
 from torch import nn
 
 import algos
-from algos.common.custom import Custom, CustomCell, learns
-from algos.common.modules import RandomZeros
+from algos.common.nets.custom import Custom, CustomCell, learns
+from algos.common.nets.layers import RandomZeros
 from algos.common.settings import TargetConfig
-from config import schema
-from config.schema import Dropout, Linear
+from config.model import layers as layer_settings
+from config.model.layers import Dropout, Linear
 
 WITH_TARGETS = [name for name in ALL if name != "CrossQ"]
 WITH_ACTOR = ("TD3", "DDPG", "DDPG_HER", "MADDPG")
@@ -65,7 +65,7 @@ def test_the_target_follows_the_critics_a_little_at_each_update(algo):
 
 HAVE_TARGETS = [name for name in algos.available() if issubclass(algos.get(name).Config, TargetConfig)]
 DENSE = [Linear(layer_size=[8]), Dropout(rate=0.5)]
-OWN = schema.Custom(module="own_networks:Trunk", options={"rate": 0.5})
+OWN = layer_settings.Custom(module="own_networks:Trunk", options={"rate": 0.5})
 
 
 def with_layers(algo, layers):

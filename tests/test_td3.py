@@ -7,9 +7,9 @@ from helpers_actor_critic import agent_for, batch_for
 from helpers_core import agent_of, collector_of, spec_of, stream, toy_of
 
 from algos.base import Progress
-from algos.common.continuous import ornstein_uhlenbeck
+from algos.common.parts.continuous import ornstein_uhlenbeck
 from algos.td3.agent import policy_loss, smoothed, td_target
-from config.schema import mlp
+from config.model.layers import mlp
 
 
 def tensor(*values):

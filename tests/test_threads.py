@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from config import machine
-from config.loader import load
+from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from main import main

@@ -9,7 +9,7 @@ from helpers_policy import learning, samples
 from algos.base import Progress
 from algos.trpo.agent import surrogate
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
-from config.schema import Gru, Linear, Lstm, mlp
+from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.learner import Learner
 
 REMEMBERS = [Linear(layer_size=[3], activation="tanh"), Gru(layer_size=[3])]

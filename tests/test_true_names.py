@@ -6,7 +6,7 @@ import pytest
 from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import EnvSpec
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError

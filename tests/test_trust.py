@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import joystick
-from config import trust
-from config.loader import ConfigError
-from config.own_env import OwnEnvError, class_name
+from config.own import trust
+from config.own.envs import OwnEnvError, class_name
+from config.read.loader import ConfigError
 from main import main
 
 ROOT = Path(__file__).parent.parent

@@ -12,8 +12,8 @@ import pytest
 from helpers_process import Forked
 from helpers_tuning import GENERAL, forking, run, table, written
 
-from config import presets
-from config.yaml_reader import read
+from config.read import presets
+from config.read.yaml_reader import read
 from framework.assemble import resources
 from framework.disk.task_dir import take_lock
 from framework.jobs import session, tuner

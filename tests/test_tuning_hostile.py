@@ -9,7 +9,7 @@ import pytest
 from helpers_tuning import GENERAL, forking, run, table, written
 
 import joystick
-from config.opening import fault_below
+from config.read.opening import fault_below
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import processes, tuner
 from framework.jobs.children import Child

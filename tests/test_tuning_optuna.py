@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from helpers_tuning import GENERAL, forking, run, table, written
 
-from config import tuning
-from config.loader import ConfigError
-from config.space import Domain
+from config.read.loader import ConfigError
+from config.tune import section as tuning
+from config.tune.space import Domain
 from framework.catalog import ALGOS, ENVS
 from framework.jobs import tuner
 from framework.jobs.optuna_search import OptunaSearch, importance

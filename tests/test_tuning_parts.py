@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from config import space
-from config.space import Domain
-from config.tuning import TuneConfig
-from config.yaml_reader import parse
+from config.read.yaml_reader import parse
+from config.tune import space
+from config.tune.section import TuneConfig
+from config.tune.space import Domain
 from framework.jobs import plan, processes, results, schedulers, stages
 from framework.jobs.children import Child
 from framework.jobs.schedulers import Course, Leg, Trial

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from helpers_tuning import GENERAL, forking, run, table, written
 
-from config.space import Domain
-from config.tuning import TuneConfig
+from config.tune.section import TuneConfig
+from config.tune.space import Domain
 from framework.jobs import tuner
 from framework.jobs.results import Row
 from framework.jobs.runs_table import Curves

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers_tuning import GENERAL, forking, run, table, written
 
-from config import tuning
+from config.tune import section as tuning
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock

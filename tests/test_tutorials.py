@@ -10,7 +10,7 @@ import pytest
 from helpers_pages import NOT_RUN, ROOT, blocks
 from helpers_process import forked, forked_program, forking
 
-from config import trust
+from config.own import trust
 from framework.catalog import ALGOS
 
 __all__ = ["forking"]

@@ -7,11 +7,11 @@ from helpers_core import agent_of, collector_of, memory_of, score, spec_of, toy_
 
 import algos
 from algos.base import Progress
-from algos.common import unroll
-from algos.common.exploration import epsilon_greedy, greedy, softmax
-from algos.common.modules import ImplicitQuantiles, NoisyLinear
+from algos.common.maths.exploration import epsilon_greedy, greedy, softmax
+from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
+from algos.common.parts import unroll
 from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
-from config.schema import Gru, Linear, Lstm, mlp
+from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
 
 FAMILY = ("DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "C51", "QRDQN", "IQN", "RainbowDQN", "DRQN")

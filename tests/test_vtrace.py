@@ -5,7 +5,7 @@ import torch
 from helpers_core import agent_of, collector_of, spec_of, toy_of
 
 from algos.base import Progress
-from algos.common.returns import gae
+from algos.common.maths.returns import gae
 
 GAMMA = LAMBDA = 0.5
 

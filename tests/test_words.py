@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from config import cli
 from framework.archive import task_list
+from framework.commands import cli
 from framework.disk.task_dir import TaskDir, is_locked
 from main import main
 

@@ -11,7 +11,7 @@ import pytest
 from helpers_process import forking
 
 import joystick
-from config.paths import as_written, fixed
+from config.read.paths import as_written, fixed
 from main import main
 
 __all__ = ["forking"]

@@ -9,8 +9,10 @@ from torch import Tensor
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks
-from algos.common.actor_critic import (
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.nets import networks
+from algos.common.parts.actor_critic import (
     ActorCritic,
     advantages,
     follow_schedule,
@@ -20,8 +22,6 @@ from algos.common.actor_critic import (
     squared_error,
     standardised,
 )
-from algos.common.gradient_step import GradientStep
-from algos.common.normalize import RewardScaler, normalizer_for
 
 
 class Agent(base.Agent):

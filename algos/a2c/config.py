@@ -3,7 +3,9 @@
 from typing import ClassVar
 
 from algos.common.settings import CentralCriticConfig
-from config.schema import Fraction, Layers, NonNegative, Positive, PositiveInt, RolloutSpec, mlp
+from config.model.fields import Fraction, NonNegative, Positive, PositiveInt
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(CentralCriticConfig):

@@ -10,12 +10,14 @@ from torch import Tensor, nn
 from algos import base
 from algos.awac.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
-from algos.common.actor_critic import policy_loss
-from algos.common.continuous import Bounds, standard_normal
-from algos.common.distributions import DiagGaussian, keep_spread, log_stds
-from algos.common.greedy import Greedy
-from algos.common.normalize import normalizer_for
+from algos.common.maths import targets
+from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, networks
+from algos.common.parts import optim
+from algos.common.parts.actor_critic import policy_loss
+from algos.common.parts.continuous import Bounds, standard_normal
+from algos.common.parts.greedy import Greedy
 
 
 def advantages(q: Tensor, drawn: Tensor, baseline: str) -> Tensor:

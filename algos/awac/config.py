@@ -3,7 +3,8 @@
 from typing import ClassVar, Literal
 
 from algos.common.settings import ReplayConfig, TargetConfig
-from config.schema import Layers, Positive, PositiveInt, mlp
+from config.model.fields import Positive, PositiveInt
+from config.model.layers import Layers, mlp
 
 
 class Config(ReplayConfig, TargetConfig):

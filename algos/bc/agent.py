@@ -10,12 +10,13 @@ from torch import Tensor
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.bc.config import Config
-from algos.common import networks, optim
-from algos.common.actor_critic import ActorCritic
-from algos.common.distributions import DiagGaussian, keep_spread, log_stds
-from algos.common.exploration import exponential
-from algos.common.mixture import Mixture
-from algos.common.normalize import normalizer_for
+from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
+from algos.common.maths.exploration import exponential
+from algos.common.maths.mixture import Mixture
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import networks
+from algos.common.parts import optim
+from algos.common.parts.actor_critic import ActorCritic
 
 
 def cloning_loss(log_prob: Tensor, entropy: Tensor, coef: float) -> Tensor:

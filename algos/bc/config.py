@@ -5,7 +5,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import GivenData, NetworkConfig
-from config.schema import Int, Layers, NonNegative, Positive, PositiveInt, ReplaySpec, mlp
+from config.model.fields import Int, NonNegative, Positive, PositiveInt
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import ReplaySpec
 
 
 class Config(GivenData, NetworkConfig):

@@ -10,9 +10,11 @@ from torch import Tensor, nn
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.bcq.config import Config
-from algos.common import critics, networks, optim, own_loss, targets
-from algos.common.continuous import Bounds, standard_normal
-from algos.common.normalize import normalizer_for
+from algos.common.maths import targets
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, networks
+from algos.common.parts import optim, own_loss
+from algos.common.parts.continuous import Bounds, standard_normal
 
 LOG_STD_RANGE = (-4.0, 15.0)
 """Bounds of the encoder's log standard deviation, as in the authors' code."""

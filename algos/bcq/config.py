@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 from algos.common.settings import ReplayConfig, TargetConfig
-from config.schema import Fraction, Layers, NonNegative, Positive, PositiveInt, mlp
+from config.model.fields import Fraction, NonNegative, Positive, PositiveInt
+from config.model.layers import Layers, mlp
 
 
 class Config(ReplayConfig, TargetConfig):

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from algos.dqn.config import Config as Family
-from config.schema import Int, Problem
+from config.model.fields import Int, Problem
 
 
 class Config(Family):

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from algos.common.settings import GivenData
-from config.schema import Layers, NonNegative, Positive, Problem, RolloutSpec, mlp
+from config.model.fields import NonNegative, Positive, Problem
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import RolloutSpec
 
 
 class DiscriminatorConfig(GivenData):

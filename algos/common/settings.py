@@ -9,27 +9,23 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common import own_layers
-from config.schema import (
-    AlgoConfig,
-    Custom,
-    DataSpec,
+from algos.common.nets import own_layers
+from config.model.fields import (
     Decay,
     Fraction,
     Int,
-    Layers,
     NonNegative,
     Positive,
     PositiveFraction,
     PositiveInt,
     Problem,
-    ReplaySpec,
-    RewardClip,
     Strict,
     lower,
-    mlp,
     upper,
 )
+from config.model.layers import Custom, Layers, mlp
+from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
+from config.model.schema import AlgoConfig
 
 EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
                          "boltzmann": "softmax"}  # fmt: skip

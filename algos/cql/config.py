@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from algos.sac.config import Config as Family
-from config.schema import NonNegative, Positive
+from config.model.fields import NonNegative, Positive
 
 
 class Config(Family):

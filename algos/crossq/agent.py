@@ -8,11 +8,12 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim
-from algos.common.normalize import normalizer_for
-from algos.common.renorm import BatchRenorm, batch_statistics
-from algos.common.soft_policy import SoftPolicy
-from algos.common.unroll import Observed
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, networks
+from algos.common.nets.renorm import BatchRenorm, batch_statistics
+from algos.common.parts import optim
+from algos.common.parts.soft_policy import SoftPolicy
+from algos.common.parts.unroll import Observed
 from algos.crossq.config import Config
 
 

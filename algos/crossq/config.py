@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from algos.common.settings import ContinuousConfig, TemperatureConfig
-from config.schema import BatchRenorm, Layers, Linear, Positive, PositiveInt, Problem
+from config.model.fields import Positive, PositiveInt, Problem
+from config.model.layers import BatchRenorm, Layers, Linear
 
 
 def renormalised(*sizes: int) -> Layers:

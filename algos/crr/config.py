@@ -3,7 +3,7 @@
 from typing import Literal
 
 from algos.awac.config import Config as Family
-from config.schema import Positive, PositiveInt
+from config.model.fields import Positive, PositiveInt
 
 
 class Config(Family):

@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from algos.bc.config import Config as Family
-from config import own
-from config.schema import Decay, Fraction, Int, PositiveInt, Problem, ReplaySpec
+from config.model.fields import Decay, Fraction, Int, PositiveInt, Problem
+from config.model.memory_spec import ReplaySpec
+from config.own import objects as own
 
 
 class Config(Family):

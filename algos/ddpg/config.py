@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from algos.td3.config import Config as TD3
-from config.schema import NonNegative, Positive, PositiveFraction, PositiveInt, lower
+from config.model.fields import NonNegative, Positive, PositiveFraction, PositiveInt, lower
 
 
 class Config(TD3):

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from algos.td3.config import Config as TD3
-from config.schema import Fraction, Needed, NonNegative, Positive, PositiveFraction, PositiveInt, lower
+from config.model.fields import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, lower
+from config.model.schema import Needed
 
 
 class Config(TD3):

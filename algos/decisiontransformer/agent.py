@@ -11,9 +11,10 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
-from algos.common import networks, optim
-from algos.common.distributions import distribution_for, masked
-from algos.common.normalize import normalizer_for
+from algos.common.maths.distributions import distribution_for, masked
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import networks
+from algos.common.parts import optim
 from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import Steps, Transformer
 

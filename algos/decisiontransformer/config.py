@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import GivenData, NetworkConfig
-from config.schema import Int, Layers, NonNegative, Positive, PositiveInt, Problem, ReplaySpec
+from config.model.fields import Int, NonNegative, Positive, PositiveInt, Problem
+from config.model.layers import Layers
+from config.model.memory_spec import ReplaySpec
 
 
 class Config(GivenData, NetworkConfig):

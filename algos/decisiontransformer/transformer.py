@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast_layers import Linear
-from algos.common.modules import RandomZeros
+from algos.common.fast.layers import Linear
+from algos.common.nets.layers import RandomZeros
 
 FREQUENCIES = 32
 LONGEST = 10_000.0

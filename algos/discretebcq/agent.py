@@ -9,12 +9,14 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim, targets
-from algos.common.distributions import masked
-from algos.common.exploration import epsilon_greedy, greedy
-from algos.common.greedy import highest
-from algos.common.normalize import normalizer_for
-from algos.common.tables import actions_of
+from algos.common.maths import targets
+from algos.common.maths.distributions import masked
+from algos.common.maths.exploration import epsilon_greedy, greedy
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import networks
+from algos.common.parts import optim
+from algos.common.parts.greedy import highest
+from algos.common.parts.tables import actions_of
 from algos.discretebcq.config import Config
 
 

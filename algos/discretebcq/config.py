@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import ReplayConfig, TargetConfig
-from config.schema import Fraction, Layers, NonNegative, Positive, mlp
+from config.model.fields import Fraction, NonNegative, Positive
+from config.model.layers import Layers, mlp
 
 
 class Config(ReplayConfig, TargetConfig):

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from algos.dqn.config import Config as Family
-from config.schema import Fraction, NonNegative, PositiveFraction, PositiveInt
+from config.model.fields import Fraction, NonNegative, PositiveFraction, PositiveInt
 
 
 class Config(Family):

@@ -9,13 +9,16 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import modules, networks, optim, targets, unroll
-from algos.common.distributions import masked
-from algos.common.exploration import Explorer, epsilon_greedy, greedy
-from algos.common.gradient_step import GradientStep
-from algos.common.greedy import Greedy, highest
-from algos.common.normalize import normalizer_for
-from algos.common.tables import actions_of
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths import targets
+from algos.common.maths.distributions import masked
+from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import layers as modules
+from algos.common.nets import networks
+from algos.common.parts import optim, unroll
+from algos.common.parts.greedy import Greedy, highest
+from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
 from algos.dqn.heads import HEADS, Head, Successor, of_action
 

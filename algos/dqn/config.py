@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
-from config.schema import Decay, Fraction, Layers, NonNegative, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from config.model.fields import Decay, Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
+from config.model.layers import Layers, mlp
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.device import on_both
-from algos.common.modules import Features, ImplicitQuantiles, value_layer
+from algos.common.fast.device import on_both
+from algos.common.nets.layers import Features, ImplicitQuantiles, value_layer
 
 Metrics = dict[str, Tensor]
 

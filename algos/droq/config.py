@@ -3,7 +3,8 @@
 from typing import Literal
 
 from algos.sac.config import Config as SAC
-from config.schema import Dropout, LayerNorm, Layers, Linear, PositiveInt
+from config.model.fields import PositiveInt
+from config.model.layers import Dropout, LayerNorm, Layers, Linear
 
 
 def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:

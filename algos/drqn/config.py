@@ -3,7 +3,9 @@
 from typing import ClassVar
 
 from algos.dqn.config import Config as Family
-from config.schema import Layers, Linear, Lstm, Needed, PositiveInt
+from config.model.fields import PositiveInt
+from config.model.layers import Layers, Linear, Lstm
+from config.model.schema import Needed
 
 
 class Config(Family):

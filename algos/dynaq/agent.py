@@ -7,7 +7,7 @@ import torch
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common.tables import ActionTable, best_value, move, td_error
+from algos.common.parts.tables import ActionTable, best_value, move, td_error
 from algos.dynaq.config import Config
 
 

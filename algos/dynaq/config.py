@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from algos.common.settings import TableConfig
-from config.schema import Int, PositiveFraction, RolloutSpec
+from config.model.fields import Int, PositiveFraction
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(TableConfig):

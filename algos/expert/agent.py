@@ -4,7 +4,7 @@ import numpy as np
 
 from algos import base
 from algos.base import Act, Array, Progress
-from algos.common.weightless import Weightless
+from algos.common.parts.weightless import Weightless
 
 
 class Agent(Weightless, base.Agent):

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from config import own
-from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, RolloutSpec
+from config.model.memory_spec import RolloutSpec
+from config.model.schema import OF_THE_ENVIRONMENT, AlgoConfig
+from config.own import objects as own
 
 
 class Config(AlgoConfig):

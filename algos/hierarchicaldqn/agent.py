@@ -12,11 +12,13 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
-from algos.common import networks, optim, targets
-from algos.common.distributions import masked
-from algos.common.exploration import Explorer, greedy
-from algos.common.tables import actions_of
-from algos.common.unroll import Carried, outputs_of
+from algos.common.maths import targets
+from algos.common.maths.distributions import masked
+from algos.common.maths.exploration import Explorer, greedy
+from algos.common.nets import networks
+from algos.common.parts import optim
+from algos.common.parts.tables import actions_of
+from algos.common.parts.unroll import Carried, outputs_of
 from algos.hierarchicaldqn.config import Config
 
 OWN = 3

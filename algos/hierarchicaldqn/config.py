@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from algos.common import own_layers
+from algos.common.nets import own_layers
 from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
-from config.schema import Fraction, Layers, Positive, PositiveFraction, PositiveInt, Problem, ReplaySpec, mlp
+from config.model.fields import Fraction, Positive, PositiveFraction, PositiveInt, Problem
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import ReplaySpec
 
 GOAL_NUMBERS = 6
 """Numbers of 4 bytes of a goal: itself, where it was chosen, and what was earned since; in the recurrent state, and as

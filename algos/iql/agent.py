@@ -9,11 +9,13 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
-from algos.common.actor_critic import ActorCritic
-from algos.common.continuous import Bounds
-from algos.common.distributions import keep_spread, log_stds
-from algos.common.normalize import normalizer_for
+from algos.common.maths import targets
+from algos.common.maths.distributions import keep_spread, log_stds
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, networks
+from algos.common.parts import optim
+from algos.common.parts.actor_critic import ActorCritic
+from algos.common.parts.continuous import Bounds
 from algos.iql.config import Config
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from algos.common.settings import ReplayConfig, TargetConfig
-from config.schema import Layers, NonNegative, Positive, PositiveInt, mlp
+from config.model.fields import NonNegative, Positive, PositiveInt
+from config.model.layers import Layers, mlp
 
 
 class Config(ReplayConfig, TargetConfig):

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from algos.common import own_layers
+from algos.common.nets import own_layers
 from algos.td3.config import Config as Family
-from config.schema import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
+from config.model.fields import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
 
 
 class Config(Family):

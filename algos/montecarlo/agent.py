@@ -7,8 +7,8 @@ import torch
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.returns import discounted_sums
-from algos.common.tables import ActionTable
+from algos.common.maths.returns import discounted_sums
+from algos.common.parts.tables import ActionTable
 from algos.montecarlo.config import Config
 
 

@@ -1,7 +1,8 @@
 """Defaults of Monte Carlo control."""
 
 from algos.common.settings import TableConfig
-from config.schema import PositiveFraction, RolloutSpec
+from config.model.fields import PositiveFraction
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(TableConfig):

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from algos.common.settings import ReplayKind
 from algos.dqn.config import Config as Family
-from config.schema import Needed
+from config.model.schema import Needed
 
 
 class Config(Family):

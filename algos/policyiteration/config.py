@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from config.schema import AlgoConfig, Fraction, Problem, RolloutSpec
+from config.model.fields import Fraction, Problem
+from config.model.memory_spec import RolloutSpec
+from config.model.schema import AlgoConfig
 
 
 class Config(AlgoConfig):

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
-from algos.common import networks
-from algos.common.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
-from algos.common.gradient_step import GradientStep
-from algos.common.imitation import discriminator_of
-from algos.common.normalize import RewardScaler, normalizer_for
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.nets import networks
+from algos.common.parts.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
+from algos.common.parts.imitation import discriminator_of
 from algos.ppo.config import Config
 
 

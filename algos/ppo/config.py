@@ -6,19 +6,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from algos.common.settings import CentralCriticConfig
-from config.schema import (
-    Fraction,
-    Int,
-    Layers,
-    NonNegative,
-    Positive,
-    PositiveInt,
-    Problem,
-    RolloutSpec,
-    lower,
-    mlp,
-    upper,
-)
+from config.model.fields import Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower, upper
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(CentralCriticConfig):

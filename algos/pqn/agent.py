@@ -9,15 +9,16 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim, unroll
-from algos.common.distributions import IMPOSSIBLE
-from algos.common.exploration import Explorer, greedy
-from algos.common.gradient_step import GradientStep
-from algos.common.greedy import Greedy, highest
-from algos.common.modules import value_layer
-from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.returns import discounted_sums
-from algos.common.tables import actions_of
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths.distributions import IMPOSSIBLE
+from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.maths.returns import discounted_sums
+from algos.common.nets import networks
+from algos.common.nets.layers import value_layer
+from algos.common.parts import optim, unroll
+from algos.common.parts.greedy import Greedy, highest
+from algos.common.parts.tables import actions_of
 from algos.pqn.config import Config
 
 

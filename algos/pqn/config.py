@@ -6,7 +6,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import EpsilonConfig, NetworkConfig
-from config.schema import Decay, Fraction, Int, LayerNorm, Layers, Linear, Positive, PositiveInt, Problem, RolloutSpec
+from config.model.fields import Decay, Fraction, Int, Positive, PositiveInt, Problem
+from config.model.layers import LayerNorm, Layers, Linear
+from config.model.memory_spec import RolloutSpec
 
 
 def _normalised(*sizes: int) -> Layers:

@@ -3,7 +3,8 @@
 from typing import Literal
 
 from algos.common.settings import TableConfig
-from config.schema import PositiveFraction, RolloutSpec
+from config.model.fields import PositiveFraction
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(TableConfig):

@@ -10,12 +10,14 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
-from algos.common import joint, networks, optim, targets, unroll
-from algos.common.distributions import IMPOSSIBLE
-from algos.common.exploration import Explorer, greedy
-from algos.common.greedy import Greedy, highest
-from algos.common.normalize import normalizer_for
-from algos.common.unroll import Observed
+from algos.common.maths import targets
+from algos.common.maths.distributions import IMPOSSIBLE
+from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import joint, networks
+from algos.common.parts import optim, unroll
+from algos.common.parts.greedy import Greedy, highest
+from algos.common.parts.unroll import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
 

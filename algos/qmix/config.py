@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from algos.common import own_layers
+from algos.common.nets import own_layers
 from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
-from config.schema import Decay, Layers, Positive, PositiveFraction, PositiveInt, Problem, mlp
+from config.model.fields import Decay, Positive, PositiveFraction, PositiveInt, Problem
+from config.model.layers import Layers, mlp
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from algos.dqn.config import Config as Family
-from config.schema import Int, Positive
+from config.model.fields import Int, Positive
 
 
 class Config(Family):

@@ -2,7 +2,7 @@
 
 from algos.c51.config import Config as Family
 from algos.common.settings import Exploration, ReplayKind
-from config.schema import Fraction, Positive, PositiveInt
+from config.model.fields import Fraction, Positive, PositiveInt
 
 
 class Config(Family):

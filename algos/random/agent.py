@@ -5,8 +5,8 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos import base
 from algos.base import Act, Array, Progress, UnfitError
-from algos.common.exploration import epsilon_greedy
-from algos.common.weightless import Weightless
+from algos.common.maths.exploration import epsilon_greedy
+from algos.common.parts.weightless import Weightless
 
 
 class Agent(Weightless, base.Agent):

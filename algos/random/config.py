@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from config.schema import AlgoConfig
+from config.model.schema import AlgoConfig
 
 
 class Config(AlgoConfig):

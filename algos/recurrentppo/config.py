@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 from algos.ppo.config import Config as Family
-from config.schema import Layers, Linear, Lstm, Needed
+from config.model.layers import Layers, Linear, Lstm
+from config.model.schema import Needed
 
 
 class Config(Family):

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from algos.sac.config import Config as SAC
-from config.schema import PositiveInt
+from config.model.fields import PositiveInt
 
 
 class Config(SAC):

@@ -8,8 +8,11 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim
-from algos.common.actor_critic import (
+from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.maths.returns import discounted_sums
+from algos.common.nets import networks
+from algos.common.parts import optim
+from algos.common.parts.actor_critic import (
     ActorCritic,
     explained_variance,
     follow_schedule,
@@ -18,8 +21,6 @@ from algos.common.actor_critic import (
     seen,
     squared_error,
 )
-from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.returns import discounted_sums
 from algos.reinforce.config import Config
 
 

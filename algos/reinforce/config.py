@@ -3,7 +3,9 @@
 from typing import ClassVar, Literal
 
 from algos.common.settings import NetworkConfig
-from config.schema import Layers, NonNegative, Positive, PositiveInt, RolloutSpec, mlp
+from config.model.fields import NonNegative, Positive, PositiveInt
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(NetworkConfig):

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
-from algos.common.gradient_step import GradientStep
-from algos.common.normalize import normalizer_for
-from algos.common.soft_policy import SoftPolicy
-from algos.common.unroll import Observed
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths import targets
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, networks
+from algos.common.parts import optim
+from algos.common.parts.soft_policy import SoftPolicy
+from algos.common.parts.unroll import Observed
 from algos.sac.config import Config
 
 

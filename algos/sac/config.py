@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.schema import NonNegative, Positive, PositiveInt, Problem
+from config.model.fields import NonNegative, Positive, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):

@@ -9,13 +9,15 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
-from algos.common.distributions import IMPOSSIBLE, Categorical, masked
-from algos.common.greedy import Greedy
-from algos.common.normalize import normalizer_for
-from algos.common.tables import actions_of
-from algos.common.temperature import Temperature
-from algos.common.unroll import Carried, Observed, outputs_of
+from algos.common.maths import targets
+from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
+from algos.common.maths.normalize import normalizer_for
+from algos.common.maths.temperature import Temperature
+from algos.common.nets import critics, networks
+from algos.common.parts import optim
+from algos.common.parts.greedy import Greedy
+from algos.common.parts.tables import actions_of
+from algos.common.parts.unroll import Carried, Observed, outputs_of
 from algos.sac_d.config import Config
 
 

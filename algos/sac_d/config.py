@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from algos.common.settings import ActorCriticConfig, TargetConfig, TemperatureConfig
-from config.schema import Positive, PositiveFraction
+from config.model.fields import Positive, PositiveFraction
 
 
 class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):

@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 from algos.sac.config import Config as SAC
-from config.schema import Fraction, Needed
+from config.model.fields import Fraction
+from config.model.schema import Needed
 
 
 class Config(SAC):

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from algos.common.settings import Exploration
 from algos.dqn.config import Config as Family
-from config.schema import Positive
+from config.model.fields import Positive
 
 
 class Config(Family):

@@ -8,14 +8,16 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, joint, networks, optim, targets
-from algos.common.continuous import Bounds, Explorer, standard_normal
-from algos.common.gradient_step import GradientStep
-from algos.common.greedy import Greedy
-from algos.common.modules import Network
-from algos.common.normalize import normalizer_for
-from algos.common.recurrent import Recurrent
-from algos.common.unroll import Carried, outputs_of
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths import targets
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, joint, networks
+from algos.common.nets.layers import Network
+from algos.common.nets.recurrent import Recurrent
+from algos.common.parts import optim
+from algos.common.parts.continuous import Bounds, Explorer, standard_normal
+from algos.common.parts.greedy import Greedy
+from algos.common.parts.unroll import Carried, outputs_of
 from algos.td3.config import Config
 
 

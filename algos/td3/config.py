@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator
 
 from algos.common.settings import ContinuousConfig, TargetConfig
-from config.schema import NonNegative, Positive, PositiveInt, lower
+from config.model.fields import NonNegative, Positive, PositiveInt, lower
 
 
 class Config(ContinuousConfig, TargetConfig):

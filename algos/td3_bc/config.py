@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from algos.td3.config import Config as Family
-from config.schema import Positive
+from config.model.fields import Positive
 
 
 class Config(Family):

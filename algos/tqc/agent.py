@@ -9,10 +9,12 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import critics, networks, optim, targets
-from algos.common.normalize import normalizer_for
-from algos.common.soft_policy import SoftPolicy
-from algos.common.unroll import Observed
+from algos.common.maths import targets
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets import critics, networks
+from algos.common.parts import optim
+from algos.common.parts.soft_policy import SoftPolicy
+from algos.common.parts.unroll import Observed
 from algos.tqc.config import Config
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.schema import Int, Positive, PositiveInt, Problem
+from config.model.fields import Int, Positive, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):

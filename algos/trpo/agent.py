@@ -8,10 +8,11 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common import networks, optim, own_loss, unroll
-from algos.common.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
-from algos.common.normalize import RewardScaler, normalizer_for
-from algos.common.recurrent import differentiable_twice
+from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.nets import networks
+from algos.common.nets.recurrent import differentiable_twice
+from algos.common.parts import optim, own_loss, unroll
+from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
 

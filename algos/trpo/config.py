@@ -6,7 +6,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from algos.common.settings import CentralCriticConfig
-from config.schema import Fraction, Int, Layers, NonNegative, Positive, PositiveInt, Problem, RolloutSpec, mlp
+from config.model.fields import Fraction, Int, NonNegative, Positive, PositiveInt, Problem
+from config.model.layers import Layers, mlp
+from config.model.memory_spec import RolloutSpec
 
 
 class Config(CentralCriticConfig):

@@ -7,8 +7,8 @@ import torch
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.exploration import greedy
-from algos.common.planning import backup, rules_of
+from algos.common.maths.exploration import greedy
+from algos.common.maths.planning import backup, rules_of
 from algos.valueiteration.config import Config
 
 

@@ -2,7 +2,9 @@
 
 from typing import ClassVar
 
-from config.schema import AlgoConfig, Fraction, Positive, RolloutSpec
+from config.model.fields import Fraction, Positive
+from config.model.memory_spec import RolloutSpec
+from config.model.schema import AlgoConfig
 
 
 class Config(AlgoConfig):

@@ -3,7 +3,8 @@
 from typing import ClassVar
 
 from algos.common.settings import NetworkConfig
-from config.schema import Positive, ReplaySpec
+from config.model.fields import Positive
+from config.model.memory_spec import ReplaySpec
 
 BATCH = 16
 

@@ -2,18 +2,19 @@
 
 import yaml
 
-from config import policies, sources
-from config.error_text import shown
-from config.finder import Finder
 from config.foreign import convlab, rllib_convert, zoo
 from config.foreign import names as foreign_names
 from config.foreign.experiments import experiments
 from config.foreign.joyrl_settings import LOST, NEEDLESS, UNREAD, Omission, Rewriting
-from config.loader import ConfigError
-from config.names import printable
-from config.opening import named
-from config.run_config import SECTIONS
-from config.yaml_reader import Document, DocumentError, Dumper, read
+from config.model import policies
+from config.read import sources
+from config.read.finder import Finder
+from config.read.loader import ConfigError
+from config.read.opening import named
+from config.read.run_config import SECTIONS
+from config.read.yaml_reader import Document, DocumentError, Dumper, read
+from config.tell.error_text import shown
+from config.tell.names import printable
 
 HEADINGS = {
     LOST: "Not converted; look for a setting that does the same:",

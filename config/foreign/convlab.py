@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config import arguments
-from config.names import did_you_mean
+from config.read import arguments
+from config.tell.names import did_you_mean
 
 if TYPE_CHECKING:
-    from config.sources import Source
-    from config.yaml_reader import Document, Place
+    from config.read.sources import Source
+    from config.read.yaml_reader import Document, Place
 
 Abbreviated = tuple[str, str, Any]
 """Flag, the setting section.key that it stands for, and its value."""
@@ -185,8 +185,8 @@ def kind_of(content: Any) -> str | None:
 def from_config(config: str) -> "Source | None":
     """Returns the settings of --config if that is a file, or the content of a config.json of ConvLab-2; None for other
     content."""
-    from config.sources import Source
-    from config.yaml_reader import DocumentError
+    from config.read.sources import Source
+    from config.read.yaml_reader import DocumentError
 
     try:
         document = _document(config)
@@ -198,7 +198,7 @@ def from_config(config: str) -> "Source | None":
 
 def from_document(document: "Document", kind: str) -> "Source":
     """Returns the settings of a config.json of a policy."""
-    from config.sources import Source
+    from config.read.sources import Source
 
     source = Source(True, problems=list(document.duplicates))
     if kind not in POLICIES:
@@ -212,8 +212,8 @@ def from_document(document: "Document", kind: str) -> "Source":
 
 def of_policy(config: Any, kind: str) -> "Source":
     """Returns the settings of a config.json that a program names, or gives as a mapping, for a policy."""
-    from config.sources import Source, document_of
-    from config.yaml_reader import DocumentError
+    from config.read.sources import Source, document_of
+    from config.read.yaml_reader import DocumentError
 
     try:
         if isinstance(config, Mapping):
@@ -228,8 +228,8 @@ def of_policy(config: Any, kind: str) -> "Source":
 
 def _put(source: "Source", name: str, value: Any, place: "Place", kind: str) -> None:
     """Puts a setting under our name, and notes what became of it."""
-    from config.error_text import shown
-    from config.yaml_reader import Place
+    from config.read.yaml_reader import Place
+    from config.tell.error_text import shown
 
     ours = NAMES.get(name, {}).get(kind)
     if ours is not None and name in ("h_dim", "hv_dim"):
@@ -250,7 +250,7 @@ def _put(source: "Source", name: str, value: Any, place: "Place", kind: str) -> 
 
 def _kind_in(config: str) -> str | None:
     """Returns the policy whose config.json --config names or has."""
-    from config.yaml_reader import DocumentError
+    from config.read.yaml_reader import DocumentError
 
     try:
         return kind_of(_document(config).value)
@@ -264,8 +264,8 @@ def _is_file(config: str) -> bool:
 
 def _document(config: str, named: bool = False) -> "Document":
     """Returns the mapping in a file, or in a text. named: it is a file, whatever its name. Raises DocumentError."""
-    from config import opening
-    from config.yaml_reader import DocumentError, parse, read
+    from config.read import opening
+    from config.read.yaml_reader import DocumentError, parse, read
 
     file = named or _is_file(config)
     document = read(config.strip(), opening.named) if file else parse(config, "--config", numbered=False)

@@ -6,18 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from config import policies, space
-from config.error_text import shown
 from config.foreign import rllib
 from config.foreign.joyrl import SECTIONS
 from config.foreign.rllib_keys import CONFIG, PARTS
-from config.loader import ConfigError, load
-from config.names import did_you_mean
-from config.opening import named
+from config.model import policies
 from config.program import PROGRAM
-from config.run_config import RunConfig
-from config.sources import Source
-from config.yaml_reader import Document, DocumentError, Place, read
+from config.read.loader import ConfigError, load
+from config.read.opening import named
+from config.read.run_config import RunConfig
+from config.read.sources import Source
+from config.read.yaml_reader import Document, DocumentError, Place, read
+from config.tell.error_text import shown
+from config.tell.names import did_you_mean
+from config.tune import space
 
 MAIN = ("run", "env", "stop", "config")
 """Parts that every experiment has."""

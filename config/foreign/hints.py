@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from config.config import GeneralConfig
-from config.finder import Finder
 from config.foreign import joyrl
 from config.foreign import names as foreign_names
-from config.names import did_you_mean, distance
-from config.schema import Strict
+from config.model.fields import Strict
+from config.read.finder import Finder
+from config.tell.names import did_you_mean, distance
 
 
 def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:

@@ -6,16 +6,16 @@ from types import ModuleType, NoneType
 from typing import Any, NamedTuple, get_args
 
 from config.config import GeneralConfig
-from config.error_text import shown
-from config.fields import steps_of_factor
-from config.finder import Finder
 from config.foreign import joyrl
 from config.foreign.row import Meaning, NoCounterpartError, Row
 from config.foreign.table import Scope
-from config.run_config import SECTIONS
-from config.schema import AlgoConfig, EnvConfig, Strict
-from config.sources import Source, doubled
-from config.yaml_reader import Place
+from config.model.fields import Strict, steps_of_factor
+from config.model.schema import AlgoConfig, EnvConfig
+from config.read.finder import Finder
+from config.read.run_config import SECTIONS
+from config.read.sources import Source, doubled
+from config.read.yaml_reader import Place
+from config.tell.error_text import shown
 
 Settings = dict[str, Any]
 Branch = tuple[str, list[Settings]]

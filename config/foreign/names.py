@@ -8,10 +8,10 @@ else.
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from config.finder import Finder
 from config.foreign import cleanrl, rllib_keys, sb3, tianshou
 from config.foreign.table import Row
 from config.program import PROGRAM
+from config.read.finder import Finder
 
 OTHERS: dict[str, Row] = {
     "stop_iters": Row("general_cfg.max_iteration"),

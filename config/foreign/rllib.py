@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from config import sources
-from config.error_text import shown
 from config.foreign import convlab
 from config.foreign import names as foreign_names
 from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, plain, row_of
 from config.foreign.rllib_values import CHECKPOINTS, algorithm_here, example_here
 from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
-from config.names import did_you_mean
+from config.model.schema import FILM
 from config.program import PROGRAM
-from config.schema import FILM
-from config.sources import Source
-from config.yaml_reader import Document, DocumentError, Place, parse
+from config.read import sources
+from config.read.sources import Source
+from config.read.yaml_reader import Document, DocumentError, Place, parse
+from config.tell.error_text import shown
+from config.tell.names import did_you_mean
 
 # ------------------------------------------------------------------------------------------------------ reading
 

@@ -5,19 +5,20 @@ from typing import Any
 
 import yaml
 
-from config import policies
 from config.config import GeneralConfig
-from config.finder import Finder
 from config.foreign import hints, rllib
 from config.foreign.experiments import experiments, is_config
 from config.foreign.table import Scope
-from config.loader import ConfigError
-from config.names import did_you_mean, printable
+from config.model import policies
+from config.model.fields import Strict
+from config.model.schema import FILM, AlgoConfig
 from config.program import PROGRAM
-from config.run_config import SECTIONS
-from config.schema import FILM, AlgoConfig, Strict
-from config.sources import Source
-from config.yaml_reader import Document, Dumper
+from config.read.finder import Finder
+from config.read.loader import ConfigError
+from config.read.run_config import SECTIONS
+from config.read.sources import Source
+from config.read.yaml_reader import Document, Dumper
+from config.tell.names import did_you_mean, printable
 
 LOST = "Not converted; look for a setting that does the same:"
 NEEDLESS = "Left out, since nothing is needed here:"

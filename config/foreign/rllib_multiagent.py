@@ -7,14 +7,15 @@ each policy are translated with those of its algorithm.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from config import own, policies
-from config.error_text import shown
 from config.foreign.table import NoCounterpartError, Scope
-from config.names import did_you_mean
-from config.policies import PolicyConfig
-from config.schema import Strict
-from config.sources import Source
-from config.yaml_reader import Place
+from config.model import policies
+from config.model.fields import Strict
+from config.model.policies import PolicyConfig
+from config.own import objects as own
+from config.read.sources import Source
+from config.read.yaml_reader import Place
+from config.tell.error_text import shown
+from config.tell.names import did_you_mean
 
 KEY = "multiagent"
 POLICIES = ("policies", "policy_graphs")

@@ -8,8 +8,8 @@ from functools import wraps
 from typing import Any
 
 from config.foreign.table import Meaning, NoCounterpartError, Scope, Translation
+from config.model.schema import FILM
 from config.program import PROGRAM
-from config.schema import FILM
 
 Settings = dict[str, Any]
 LISTS = ("value_layers", "actor_layers", "critic_layers")

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from config.foreign.row import Meaning, NoCounterpartError, Row, Translation
-from config.schema import Strict
+from config.model.fields import Strict
 
 __all__ = ["Meaning", "NoCounterpartError", "Row", "Scope", "Translation"]
 
 
 class Written(Protocol):
-    """Settings that are written, by section; config/sources.py reads the words of tables, and has such a class."""
+    """Settings that are written, by section; config/read/sources.py reads the words of tables, and has such a class."""
 
     sections: dict[str, dict[str, Any]]
     foreign: dict[str, tuple[Any, Any]]

@@ -8,18 +8,18 @@ from typing import Any
 import yaml
 
 from config.config import GeneralConfig
-from config.error_text import shown
-from config.finder import Finder
 from config.foreign import sb3
 from config.foreign.names import ALGORITHMS, entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.foreign.table import Meaning, NoCounterpartError
-from config.loader import ConfigError
-from config.names import did_you_mean, printable
 from config.program import PROGRAM
-from config.run_config import SECTIONS
-from config.sources import Source
-from config.yaml_reader import Document, Dumper, Place
+from config.read.finder import Finder
+from config.read.loader import ConfigError
+from config.read.run_config import SECTIONS
+from config.read.sources import Source
+from config.read.yaml_reader import Document, Dumper, Place
+from config.tell.error_text import shown
+from config.tell.names import did_you_mean, printable
 
 Words = dict[str, Any]
 LOST = "Not converted, since there is no counterpart here:"

@@ -6,7 +6,7 @@ from envs.dialog.config import PARTS, Config
 from envs.dialog.ontology import IDS
 
 if TYPE_CHECKING:
-    from config.schema import Problem
+    from config.model.fields import Problem
 
 __all__ = ["PARTS", "Config", "check", "composed", "ids", "knows"]
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envs.base import EnvError
+from envs.common.rows import short
 from envs.dialog.config import Config
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
 from envs.dialog.parts import Own, Parts
-from envs.gym.rows import short
 
 POSITIONS = "Environment(sys_nlg, usr, sys_nlu, sys_dst, evaluator)"
 

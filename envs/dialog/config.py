@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from config import own
-from config.schema import EnvConfig, Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower
+from config.model.fields import Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower
+from config.model.schema import EnvConfig
+from config.own import objects as own
 
 NonNegativeInt = Annotated[Int, Field(ge=0)]
 PARTS = ("user", "tracker", "evaluator", "nlu", "nlg", "user_nlu", "user_nlg")

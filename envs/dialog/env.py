@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from config.schema import Problem
+from config.model.fields import Problem
 from envs.base import EnvError, VectorEnv
+from envs.common.rows import assemble, described
 from envs.dialog.actions import Actions, Bits, Sets
 from envs.dialog.codec import Codec, full
 from envs.dialog.config import Config
@@ -20,7 +21,6 @@ from envs.dialog.ontology import IDS
 from envs.dialog.parts import OURS, Parts, of_settings
 from envs.dialog.parts import problems as problems_of_parts
 from envs.gym.env import prepare
-from envs.gym.rows import assemble, described
 
 Shared = tuple[Database, Codec, Actions]
 """Parts that rows have in common."""

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config import own
-from config.schema import Problem
+from config.model.fields import Problem
+from config.own import objects as own
 from envs.base import EnvError
+from envs.common.rows import short
 from envs.dialog.acts import BYE, Act, Booking, Mark
 from envs.dialog.config import PARTS, Config, named
 from envs.dialog.evaluator import METRICS
 from envs.dialog.goal import Goal
 from envs.dialog.ontology import DOMAINS, GENERAL
-from envs.gym.rows import short
 
 EXAMPLE = "[joystick.dialog.parse('inform restaurant food thai')]"
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from envs.gym.config import Config
 
 if TYPE_CHECKING:
-    from config.schema import Problem
+    from config.model.fields import Problem
 
 __all__ = ["Config", "check", "current_id", "explain", "ids", "knows", "own_limit", "present_name", "remark"]
 
@@ -19,14 +19,14 @@ def check(cfg: Config) -> "list[Problem]":
 
 def knows(env_id: str) -> bool:
     """Returns True if gymnasium has this id, without importing a user's module."""
-    from envs.gym import registry
+    from envs.common import registry
 
     return ":" not in env_id and registry.lookup(env_id) is not None
 
 
 def present_name(env_id: str) -> str:
     """Returns ALE/Breakout-v5 for an older id of that game, such as Breakout-v4; any other id unchanged."""
-    from envs.gym import registry
+    from envs.common import registry
 
     try:
         return registry.of_ale(env_id) or env_id
@@ -36,21 +36,21 @@ def present_name(env_id: str) -> str:
 
 def current_id(env_id: str) -> str:
     """Returns the id of the newest version for an environment that cannot be made any more; any other id unchanged."""
-    from envs.gym import registry
+    from envs.common import registry
 
     return registry.current_id(env_id)
 
 
 def remark(cfg: Config) -> str | None:
     """Returns what a user should know of an environment that can be made: that there is a newer version."""
-    from envs.gym import registry
+    from envs.common import registry
 
     return registry.outdated(cfg.id)
 
 
 def own_limit(cfg: Config) -> int | None:
     """Returns the number of steps after which the environment itself truncates an episode; None if it does not."""
-    from envs.gym import registry
+    from envs.common import registry
 
     spec = registry.lookup(cfg.id)
     limit = cfg.constructor.get("max_episode_steps", spec and spec.max_episode_steps)
@@ -59,14 +59,14 @@ def own_limit(cfg: Config) -> int | None:
 
 def ids() -> list[str]:
     """Returns the ids that can be used here, in their newest versions."""
-    from envs.gym import registry
+    from envs.common import registry
 
     return registry.ids()
 
 
 def explain(topic: str) -> str | None:
     """Returns the help of a wrapper or an environment; None for any other topic. Imports no module of a `module:Id`."""
-    from envs.gym import registry, wrappers
+    from envs.common import registry, wrappers
 
     if topic in wrappers.names():
         return wrappers.explain(topic)

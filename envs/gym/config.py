@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, model_validator
 
-from config import own
-from config.schema import EnvConfig, lower
+from config.model.fields import lower
+from config.model.schema import EnvConfig
+from config.own import objects as own
 
 
 def _listed(value: Any) -> Any:

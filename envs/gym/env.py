@@ -11,12 +11,13 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from envs.base import EnvError, VectorEnv
-from envs.gym import native, recipe, registry
+from envs.common import recipe, registry
+from envs.common.rows import assemble
+from envs.common.vector import GymnasiumVector, mode_of
+from envs.common.wrappers import wrap
+from envs.gym import native
 from envs.gym.config import Config
-from envs.gym.rows import assemble
 from envs.gym.validate import without_display
-from envs.gym.vector import GymnasiumVector, mode_of
-from envs.gym.wrappers import wrap
 
 
 def make(cfg: Config, rows: int) -> VectorEnv:

@@ -7,9 +7,9 @@ from typing import Any
 
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
-from config import own
-from config.schema import Problem
-from envs.gym import registry, wrappers
+from config.model.fields import Problem
+from config.own import objects as own
+from envs.common import registry, wrappers
 from envs.gym.config import Config, Wrappers
 from envs.gym.native import ROWS
 

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from config import own
+from config.own import objects as own
 from envs.pettingzoo.config import Config
 
 if TYPE_CHECKING:
-    from config.schema import Problem
+    from config.model.fields import Problem
 
 __all__ = ["Config", "check", "explain", "ids", "knows", "own_limit"]
 

@@ -1,4 +1,4 @@
-"""PettingZoo's two interfaces as the dict interface of envs.multi_agent. Imports nothing of PettingZoo."""
+"""PettingZoo's two interfaces as the dict interface of envs.several.multi_agent. Imports nothing of PettingZoo."""
 
 from collections.abc import Callable
 from typing import Any

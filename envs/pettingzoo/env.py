@@ -5,10 +5,10 @@ from typing import Any
 
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.gym.env import prepare
-from envs.multi_agent import MultiAgentVector
 from envs.pettingzoo import registry
 from envs.pettingzoo.adapters import Adapter, Parallel, Turns
 from envs.pettingzoo.config import Config
+from envs.several.multi_agent import MultiAgentVector
 
 _NEVER_THE_SAME = "butterfly/knights_archers_zombies"
 """Keeps something from one episode to the next: equal seeds and actions give other observations from step 3 on."""

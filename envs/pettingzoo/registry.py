@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from envs.gym.registry import nearest
+from envs.common.registry import nearest
 
 INSTALL = "pip install -r requirements-extra.txt"
 _PIP = {"multi_agent_ale_py": "multi_agent_ale_py", "pyspiel": "open_spiel", "pygame": "pygame-ce"}

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from config import own
-from config.schema import Problem
+from config.model.fields import Problem
+from config.own import objects as own
 from envs.gym.validate import render_problems
 from envs.pettingzoo import registry
 from envs.pettingzoo.config import Config

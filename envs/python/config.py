@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, PositiveInt
 
-from config.schema import EnvConfig, lower
+from config.model.fields import lower
+from config.model.schema import EnvConfig
 from envs.gym.config import Wrappers, own_wrappers
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import gymnasium
 
-from config import own
+from config.own import objects as own
 from envs.base import EnvContext, EnvError, VectorEnv
+from envs.common.recipe import of_own
+from envs.common.rows import assemble, made
+from envs.common.wrappers import wrap
 from envs.gym.env import prepare
-from envs.gym.recipe import of_own
-from envs.gym.rows import assemble, made
-from envs.gym.wrappers import wrap
-from envs.multi_agent import MultiAgentVector, several
 from envs.pettingzoo.adapters import with_turns
 from envs.python.config import Config
+from envs.several.multi_agent import MultiAgentVector, several
 
 CONTEXT = "env_config"
 """Parameter that gets all settings as one EnvContext."""

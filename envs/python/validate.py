@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from config import own
-from config.schema import Problem
-from envs.gym.rows import no_environment
+from config.model.fields import Problem
+from config.own import objects as own
+from envs.common.rows import no_environment
 from envs.gym.validate import render_problems, wrapper_problems
-from envs.multi_agent import several
 from envs.python.config import Config
 from envs.python.env import NOT_ASYNC, parameter_names, takes_context
+from envs.several.multi_agent import several
 
 
 def problems(cfg: Config) -> Iterator[Problem]:

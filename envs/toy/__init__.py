@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from envs.toy.config import Config
 
 if TYPE_CHECKING:
-    from config.schema import Problem
+    from config.model.fields import Problem
 
 __all__ = ["Config", "check", "ids", "knows"]
 

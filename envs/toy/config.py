@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict
 
-from config.schema import EnvConfig, lower
+from config.model.fields import lower
+from config.model.schema import EnvConfig
 
 
 class Config(EnvConfig):

@@ -7,12 +7,12 @@ from typing import Any
 
 import gymnasium
 
-from config import own
-from config.schema import Problem
+from config.model.fields import Problem
+from config.own import objects as own
 from envs.base import EnvContext, EnvError, VectorEnv
-from envs.gym.registry import nearest
-from envs.gym.rows import assemble
-from envs.multi_agent import MultiAgentVector
+from envs.common.registry import nearest
+from envs.common.rows import assemble
+from envs.several.multi_agent import MultiAgentVector
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
 from envs.toy.finite import Masked, StochasticMDP, Walk

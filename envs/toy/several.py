@@ -1,4 +1,4 @@
-"""Toys of several agents with known answers, with the interface of envs.multi_agent."""
+"""Toys of several agents with known answers, with the interface of envs.several.multi_agent."""
 
 from collections.abc import Iterator
 from math import cos, pi, sin
@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from gymnasium.utils.seeding import np_random
 
-from envs.roster import ALL
+from envs.several.roster import ALL
 
 Values = dict[str, Any]
 Outcome = tuple[Values, Values, Values, Values, Values]

@@ -4,10 +4,10 @@ import glob
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from config.names import did_you_mean
 from config.program import PROGRAM
-from config.task_config import has_config
-from config.tasks import is_group
+from config.read.task_config import has_config
+from config.read.tasks import is_group
+from config.tell.names import did_you_mean
 from framework.archive import task_list
 from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import TaskDir

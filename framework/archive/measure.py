@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.opening import read_regular
+from config.read.opening import read_regular
 from framework.archive import statistics
 from framework.archive.curves import UPDATES, Array
 from framework.archive.series import Run, Series

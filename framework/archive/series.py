@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from config import policies
-from config.names import printable
-from config.task_config import load_task_config
-from config.tasks import group_of
-from config.yaml_reader import DocumentError
+from config.model import policies
+from config.read.task_config import load_task_config
+from config.read.tasks import group_of
+from config.read.yaml_reader import DocumentError
+from config.tell.names import printable
 from framework.archive import task_list
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config import policies
-from config.names import printable
-from config.opening import entries_below, read_regular, unreadable
-from config.yaml_reader import MAX_BYTES, DocumentError, parse
+from config.model import policies
+from config.read.opening import entries_below, read_regular, unreadable
+from config.read.yaml_reader import MAX_BYTES, DocumentError, parse
+from config.tell.names import printable
 from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, ROOT, TaskDir, is_locked
 from framework.screen.formatting import byte_size, number, short
 

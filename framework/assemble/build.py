@@ -13,10 +13,11 @@ import torch
 import algos
 import envs
 from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, UnfitError
-from config import machine, own
-from config.fields import whole
-from config.loader import RunConfig
-from config.schema import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
+from config import machine
+from config.model.fields import whole
+from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
+from config.own import objects as own
+from config.read.loader import RunConfig
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import memory
 from framework.assemble import resources

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import algos
-from config import compiler
-from config.loader import RunConfig
-from config.schema import ReplaySpec
-from config.task_config import load_task_config
+from algos.common.fast import compiler
+from config.model.memory_spec import ReplaySpec
+from config.read.loader import RunConfig
+from config.read.task_config import load_task_config
 
 FROM_UPDATES = 100_000
 """Least number of planned updates at which `auto` compiles: several times what compiling costs (docs/speed.md)."""

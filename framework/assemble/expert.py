@@ -11,11 +11,12 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos.base import Agent, Array, EnvSpec
-from config import own, tasks
-from config.loader import RunConfig
-from config.loader import load as load_config
-from config.paths import as_written
-from config.schema import OF_THE_ENVIRONMENT
+from config.model.schema import OF_THE_ENVIRONMENT
+from config.own import objects as own
+from config.read import tasks
+from config.read.loader import RunConfig
+from config.read.loader import load as load_config
+from config.read.paths import as_written
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
 from framework.disk.task_dir import ROOT, TaskDir

@@ -9,8 +9,9 @@ from gymnasium.spaces import Box, Space
 import algos
 import envs
 from config import machine
-from config.loader import ConfigError, RunConfig
-from config.schema import OF_THE_ENVIRONMENT, AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.model.schema import OF_THE_ENVIRONMENT, AlgoConfig
+from config.read.loader import ConfigError, RunConfig
 from envs.base import VectorEnv
 from framework.assemble import compiling, resources
 from framework.dataset import minari_sets

@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium import spaces
 
 from config import machine
-from config.loader import RunConfig
-from config.schema import MemorySpec, ReplaySpec
+from config.model.memory_spec import MemorySpec, ReplaySpec
+from config.read.loader import RunConfig
 from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
 

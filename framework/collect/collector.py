@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
-from config.fields import whole
+from config.model.fields import whole
 from envs.base import Array, Step, VectorEnv
 from framework.collect.collector_state import Mark, Rows, Tape
 from framework.collect.env_calls import Watch

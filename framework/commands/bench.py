@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from config.config import GeneralConfig
-from config.loader import ConfigError, RunConfig
+from config.read.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework.errors import MISTAKE, JoystickError, Stopped
 from framework.record.console import Console

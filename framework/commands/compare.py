@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.arguments import COMPARED_AT
-from config.loader import ConfigError
-from config.names import printable
-from config.paths import as_written
+from config.read.arguments import COMPARED_AT
+from config.read.loader import ConfigError
+from config.read.paths import as_written
+from config.tell.names import printable
 from framework.archive import measure
 from framework.archive.find import find
 from framework.archive.measure import Compared

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from config.paths import as_written
+from config.read.paths import as_written
 from framework.dataset.behaviour import Behaviour
 from framework.dataset.data import Dataset
 from framework.dataset.summary import Range

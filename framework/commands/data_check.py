@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from config.loader import load
+from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch

@@ -8,9 +8,9 @@ from pathlib import Path
 from gymnasium import spaces
 
 from config.config import GeneralConfig
-from config.loader import RunConfig
+from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.program import PROGRAM
-from config.schema import ReplaySpec, RolloutSpec
+from config.read.loader import RunConfig
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.assemble.expert import expert_of

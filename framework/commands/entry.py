@@ -6,9 +6,9 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from config.loader import ConfigError, RunConfig
-from config.paths import as_written
-from config.tuning import Tuning
+from config.read.loader import ConfigError, RunConfig
+from config.read.paths import as_written
+from config.tune.section import Tuning
 from envs.base import EnvError
 from framework.assemble import fit as compatibility
 from framework.collect.env_calls import Watch

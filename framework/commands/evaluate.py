@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from config.loader import RunConfig
-from config.paths import as_written, fixed
+from config.read.loader import RunConfig
+from config.read.paths import as_written, fixed
 from framework.assemble import build
 from framework.commands.test import opened
 from framework.disk.atomic import write_whole

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from algos.base import UnfitError
-from config.loader import RunConfig
-from config.names import did_you_mean
-from config.paths import as_written, fixed
 from config.program import version
-from config.tasks import group_of
+from config.read.loader import RunConfig
+from config.read.paths import as_written, fixed
+from config.read.tasks import group_of
+from config.tell.names import did_you_mean
 from framework.assemble import build
 from framework.commands.evaluate import check_place
 from framework.commands.test import Model, opened

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from config.loader import RunConfig
-from config.paths import as_written
+from config.read.loader import RunConfig
+from config.read.paths import as_written
 from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode

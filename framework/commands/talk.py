@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from config.loader import RunConfig
-from config.paths import as_written, fixed
+from config.read.loader import RunConfig
+from config.read.paths import as_written, fixed
 from envs.base import VectorEnv
 from framework.assemble import build
 from framework.collect.fragment import Episode, Recorder

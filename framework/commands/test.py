@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from algos.base import Agent, Progress
 from config.config import GeneralConfig
-from config.loader import RunConfig
-from config.paths import as_written
+from config.read.loader import RunConfig
+from config.read.paths import as_written
 from envs.base import EnvError, VectorEnv
 from framework.assemble import build
 from framework.collect.env_calls import Watch

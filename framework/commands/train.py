@@ -2,7 +2,7 @@
 
 import sys
 
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
 from framework.errors import MISTAKE, JoystickError

@@ -11,8 +11,8 @@ from torch import Tensor
 import algos
 import envs
 from algos.base import Agent, Array, EnvSpec, OwnLossError, Part, Progress, Streams, UnfitError
-from config.loader import ConfigError, load
-from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Columns, check_finite

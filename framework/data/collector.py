@@ -1,4 +1,4 @@
-"""Collects transitions of a policy into a buffer, and tests policies: a face of framework.collect.collector.Collector."""
+"""Collects transitions of a policy into a buffer, and tests policies: a face of the Collector of training."""
 
 import copy
 from collections.abc import Sequence
@@ -262,7 +262,7 @@ class _Infos(Recorder):
 
 
 class _Actor:
-    """Acts for framework.collect.collector.Collector as an Agent does; what the policy gives beside actions is kept here."""
+    """Acts for the Collector of training as an Agent does; what the policy gives beside actions is kept here."""
 
     def __init__(self, policy: Policy, env: VectorEnv, parts: Any) -> None:
         self.policy, self.env, self.random, self._parts = policy, env, False, parts

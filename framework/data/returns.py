@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos.common.returns import gae
+from algos.common.maths.returns import gae
 from framework.data.buffer import ReplayBuffer
 from framework.data.settings import whole
 from framework.errors import DataError

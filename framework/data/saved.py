@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from algos.base import restore_stream, stream_state
-from config.opening import named, regular
+from config.read.opening import named, regular
 from framework.data import places
 from framework.data.batch import Batch
 from framework.data.priorities import Priorities

@@ -10,7 +10,7 @@ from typing import IO, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
 from framework.disk.array_headers import read_header
 from framework.errors import DataError

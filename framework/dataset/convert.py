@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from config.opening import regular
 from config.program import PROGRAM
+from config.read.opening import regular
 from framework.dataset import archives, lines, minari_sets, sources, traces, trajectories
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.opening import regular
-from config.paths import as_written
+from config.read.opening import regular
+from config.read.paths import as_written
 from framework.dataset import archives, lines, minari_sets, pickles, sources, traces
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions

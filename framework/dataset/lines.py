@@ -12,7 +12,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.dataset.columns import Block, column_of, renamed
 from framework.errors import DataError
 

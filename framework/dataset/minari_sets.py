@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from config.opening import read_regular
+from config.read.opening import read_regular
 from framework.dataset.archives import MOST_DEFLATED
 from framework.dataset.columns import Block, Columns, column_of
 from framework.dataset.summary import Range

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from config.opening import read_regular
+from config.read.opening import read_regular
 
 MOST_BYTES = 2**32
 _PLAIN = """

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from config.opening import fault_below
-from config.paths import as_written, fixed
+from config.read.opening import fault_below
+from config.read.paths import as_written, fixed
 from framework.dataset import minari_sets, traces
 from framework.errors import DataError, JoystickError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.paths import as_written
+from config.read.paths import as_written
 from framework.dataset.columns import Columns
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from config.opening import Opener, named, regular
+from config.read.opening import Opener, named, regular
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.dataset.columns import Block, Columns, column_of, joined, renamed, rows
 from framework.dataset.lines import numbered
 from framework.disk.array_headers import read_header

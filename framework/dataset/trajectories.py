@@ -18,8 +18,8 @@ from zlib import crc32
 
 import numpy as np
 
-from config.opening import read_regular, regular
-from config.paths import as_written
+from config.read.opening import read_regular, regular
+from config.read.paths import as_written
 from framework.dataset import safe_pickle
 from framework.dataset.columns import MASKS
 from framework.disk.atomic import ensure_folder, naming, sync_folder

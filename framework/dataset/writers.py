@@ -9,9 +9,9 @@ from zlib import crc32
 
 import numpy as np
 
-from config.opening import regular
-from config.paths import as_written
-from config.policies import NAMES
+from config.model.policies import NAMES
+from config.read.opening import regular
+from config.read.paths import as_written
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert

@@ -3,7 +3,7 @@
 from typing import Any
 
 from config.foreign import convlab
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 
 

@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Space
 
 from config.foreign import convlab
-from config.loader import ConfigError, load
+from config.read.loader import ConfigError, load
 from framework.assemble.build import device_of
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Columns

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from config.opening import regular
+from config.read.opening import regular
 
 _BLOCK = 2**20
 

@@ -23,8 +23,8 @@ from safetensors.numpy import save as save_arrays
 
 from algos.base import Tree
 from config import machine
-from config.opening import read_regular
-from config.paths import as_written
+from config.read.opening import read_regular
+from config.read.paths import as_written
 from framework.disk.atomic import (
     aside,
     copy_durably,

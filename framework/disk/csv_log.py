@@ -11,8 +11,8 @@ from zlib import crc32
 
 import numpy as np
 
-from config.opening import regular
-from config.paths import as_written
+from config.read.opening import regular
+from config.read.paths import as_written
 from framework.disk.atomic import naming, sync_folder
 from framework.errors import TaskDirError
 

@@ -7,7 +7,7 @@ from typing import overload
 
 import numpy as np
 
-from config.opening import read_regular, regular
+from config.read.opening import read_regular, regular
 
 TAIL_BYTES = 4096
 """Upper bound of the size of a row."""

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from safetensors.numpy import load as load_arrays
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.disk.atomic import ensure_folder, sync_folder
 from framework.errors import CheckpointError
 

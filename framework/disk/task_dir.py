@@ -13,9 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
-from config.opening import fault_below, read_regular, regular
-from config.paths import as_written, fixed
 from config.program import MAIN
+from config.read.opening import fault_below, read_regular, regular
+from config.read.paths import as_written, fixed
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.errors import TaskDirError
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from algos.base import EnvSpec, Tree
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.assemble import build
 from framework.collect.fragment import Fragment, join
 from framework.disk.journal import Frame, Position, Span

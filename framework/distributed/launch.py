@@ -7,7 +7,7 @@ from dataclasses import replace
 import cloudpickle
 
 from algos.base import EnvSpec
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.distributed import ray_cluster

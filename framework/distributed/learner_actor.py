@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from algos.base import Array, EnvSpec, Progress, Tree
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.assemble import build
 from framework.collect.log_lines import FirstShapes, Line, Lines
 from framework.distributed.utilization import BusyShare

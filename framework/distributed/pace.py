@@ -1,7 +1,7 @@
 """Decides how far workers run ahead of the learners, and how much is done at once."""
 
 from algos.base import Progress
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.policies.plan import Plan
 
 EARLY_SHARE = 0.02

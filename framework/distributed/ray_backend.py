@@ -9,7 +9,7 @@ import numpy as np
 import torch.distributed
 
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import resources
 from framework.assemble.resources import MOST_AT_ONCE

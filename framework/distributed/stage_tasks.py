@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
-from config.opening import read_regular
-from config.yaml_reader import MAX_BYTES
+from config.read.opening import read_regular
+from config.read.yaml_reader import MAX_BYTES
 from framework.disk.atomic import discard, replace_folder, unfinished, write_whole
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import build
 from framework.collect.env_calls import Watch

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import EnvSpec, Progress, Tree
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.assemble import build
 from framework.collect.collector_state import beginning
 from framework.distributed import ray_cluster, ray_errors

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import Tree
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from envs.base import Array, Step, VectorEnv
 from framework.assemble import build
 from framework.collect.env_calls import Watch

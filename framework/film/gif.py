@@ -5,7 +5,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.disk.atomic import finish, unfinished
 from framework.film.video import VideoWriter
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from config.opening import regular
-from config.paths import as_written
+from config.read.opening import regular
+from config.read.paths import as_written
 from framework.disk.atomic import finish, unfinished
 from framework.errors import JoystickError
 from framework.film.video import VideoWriter

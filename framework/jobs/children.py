@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from config import machine
-from config.loader import RunConfig
-from config.opening import read_regular, regular
 from config.program import ENVIRONMENT, PROGRAM
+from config.read.loader import RunConfig
+from config.read.opening import read_regular, regular
 from framework.disk.task_dir import take_lock
 from framework.runs import signals
 

@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from config.loader import RunConfig
-from config.names import printable
 from config.program import PROGRAM
-from config.tuning import Tuning
+from config.read.loader import RunConfig
+from config.tell.names import printable
+from config.tune.section import Tuning
 from framework.jobs import runs_table, schedulers, session
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import RunPlan

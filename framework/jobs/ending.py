@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from config.loader import RunConfig
-from config.paths import as_written
+from config.read.loader import RunConfig
+from config.read.paths import as_written
 from framework.disk.task_dir import TaskDir, read_facts
 from framework.jobs import results, stages
 from framework.jobs.schedulers import Trial, ranked

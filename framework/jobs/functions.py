@@ -16,12 +16,12 @@ import numpy as np
 import yaml
 from yaml.representer import RepresenterError
 
-from config import space
-from config.loader import ConfigError
-from config.opening import regular
-from config.paths import as_written
-from config.tuning import Tuning
-from config.yaml_reader import Dumper, read
+from config.read.loader import ConfigError
+from config.read.opening import regular
+from config.read.paths import as_written
+from config.read.yaml_reader import Dumper, read
+from config.tune import space
+from config.tune.section import Tuning
 from framework.disk.atomic import make_folder, sync_folder
 from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError

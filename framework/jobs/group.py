@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
-from config.loader import RunConfig
-from config.paths import as_written
 from config.program import MAIN
+from config.read.loader import RunConfig
+from config.read.paths import as_written
 from framework.assemble import build
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from config.loader import ConfigError, RunConfig
+from config.read.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility

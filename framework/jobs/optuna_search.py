@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from config.loader import ConfigError
-from config.space import LISTS, Domain
+from config.read.loader import ConfigError
+from config.tune.space import LISTS, Domain
 from framework.jobs.search import Outcome, Settings, within
 
 OLDEST = (4, 7)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.disk.task_dir import take_lock
 from framework.jobs.children import Child, Children, of_command
 from framework.jobs.stages import Stage

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.loader import RunConfig
-from config.names import printable
+from config.read.loader import RunConfig
+from config.tell.names import printable
 from framework.archive import statistics
 from framework.disk.atomic import write_whole
 from framework.disk.csv_table import last_row

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.archive import statistics
 from framework.archive.curves import STEPS, UPDATES, column_of, running_mean, window_for
 from framework.disk.atomic import write_whole

@@ -7,9 +7,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from config.loader import RunConfig
-from config.paths import as_written
-from config.tuning import Tuning
+from config.read.loader import RunConfig
+from config.read.paths import as_written
+from config.tune.section import Tuning
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, held_lock, new_folder
 from framework.errors import JoystickError, TaskDirError

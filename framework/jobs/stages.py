@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from config.opening import read_regular
-from config.paths import as_written
 from config.program import MAIN
+from config.read.opening import read_regular
+from config.read.paths import as_written
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import MOST_BYTES, read_csv

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from config import machine
-from config.loader import ConfigError
-from config.names import did_you_mean
-from config.paths import as_written, fixed
-from config.tuning import Tuning, continued, from_file, from_values
+from config.read.loader import ConfigError
+from config.read.paths import as_written, fixed
+from config.tell.names import did_you_mean
+from config.tune.section import Tuning, continued, from_file, from_values
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.disk.atomic import write_whole

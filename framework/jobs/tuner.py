@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from config.config import GeneralConfig
-from config.error_text import shown
-from config.loader import RunConfig
-from config.opening import read_regular
-from config.paths import as_written
-from config.yaml_reader import MAX_BYTES
+from config.read.loader import RunConfig
+from config.read.opening import read_regular
+from config.read.paths import as_written
+from config.read.yaml_reader import MAX_BYTES
+from config.tell.error_text import shown
 from framework.archive.task_list import state_of
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import TaskDir, add_facts, read_facts

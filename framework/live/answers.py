@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from config.names import printable
+from config.tell.names import printable
 from framework.disk.task_dir import read_facts
 from framework.live.files import Files
 from framework.live.overview import Found, Overview

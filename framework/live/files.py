@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from config.names import printable
+from config.tell.names import printable
 from framework.disk.task_dir import REPORT
 from framework.live.reading import opened
 

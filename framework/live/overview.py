@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
-from config.names import printable
+from config.tell.names import printable
 from framework.archive.task_list import folders_in, members, names_of, score_of, state_of
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir, is_locked, read_facts

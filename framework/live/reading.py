@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from config.opening import regular
+from config.read.opening import regular
 from framework.disk.json_lines import objects
 
 MOST_POINTS = 400

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from config.curriculum import Curriculum
-from config.fields import whole
-from config.names import did_you_mean
+from config.model.curriculum import Curriculum
+from config.model.fields import whole
+from config.tell.names import did_you_mean
 from framework.errors import CheckpointError, JoystickError
 from framework.loop.iteration import Result, measured
 

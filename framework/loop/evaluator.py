@@ -7,7 +7,7 @@ import numpy as np
 
 from algos.base import Act, Agent, Progress
 from envs.base import Array, VectorEnv
-from envs.joint import JointActionSpace
+from envs.several.joint import JointActionSpace
 from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers

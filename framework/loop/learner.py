@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from algos.base import Agent, Batch, OwnLossError, Progress, Result, on_device
-from config.schema import MemorySpec, RolloutSpec
+from config.model.memory_spec import MemorySpec, RolloutSpec
 from framework.errors import JoystickError, NumericsError
 from framework.memory.chunk import Chunk
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from algos.base import Tree
-from config.schema import MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import Goal
 from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Fragment

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from algos.base import Tree, restore_stream, stream_state
-from config.schema import EXPERT
+from config.model.memory_spec import EXPERT
 from framework.collect.fragment import Columns, Fragment
 from framework.disk.journal import Frame, Journal
 from framework.memory.chunk import Chunk, Keys

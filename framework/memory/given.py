@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium.spaces import Space
 
-from config.schema import DataSpec
+from config.model.memory_spec import DataSpec
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS

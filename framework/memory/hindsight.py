@@ -6,7 +6,7 @@ teaches how to reach the states that it did reach.
 
 import numpy as np
 
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from envs.base import Goal
 from framework.collect.fragment import Columns
 from framework.memory.rewards import clipped

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.schema import RewardClip
+from config.model.memory_spec import RewardClip
 from framework.memory.rewards import clipped
 from framework.memory.ring import Array, Rings
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from algos.base import Tree, restore_stream, stream_state
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from envs.base import Goal
 from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Columns, Fragment

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from config.schema import RewardClip
+from config.model.memory_spec import RewardClip
 
 
 def clipped(reward: np.ndarray, kind: RewardClip) -> np.ndarray:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from algos.base import Tree
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from framework.collect.fragment import Columns, Fragment
 from framework.disk.journal import Frame, Journal
 from framework.memory.chunk import Chunk, Keys

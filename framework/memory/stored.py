@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from algos.base import Tree
-from config.schema import ReplaySpec
+from config.model.memory_spec import ReplaySpec
 from envs.base import Goal
 from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Columns, Fragment, Origin

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
-from config.tasks import GROUPS, group_of
+from config.read.tasks import GROUPS, group_of
 from framework.archive import statistics
 from framework.archive.curves import common
 from framework.archive.measure import LEAST_SEEDS, Compared, Row, Score

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from config.names import printable
+from config.tell.names import printable
 from framework.archive.measure import Compared, Row, Score
 from framework.archive.series import differing
 from framework.jobs.runs_table import WIDTH, lines

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from config.opening import read_regular
+from config.read.opening import read_regular
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
 from framework.disk.csv_table import MOST_BYTES, read_csv
 from framework.disk.json_lines import objects

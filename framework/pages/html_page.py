@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from config.opening import read_regular
-from config.paths import as_written
+from config.read.opening import read_regular
+from config.read.paths import as_written
 from framework.screen.formatting import short
 
 MOST_ROWS = 200

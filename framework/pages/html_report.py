@@ -10,13 +10,13 @@ import yaml
 
 import algos
 import envs
-from config import policies
 from config.config import GeneralConfig
-from config.opening import regular
+from config.model import policies
 from config.program import PROGRAM
-from config.task_config import load_task_config
-from config.tasks import group_of
-from config.yaml_reader import DocumentError
+from config.read.opening import regular
+from config.read.task_config import load_task_config
+from config.read.tasks import group_of
+from config.read.yaml_reader import DocumentError
 from framework.collect.fragment import RETURN
 from framework.disk.atomic import write_whole
 from framework.disk.csv_table import read_csv

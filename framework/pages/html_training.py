@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from config.opening import read_regular
-from config.paths import as_written
 from config.program import PROGRAM
+from config.read.opening import read_regular
+from config.read.paths import as_written
 from framework.archive.curves import known
 from framework.collect.fragment import RETURN
 from framework.disk.csv_table import MOST_BYTES, read_csv, read_table

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from config.loader import ConfigError
-from config.space import LISTS, Domain
-from config.tuning import TuneConfig
+from config.read.loader import ConfigError
+from config.tune.section import TuneConfig
+from config.tune.space import LISTS, Domain
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import REPORT
 from framework.jobs.optuna_search import LEAST_TRIALS, importance

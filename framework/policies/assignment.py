@@ -7,10 +7,10 @@ from typing import Any
 
 from gymnasium.spaces import Box, Discrete
 
-from config import policies
-from config.loader import ConfigError, RunConfig
-from config.policies import PolicyConfig
-from envs.joint import AgentType, JointLayout
+from config.model import policies
+from config.model.policies import PolicyConfig
+from config.read.loader import ConfigError, RunConfig
+from envs.several.joint import AgentType, JointLayout
 from framework.policies import chosen
 from framework.policies.slots import JointSlots, Slots, is_vector
 

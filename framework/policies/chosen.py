@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from config import own
-from config.loader import ConfigError
-from config.names import did_you_mean
+from config.own import objects as own
+from config.read.loader import ConfigError
+from config.tell.names import did_you_mean
 
 DRAWS = 100
 """Calls of a function that names the policy of an agent: one that draws it names each of a few at least once."""

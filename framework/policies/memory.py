@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from algos.base import Tree
-from config.schema import ReplaySpec
-from envs.joint import JointLayout
+from config.model.memory_spec import ReplaySpec
+from envs.several.joint import JointLayout
 from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Position, Span

@@ -9,8 +9,9 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from config.loader import RunConfig
-from config.schema import AlgoConfig, MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.model.schema import AlgoConfig
+from config.read.loader import RunConfig
 from framework.policies.assignment import assign
 from framework.policies.slots import Slots
 

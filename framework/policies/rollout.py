@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from algos.base import Array, Tree
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
 from framework.collect.fragment import Columns
 from framework.memory.chunk import Chunk
 from framework.memory.rewards import clipped

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from envs.base import Array
-from envs.joint import JointLayout
+from envs.several.joint import JointLayout
 
 _PLAYS_PAST, _LEARNER, _VERSION = 1 << 19, (1 << 19) + 1, (1 << 19) + 2
 """Numbers that no agent has, for what the seed of an episode draws besides the policies of its agents."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algos.base import Array, Tree
-from envs.joint import JointLayout
+from envs.several.joint import JointLayout
 from framework.collect.fragment import Columns, Fragment
 from framework.policies.slots import Seen, Slots
 

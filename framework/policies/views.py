@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from envs.base import Array
-from envs.joint import JointLayout
+from envs.several.joint import JointLayout
 
 
 def observations(layout: JointLayout, obs: Array, names: Sequence[str]) -> dict[str, Array]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from algos.base import Tree
-from config.names import did_you_mean
+from config.tell.names import did_you_mean
 from envs.base import Array, EnvError, Step, VectorEnv
 from framework.collect.fragment import Episode, Recorder
 from framework.disk.checkpoints import flatten

@@ -15,8 +15,8 @@ from typing import Any, TextIO
 
 from algos.base import Tree
 from config.config import GeneralConfig
-from config.opening import regular
-from config.paths import as_written
+from config.read.opening import regular
+from config.read.paths import as_written
 from framework.collect.fragment import RETURN, Episode
 from framework.disk.csv_table import TAIL_BYTES
 from framework.disk.task_dir import REPORT

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from algos.base import Tree
-from config.paths import as_written
+from config.read.paths import as_written
 from framework.collect.fragment import RETURN, Episode
 from framework.disk.csv_log import CsvLog, JsonLog, LineLog
 from framework.disk.task_dir import TaskDir

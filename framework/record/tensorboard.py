@@ -18,8 +18,8 @@ from typing import Any
 import yaml
 
 from algos.base import Tree
-from config.opening import regular
-from config.paths import as_written
+from config.read.opening import regular
+from config.read.paths import as_written
 from framework.disk.atomic import ensure_folder, naming, sync_folder
 from framework.log import LOGGER
 from framework.record.loggers import Logger, flat

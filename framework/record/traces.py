@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.config import task_folder
-from config.paths import as_written
+from config.read.paths import as_written
 from envs.base import Array, Step, VectorEnv
 from framework.collect.fragment import Fragment, Record, Recorder
 from framework.dataset.trace_reader import NAME, trace_files

@@ -1,7 +1,7 @@
 """Chooses the best model of a finished run, by evaluating its checkpoints as they are on disk."""
 
 from algos.base import Agent
-from config.paths import as_written
+from config.read.paths import as_written
 from envs.base import EnvError
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.errors import CheckpointError

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from config import machine
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
 

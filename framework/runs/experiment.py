@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from algos.base import Agent
 from config.config import GeneralConfig
-from config.loader import RunConfig
-from config.paths import as_written
+from config.read.loader import RunConfig
+from config.read.paths import as_written
 from envs.base import EnvError
 from framework.assemble import build, resources
 from framework.assemble.compiling import with_compile

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from torch.nn import Module
 
 from algos.base import Agent, Array, Tree
-from config import tasks
-from config.loader import ConfigError, RunConfig
-from config.paths import as_written
+from config.read import tasks
+from config.read.loader import ConfigError, RunConfig
+from config.read.paths import as_written
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
 from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import JoystickError

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from config.opening import named, read_regular
-from config.paths import as_written
+from config.read.opening import named, read_regular
+from config.read.paths import as_written
 from framework.disk.csv_table import read_csv, read_table
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from algos.base import Agent, Array
-from config.loader import RunConfig
-from config.loader import load as load_config
-from config.names import did_you_mean
-from config.paths import as_written
+from config.read.loader import RunConfig
+from config.read.loader import load as load_config
+from config.read.paths import as_written
+from config.tell.names import did_you_mean
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import check_finite

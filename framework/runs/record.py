@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from config.config import GeneralConfig
-from config.loader import RunConfig
-from config.opening import read_regular
-from config.paths import as_written
-from config.yaml_reader import MAX_BYTES
+from config.read.loader import RunConfig
+from config.read.opening import read_regular
+from config.read.paths import as_written
+from config.read.yaml_reader import MAX_BYTES
 from framework.assemble import build
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import FAILED, TaskDir

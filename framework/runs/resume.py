@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from algos.base import EnvSpec
-from config import policies
-from config.loader import ConfigError, RunConfig
-from config.paths import as_written
-from config.task_config import load_task_config
+from config.model import policies
+from config.read.loader import ConfigError, RunConfig
+from config.read.paths import as_written
+from config.read.task_config import load_task_config
 from framework.catalog import ALGOS
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from algos.base import Agent, Progress
-from config.loader import RunConfig
-from config.schema import RolloutSpec
+from config.model.memory_spec import RolloutSpec
+from config.read.loader import RunConfig
 from envs.base import VectorEnv
 from framework.collect.collector import Collector
 from framework.collect.fragment import Columns, Episode

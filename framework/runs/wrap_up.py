@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from algos.base import EnvSpec
 from config import machine
-from config.loader import RunConfig
+from config.read.loader import RunConfig
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
 from framework.disk.csv_table import read_csv, read_table

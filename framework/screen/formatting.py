@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from config.paths import as_written
 from config.program import PROGRAM
+from config.read.paths import as_written
 
 
 def short(value: float) -> str:

@@ -1,0 +1,1 @@
+"""Faster ways to compute the same numbers, up to rounding."""

@@ -1,0 +1,150 @@
+"""Adam with torch's fused kernel and minimal overhead.
+
+torch.optim.Adam gives the same bits, but its base class imports the compiler, about a second at every start, and spends
+another 100 us per step on hooks and bookkeeping.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from algos.common.fast.device import on_device
+
+BETAS = (0.9, 0.999)
+
+
+class FusedAdam:
+    """Adam or AdamW on CPU or CUDA, with the parts of torch.optim.Optimizer's interface that are used here."""
+
+    grad_norm: Tensor
+    """Norm of the gradients of the last step, before clipping."""
+
+    def __init__(
+        self,
+        parameters: Iterable[Parameter] | list[dict[str, Any]],
+        lr: float,
+        epsilon: float,
+        weight_decay: float,
+        decoupled: bool,
+        betas: tuple[float, float] = BETAS,
+    ) -> None:
+        given = list(parameters)
+        grouped = given if given and isinstance(given[0], dict) else [{"params": given}]
+        self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in grouped]  # type: ignore[dict-item]
+        self.epsilon, self.weight_decay, self.betas, self._decoupled = epsilon, weight_decay, betas, decoupled
+        self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
+        self._moments = [_Moments(group["params"]) for group in self.param_groups]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Makes one step with the gradients of the parameters; parameters without a gradient are unchanged."""
+        for group, moments in zip(self.param_groups, self._moments, strict=True):
+            params, means, squares, steps = group["params"], moments.means, moments.squares, moments.steps
+            grads = [p.grad for p in params]
+            if any(grad is None for grad in grads):
+                having = [i for i, grad in enumerate(grads) if grad is not None]
+                params, grads, means, squares, steps = (
+                    [column[i] for i in having] for column in (params, grads, means, squares, steps)
+                )
+                torch._foreach_add_(steps, 1)
+                moments.known = None
+            else:
+                moments.count()
+            self._kernel(
+                params,
+                grads,
+                means,
+                squares,
+                [],
+                steps,
+                lr=group["lr"],
+                beta1=self.betas[0],
+                beta2=self.betas[1],
+                weight_decay=self.weight_decay,
+                eps=self.epsilon,
+                amsgrad=False,
+                maximize=False,
+            )
+
+    def count(self) -> Tensor:
+        """Advances the step counts; returns for each group [groups, 3] the bias-corrected learning rate, the bias
+        correction of sqrt(v), and 1 - lr * weight_decay."""
+        (beta1, beta2), rates = self.betas, []
+        for group, moments in zip(self.param_groups, self._moments, strict=True):
+            steps, lr = moments.count(), group["lr"]
+            rates.append((lr / (1 - beta1**steps), (1 - beta2**steps) ** -0.5, 1 - lr * self.weight_decay))
+        return on_device(np.array(rates, np.float32), self._moments[0].counts.device)
+
+    @torch.no_grad()
+    def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
+        """Does what the kernel does, in operations that can be compiled; parameters without a gradient are unchanged.
+        rates: of `count`."""
+        given = iter(gradients)
+        for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
+            (rate, correction, left), own = of_group.unbind(), islice(given, len(moments.means))
+            for p, mean, square, gradient in zip(group["params"], moments.means, moments.squares, own, strict=True):
+                if gradient is None:
+                    continue
+                if self._decoupled:
+                    p.mul_(left)
+                elif self.weight_decay:
+                    gradient = gradient + self.weight_decay * p
+                mean.lerp_(gradient, 1 - self.betas[0])
+                square.mul_(self.betas[1]).addcmul_(gradient, gradient, value=1 - self.betas[1])
+                p.sub_(rate * mean / (square.sqrt() * correction + self.epsilon))
+
+    def tensors(self) -> list[Tensor]:
+        """Returns what `move` changes."""
+        moments = [each for one in self._moments for each in (*one.means, *one.squares)]
+        return [*(p for group in self.param_groups for p in group["params"]), *moments]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state in the format of torch.optim.Adam: moments by parameter index."""
+        entries = [
+            {"exp_avg": mean, "exp_avg_sq": square, "step": step}
+            for moments in self._moments
+            for mean, square, step in moments.each()
+        ]
+        groups = [{"lr": group["lr"]} for group in self.param_groups]
+        return {"state": dict(enumerate(entries)), "param_groups": groups}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores state_dict()."""
+        for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
+            group["lr"] = saved["lr"]
+        for number, (mean, square, step) in enumerate(one for moments in self._moments for one in moments.each()):
+            entry = state["state"][number]
+            mean.copy_(entry["exp_avg"])
+            square.copy_(entry["exp_avg_sq"])
+            step.copy_(entry["step"])
+        for moments in self._moments:
+            moments.known = None
+
+
+class _Moments:
+    """First and second moments of a group's gradients, and the number of steps of each parameter."""
+
+    def __init__(self, params: list[Parameter]) -> None:
+        self.means, self.squares = ([torch.zeros_like(p, requires_grad=False) for p in params] for _ in range(2))
+        self.counts = torch.zeros(len(params), device=params[0].device)
+        self.steps = list(self.counts.unbind())
+        """Views of `counts`, one per parameter, as the kernel needs them: one addition increments all of them."""
+        self.known: int | None = 0
+        """The highest of `counts`, if it is known without asking a GPU, which would wait for it."""
+
+    def count(self) -> int:
+        """Counts a step of all parameters; returns the number of steps so far."""
+        if self.known is None:
+            self.known = int(self.counts.max())
+        self.counts.add_(1)
+        self.known += 1
+        return self.known
+
+    def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yields the moments of each parameter."""
+        return zip(self.means, self.squares, self.steps, strict=True)

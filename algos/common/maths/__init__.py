@@ -1,0 +1,1 @@
+"""Formulas without networks: returns, distributions, targets, statistics."""

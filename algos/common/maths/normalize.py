@@ -1,0 +1,123 @@
+"""Running statistics in float64, and the normalization of observations and rewards with them."""
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Space
+from torch import Tensor, nn
+
+from algos.base import Tree
+from algos.common.maths.returns import discounted_sums
+
+LIMIT = 10.0
+EPSILON = 1e-8
+
+
+class Moments(nn.Module):
+    """Count, mean and sum of squared deviations of all rows seen, merged by Chan's parallel algorithm."""
+
+    count: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("mean", torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("squares", torch.zeros(shape, dtype=torch.float64))
+
+    @torch.no_grad()
+    def merge(self, count: float, mean: Tensor, squares: Tensor) -> None:
+        """Adds rows that are given by these three numbers."""
+        total = self.count + count
+        delta = mean - self.mean
+        self.squares += squares + delta.square() * (self.count * count / total)
+        self.mean += delta * (count / total)
+        self.count.copy_(total)
+
+    @torch.no_grad()
+    def update(self, rows: Tensor) -> None:
+        """Adds rows [B, ...]; B may be 0."""
+        if len(rows):
+            exact = rows.double()
+            mean = exact.mean(0)
+            self.merge(len(rows), mean, (exact - mean).square().sum(0))
+
+    def deviation(self) -> Tensor:
+        """Returns the standard deviation over all rows seen, always above 0; 1 before the second row."""
+        if self.count < 2:
+            return torch.ones_like(self.squares)
+        return (self.squares / self.count + EPSILON).sqrt()
+
+
+class Normalizer(nn.Module):
+    """Observations [B, ...] -> (observations - mean) / deviation, clipped to -10..10, float32."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.moments = Moments(shape)
+        self.register_buffer("shift", torch.zeros(shape))
+        self.register_buffer("factor", torch.ones(shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x.float() - self.shift) * self.factor).clamp_(-LIMIT, LIMIT)
+
+    def update(self, obs: Tensor, valid: Tensor | None = None) -> None:
+        """Updates the statistics with raw observations [..., *shape]; rows with valid [...] False do not count."""
+        rows = obs.reshape(-1, *self.shift.shape)
+        self.moments.update(rows if valid is None else rows[valid.reshape(-1)])
+        self.shift.copy_(self.moments.mean)
+        self.factor.copy_(1.0 / self.moments.deviation())
+
+
+def normalizer_for(space: Space, device: torch.device | str = "cpu") -> Normalizer | None:
+    """Returns the normalizer of an observation space; None for discrete observations, which have no mean."""
+    return Normalizer(space.shape).to(device) if isinstance(space, Box) else None
+
+
+class RewardScaler:
+    """Divides rewards by the standard deviation of the discounted return so far, which is tracked per row [N]."""
+
+    def __init__(self, rows: int, gamma: float, device: torch.device | str = "cpu") -> None:
+        self.gamma = gamma
+        self.moments = Moments(()).to(device)
+        self.carry = torch.zeros(rows, dtype=torch.float64, device=device)
+
+    def scale(self, reward: Tensor, ended: Tensor, valid: Tensor | None = None, cut: Tensor | None = None) -> Tensor:
+        """Updates the statistics with a window [T, N] and returns its scaled rewards [T, N], clipped to -10..10.
+
+        ended is True where the episode ends with this step; steps with valid False do not count. cut: True where a
+        trajectory goes on in the next window, although no valid step follows in this one. A window of another number of
+        rows, such as a sample of whole episodes, continues nothing.
+        """
+        continues = len(self.carry) == reward.shape[1]
+        counts = torch.ones_like(ended) if valid is None else valid
+        decay = self.gamma * (counts & ~ended).double()
+        terms = reward.to(torch.float64, copy=True)
+        if continues:
+            terms[0] += self.carry
+        # the sum runs forward in time here: both columns are turned around, and decay is that of the step before
+        before = torch.cat([torch.zeros_like(decay[:1]), decay[:-1]])
+        returns = discounted_sums(terms.flip(0), before.flip(0)).flip(0)
+        carry = decay[-1] * returns[-1]
+        if cut is not None:
+            carry = carry + (self.gamma * returns * cut).sum(0)
+        if continues:
+            self.carry = torch.where(counts.any(0), carry, self.carry)
+        self.moments.update(returns[counts])
+        return (reward / self.moments.deviation().float()).clamp_(-LIMIT, LIMIT)
+
+    def state(self) -> Tree:
+        """Returns everything that the next window depends on."""
+        tensors = {**self.moments.state_dict(), "carry": self.carry}
+        return {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
+
+    def load_state(self, state: Tree) -> None:
+        """Restores state(); with another number of rows, as far as rows exist now."""
+        arrays = {name: torch.tensor(np.asarray(array)) for name, array in state.items()}
+        carry = arrays.pop("carry")[: len(self.carry)]
+        self.carry = torch.zeros_like(self.carry)
+        self.carry[: len(carry)] = carry
+        self.moments.load_state_dict(arrays)

@@ -1,0 +1,1 @@
+"""Networks, from the layer lists of the configuration."""

@@ -1,0 +1,190 @@
+"""Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D], or one for
+each member where that is faster."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos.base import EnvSpec
+from algos.common.fast import product
+from algos.common.nets import networks, shared_layers
+from algos.common.nets.initial_weights import INITS
+from algos.common.nets.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
+from algos.common.nets.recurrent import Recurrent
+from algos.common.nets.renorm import BatchRenorm
+from algos.common.parts.unroll import Observed, outputs_of, outputs_of_both
+from algos.common.settings import NetworkConfig
+from config.model import layers as layer_settings
+from config.model.layers import Dropout, Layer, LayerNorm, Layers, Linear
+
+
+class EnsembleLinear(nn.Module):
+    """[B, in] or [n, B, in] -> [n, B, out], each member with its own weights, initialized as torch's Linear."""
+
+    def __init__(self, members: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        bound = 1.0 / math.sqrt(inputs)
+        self.weight = nn.Parameter(torch.empty(members, inputs, outputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.expand(self.weight.shape[0], -1, -1)
+        large = product.pays(x, self.weight)
+        if large or (self.weight.shape[2] == 1 and x.device.type == "cpu"):  # six times as slow, batched
+            members = zip(self.bias.squeeze(1).unbind(), x.unbind(), self.weight.unbind(), strict=True)
+            return torch.stack([(product.addmm if large else torch.addmm)(*member) for member in members])
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class EnsembleNorm(nn.Module):
+    """Layer normalization of [n, B, D] (or [B, D]), each member with its own scale and shift."""
+
+    def __init__(self, members: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(members, 1, width))
+        self.bias = nn.Parameter(torch.zeros(members, 1, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
+
+
+class EnsembleBlock(nn.Module):
+    """x -> x + body(x): a block of SimBa (Lee et al., 2024)."""
+
+    def __init__(self, members: int, width: int, activation: str) -> None:
+        super().__init__()
+        wide = 4 * width
+        self.body = Network(
+            EnsembleNorm(members, width),
+            EnsembleLinear(members, width, wide),
+            *_activation(activation),
+            EnsembleLinear(members, wide, width),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class Critic(nn.Module):
+    """Ensemble of critics: observations [B, ...] and actions [B, A] -> [n, B, out]. The layers before the action is
+    concatenated (convolutions, branches, recurrent layers, whose state is named `critic`) are shared by the members."""
+
+    def __init__(self, front: Network | Recurrent, body: Network) -> None:
+        super().__init__()
+        self.front, self.body = front, body
+
+    def forward(self, obs: Observed, action: Tensor | None = None) -> Tensor:
+        features = outputs_of(self.front, obs, "critic")
+        return self.body(features if action is None else torch.cat([features, action], 1))
+
+    def with_successors(self, obs: Observed, next_obs: Observed, action: Tensor) -> Tensor:
+        """Returns [n, 2 B, out] for observations followed by their successors, from one pass; actions [2 B, A]."""
+        features = outputs_of_both(self.front, obs, next_obs, "critic")
+        return self.body(torch.cat([features, action], 1))
+
+
+def _activation(name: str) -> list[nn.Module]:
+    return [nn.Softmax(dim=-1)] if name == "softmax" else ACTIVATIONS[name]()
+
+
+def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int]:
+    """Returns the modules of a layer for inputs of this width, and their output width."""
+    match layer:
+        case Linear():
+            modules: list[nn.Module] = []
+            for size in layer.layer_size:
+                modules += [EnsembleLinear(members, width, size), *_activation(layer.activation)]
+                width = size
+            return modules, width
+        case LayerNorm():
+            return [EnsembleNorm(members, width), *_activation(layer.activation)], width
+        case layer_settings.BatchRenorm():
+            return [BatchRenorm((members, 1, width), layer)], width
+        case Dropout():
+            return [RandomZeros(layer.rate)], width
+    raise NetworkError(f"{layer.layer_type} is not allowed after the action is concatenated")
+
+
+def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
+    modules: list[nn.Module] = []
+    for layer in layers:
+        more, width = _layer(layer, members, width)
+        modules += more
+    return modules, width
+
+
+def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
+    """Returns a projection, one residual block per size and a final norm, and their output width."""
+    try:
+        sizes, activation = networks.simba_blocks(layers)
+    except NetworkError as error:
+        raise NetworkError(f"simba: {error}") from None
+    blocks = [EnsembleBlock(members, sizes[-1], activation) for _ in sizes]
+    return [EnsembleLinear(members, width, sizes[-1]), *blocks, EnsembleNorm(members, sizes[-1])], sizes[-1]
+
+
+def _initialise(body: Network, output: EnsembleLinear, init: str) -> None:
+    """Initializes weights and zeroes biases; default keeps them."""
+    if init == "default":
+        return
+    draw, hidden_gain = INITS[init]
+    for layer in [module for module in body.modules() if isinstance(module, EnsembleLinear)]:
+        for weight in layer.weight.detach():
+            draw(weight.T, 1.0 if layer is output else hidden_gain)
+        nn.init.zeros_(layer.bias)
+
+
+def build(
+    spec: EnvSpec,
+    layers: Layers,
+    cfg: NetworkConfig,
+    seed: int,
+    *,
+    members: int,
+    actions: int,
+    out: int = 1,
+    normalizer: nn.Module | None = None,
+) -> Critic:
+    """Returns critics from a layer list, with initial weights that depend only on the seed. An action of `actions`
+    numbers is concatenated to the features before the first linear layer; with 0 the critics see the observation
+    alone."""
+    with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
+        torch.default_generator.manual_seed(seed)
+        front, width, rest = networks.features(spec, layers, cfg, normalizer)
+        if shared_layers.any_in(rest):
+            raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
+        assemble = _simba if cfg.architecture == "simba" else _plain
+        modules, width = assemble(rest, members, width + actions)
+        output = EnsembleLinear(members, width, out)
+        body = Network(*modules, output)
+        _initialise(body, output, cfg.init)
+    return Critic(front, body)
+
+
+def repeated(obs: Tensor, count: int) -> Tensor:
+    """Returns all observations [B, ...] `count` times over, [count * B, ...]."""
+    return obs.repeat(count, *[1] * (obs.ndim - 1))
+
+
+@torch.no_grad()
+def copy_members(subset: Critic, ensemble: Critic, members: Tensor) -> None:
+    """Copies the weights of these members of the ensemble to the subset, which shares its front."""
+    chosen = [parameter.index_select(0, members) for parameter in ensemble.body.parameters()]
+    torch._foreach_copy_(list(subset.body.parameters()), chosen)
+
+
+def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
+    """Returns the loss of the TD errors target [B] - q [n, B]: the mean over the batch, summed over the critics. weight
+    [B] are importance sampling weights of prioritized replay."""
+    each = F.smooth_l1_loss if huber else F.mse_loss
+    target = target.expand_as(q)
+    if weight is None:
+        return len(q) * each(q, target)
+    return (weight * each(q, target, reduction="none")).mean(1).sum()
+
+
+def priorities(q: Tensor, target: Tensor) -> Tensor:
+    """Returns priorities [B]: the mean absolute TD error of the critics q [n, B]."""
+    return (target - q.detach()).abs().mean(0)

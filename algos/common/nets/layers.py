@@ -1,0 +1,200 @@
+"""Layers that torch does not have. Those with noise have `draw`: a generator turns it on, None turns it off."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos.common.fast.device import on_device
+from algos.common.fast.layers import Linear, linear
+from algos.common.nets.custom import Custom, CustomCell, learns
+
+Generator = np.random.Generator
+
+
+class Network(nn.Sequential):
+    """nn.Sequential without hooks, whose look-up before each module takes as long as a small layer."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for module in self._modules.values():
+            x = module.forward(x)
+        return x
+
+
+class RandomZeros(nn.Module):
+    """Dropout that is active only while it learns, so that acting needs no mode switch."""
+
+    of_target = False
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.rate, learns(self))
+
+
+_DRAWS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+"""Network -> True if its layers draw random numbers: a search for them takes as long as a layer."""
+
+
+def seed_dropout(network: nn.Module, rng: Generator) -> None:
+    """Seeds dropout from rng before an update. Draws nothing if the network has neither dropout nor custom layers."""
+    if network not in _DRAWS:
+        _DRAWS[network] = any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules())
+    if _DRAWS[network]:
+        seed = int(rng.integers(2**63))
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks for every kind of device: over 1 ms
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(seed)
+
+
+class Residual(nn.Module):
+    """Residual block of SimBa (Lee et al., 2024): x [B, width] -> x + body(x)."""
+
+    def __init__(self, width: int, activation: nn.Module) -> None:
+        super().__init__()
+        hidden = 4 * width
+        self.body = nn.Sequential(nn.LayerNorm(width), Linear(width, hidden), activation, Linear(hidden, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class PerAction(nn.Module):
+    """[B, A K] -> [B, A, K]; with K = 1, [B, A] stays as it is."""
+
+    def __init__(self, atoms: int) -> None:
+        super().__init__()
+        self.atoms = atoms
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if self.atoms == 1 else x.unflatten(-1, (-1, self.atoms))
+
+
+class Dueling(nn.Module):
+    """Sum of the value of the state and the centered advantages (Wang et al., 2016, equation 9): features [B, F] ->
+    [B, A], or [B, A, K] with K atoms. Each stream is a network of its own on the shared features."""
+
+    def __init__(self, value: nn.Module, advantage: nn.Module, atoms: int) -> None:
+        super().__init__()
+        self.value, self.advantage, self.atoms = value, advantage, atoms
+
+    def forward(self, x: Tensor) -> Tensor:
+        value, advantage = self.value.forward(x), self.advantage.forward(x)
+        if self.atoms == 1:
+            return value + advantage - advantage.mean(-1, keepdim=True)
+        advantage = advantage.unflatten(-1, (-1, self.atoms))
+        return value.unsqueeze(-2) + advantage - advantage.mean(-2, keepdim=True)
+
+
+class NoisyLinear(nn.Module):
+    """A linear layer whose weights are mean + deviation * noise, with factorized noise (Fortunato et al., 2018,
+    equations 10 and 11). One draw serves a whole batch."""
+
+    def __init__(self, inputs: int, outputs: int, std_init: float) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(inputs)
+        self.weight = nn.Parameter(torch.empty(outputs, inputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
+        self.weight_deviation = nn.Parameter(torch.full((outputs, inputs), std_init * bound))
+        self.bias_deviation = nn.Parameter(torch.full((outputs,), std_init * bound))
+        self.noise: tuple[Tensor, Tensor] | None = None
+        """Noise of the inputs and of the outputs; None acts without noise."""
+        self._drawn: Tensor | None = None
+
+    def draw(self, rng: Generator | None) -> None:
+        """Resamples the noise, or switches it off."""
+        self.noise = None
+        if rng is not None:
+            drawn = on_device(rng.standard_normal(sum(self.weight.shape), dtype=np.float32), self.weight.device)
+            scaled = drawn.sign() * drawn.abs().sqrt()
+            # always in the same place, where a CUDA graph reads it
+            self._drawn = scaled if self._drawn is None else self._drawn.copy_(scaled)
+            outputs, inputs = self._drawn.split(list(self.weight.shape))
+            self.noise = inputs, outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.noise is None:
+            return linear(x, self.weight, self.bias)
+        inputs, outputs = self.noise
+        # x (sigma * outer(outputs, inputs))^T, without the outer product
+        noise = linear(x * inputs, self.weight_deviation, self.bias_deviation) * outputs
+        return linear(x, self.weight, self.bias) + noise
+
+
+class ImplicitQuantiles(nn.Module):
+    """Features [B, F] -> [B, A + 1, K]: the quantiles of the return of each action at K fractions, and in the last row
+    these fractions. They are drawn for each batch, or are the midpoints of K equal parts while noise is off (Dabney et
+    al., 2018b, equation 4)."""
+
+    COSINES = 64
+
+    def __init__(self, features: int, output: nn.Module, quantiles: int) -> None:
+        super().__init__()
+        self.embed = Linear(self.COSINES, features)
+        self.output = output
+        self.quantiles = quantiles
+        self.rng: Generator | None = None
+
+    def draw(self, rng: Generator | None) -> None:
+        """Sets the generator of the fractions; None stands for the midpoints."""
+        self.rng = rng
+
+    def forward(self, x: Tensor) -> Tensor:
+        fractions = self._fractions(x.shape[0]).to(x.device).unsqueeze(2)
+        angles = math.pi * torch.arange(self.COSINES, device=x.device)
+        embedded = F.relu(self.embed(torch.cos(fractions * angles)))
+        quantiles = self.output(x.unsqueeze(1) * embedded)
+        return torch.cat([quantiles, fractions], 2).transpose(1, 2)
+
+    def _fractions(self, batch: int) -> Tensor:
+        """Returns fractions [B, K]."""
+        if self.rng is None:
+            return ((torch.arange(self.quantiles) + 0.5) / self.quantiles).expand(batch, -1)
+        return torch.from_numpy(self.rng.random((batch, self.quantiles), dtype=np.float32))
+
+
+class Features(NamedTuple):
+    """Input of an output layer."""
+
+    width: int
+    """Number of features [B, width] that all outputs share."""
+    stream: Callable[[], tuple[list[nn.Module], int]]
+    """Builds the hidden layer of one stream of a dueling network: its modules, and their number of outputs. There are
+    no modules if the network has no hidden layer to split."""
+
+
+def value_layer(
+    features: Features, actions: int, atoms: int = 1, *, dueling: bool, std_init: float | None = None
+) -> nn.Module:
+    """Returns the output layer of action values [B, A], or with atoms [B, A, K]; with std_init a noisy one."""
+
+    def linear(inputs: int, outputs: int) -> nn.Module:
+        return nn.Linear(inputs, outputs) if std_init is None else NoisyLinear(inputs, outputs, std_init)
+
+    if not dueling:
+        output = linear(features.width, actions * atoms)
+        return output if atoms == 1 else Network(output, PerAction(atoms))
+
+    def stream(outputs: int) -> nn.Module:
+        hidden, width = features.stream()
+        return Network(*hidden, linear(width, outputs))
+
+    return Dueling(stream(atoms), stream(actions * atoms), atoms)
+
+
+def noisy_parts(network: nn.Module) -> list[nn.Module]:
+    """Returns the parts of a network that have `draw`."""
+    return [part for part in network.modules() if isinstance(part, NoisyLinear | ImplicitQuantiles)]
+
+
+def draw(parts: list[nn.Module], rng: Generator | None) -> None:
+    """Draws the noise of the next batches from rng, or turns it off."""
+    for part in parts:
+        part.draw(rng)  # type: ignore[operator]

@@ -1,0 +1,158 @@
+"""Recurrent networks: feed-forward stages with lstm, gru or custom cells between them.
+
+The recurrent state of a row is one vector [S]: the concatenated states of all cells. It is zero at the start of an
+episode.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from algos.common.nets.custom import CustomCell
+
+
+class Lstm(nn.LSTM):
+    """Steps [T, B, D] from state [B, 2 H] (output and cell) -> outputs [T, B, H], state after the last step."""
+
+    def __init__(self, inputs: int, size: int) -> None:
+        super().__init__(inputs, size)
+        self.state_size = 2 * size
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        hidden, cell = state.chunk(2, 1)
+        if len(x) == 1:  # the whole of nn.LSTM's preparations is slower than one step
+            hidden, cell = torch.lstm_cell(x[0], (hidden, cell), *self._flat_weights)  # type: ignore[arg-type]
+            return hidden.unsqueeze(0), torch.cat((hidden, cell), 1)
+        out, after = self.forward(x, (hidden.unsqueeze(0).contiguous(), cell.unsqueeze(0).contiguous()))
+        return out, torch.cat(after, 2).squeeze(0)
+
+
+class Gru(nn.GRU):
+    """Steps [T, B, D] from state [B, H] -> outputs [T, B, H], state after the last step."""
+
+    def __init__(self, inputs: int, size: int) -> None:
+        super().__init__(inputs, size)
+        self.state_size = size
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        if len(x) == 1:
+            state = torch.gru_cell(x[0], state, *self._flat_weights)  # type: ignore[arg-type]
+            return state.unsqueeze(0), state
+        out, after = self.forward(x, state.unsqueeze(0))
+        return out, after.squeeze(0)
+
+
+class OwnCells(nn.Module):
+    """A cell of its own for each of S agents: steps [T, B S, D] from state [B S, H], as other cells."""
+
+    def __init__(self, cells: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList(cells)
+        self.state_size: int = cells[0].state_size  # type: ignore[assignment]
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        steps = x.unflatten(1, (-1, len(self.cells))).unbind(2)
+        states = state.unflatten(0, (-1, len(self.cells))).unbind(1)
+        each = [
+            cell.run(one.contiguous(), before.contiguous())  # type: ignore[operator]
+            for cell, one, before in zip(self.cells, steps, states, strict=True)
+        ]
+        outs, after = zip(*each, strict=True)
+        return torch.stack(outs, 2).flatten(1, 2), torch.stack(after, 1).flatten(0, 1)
+
+
+CELLS = Lstm, Gru, CustomCell, OwnCells
+"""Stages that carry a state."""
+
+
+class Recurrent(nn.Module):
+    """Stages in order: feed-forward networks, which see single steps, and cells.
+
+    Cells may see several agents of each row (nets/joint.py): the first stage makes agents of rows, the last one
+    rows of agents, and the state of a row is that of all its agents."""
+
+    def __init__(self, stages: Sequence[nn.Module], agents: int = 1) -> None:
+        super().__init__()
+        self.stages, self.agents = nn.ModuleList(stages), agents
+        self.state_sizes = [stage.state_size for stage in stages if isinstance(stage, CELLS)]
+        self.state_size = agents * sum(self.state_sizes)
+
+    def extend(self, modules: Sequence[nn.Module]) -> "Recurrent":
+        """Appends modules to the output layer."""
+        self.stages[-1].extend(modules)  # type: ignore[operator]
+        return self
+
+    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Makes one step of B rows: obs [B, ...], state [B, S] -> outputs [B, ...], state [B, S]."""
+        out, ends = self._run(obs.unsqueeze(0), state, [0, 1])
+        return out.squeeze(0), ends[0]
+
+    def unroll(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
+        """Unrolls L steps of B rows: obs [L, B, ...] from state [B, S] -> outputs [L, B, ...]. The state is reset
+        before steps where first [L, B] is True."""
+        return self._run(obs, state, _bounds(first), first)[0]
+
+    def unroll_both(self, obs: Tensor, next_obs: Tensor, state: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the outputs for obs and for the true successors next_obs, [L, B, ...] each; the latter without
+        gradients. A successor is the next observation, except at episode ends and after the last step."""
+        bounds = _bounds(first)
+        out, states = self._run(obs, state, bounds, first)
+        # The successor is the next observation, except in the last step of a run, in rows whose episode ends there.
+        ends = torch.cat([first[bounds[1:-1]], torch.ones_like(first[:1])])  # [runs, B]
+        run, row = ends.nonzero(as_tuple=True)
+        last = torch.tensor(bounds[1:], device=run.device)[run] - 1
+        with torch.no_grad():
+            following = torch.cat([out[1:], out[-1:]])
+            following[last, row] = self.step(next_obs[last, row], torch.stack(states)[run, row])[0]
+        return out, following
+
+    def state_after(self, obs: Tensor, state: Tensor, first: Tensor) -> Tensor:
+        """Returns the state [B, S] after L steps; L may be 0."""
+        if not len(first):
+            return state
+        return self._run(obs, state, _bounds(first), first)[1][-1]
+
+    def _run(
+        self, obs: Tensor, state: Tensor, bounds: list[int], first: Tensor | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Returns outputs [L, B, ...], and the states [B, S] at the end of each run, a span without an episode
+        start."""
+        steps = obs.shape[:2]
+        each = state.reshape(self.agents * state.shape[0], -1)
+        if first is not None and self.agents > 1:
+            first = first.repeat_interleave(self.agents, 1)
+        x, parts, ends = obs.flatten(0, 1), iter(each.split(self.state_sizes, 1)), []
+        for stage in self.stages:
+            if isinstance(stage, CELLS):
+                runs = list(_runs(stage, x.unflatten(0, (steps[0], -1)), next(parts), bounds, first))
+                x = torch.cat([out for out, _ in runs]).flatten(0, 1)
+                ends.append([after for _, after in runs])
+            else:
+                x = stage(x)
+        after = [torch.cat(parts, 1).view(state.shape) for parts in zip(*ends, strict=True)]
+        return x.unflatten(0, steps), after
+
+
+def _bounds(first: Tensor) -> list[int]:
+    """Returns the bounds of runs in steps [L, B]: 0, each step at which some row starts an episode, and L."""
+    begins = (first[1:].any(1).nonzero().squeeze(1) + 1).tolist()
+    return [0, *begins, len(first)]
+
+
+def _runs(
+    cell: Lstm | Gru | CustomCell | OwnCells, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yields for each run the cell's outputs [T, B, H] and the state after it."""
+    for start, stop in pairwise(bounds):
+        if first is not None:
+            state = state * ~first[start].unsqueeze(1)
+        out, state = cell.run(x[start:stop], state)
+        yield out, state
+
+
+def differentiable_twice(network: nn.Module) -> AbstractContextManager:
+    """Context in which the network's outputs can be differentiated twice: torch's own cells can, cuDNN's cannot."""
+    return torch.backends.cudnn.flags(enabled=False) if isinstance(network, Recurrent) else nullcontext()

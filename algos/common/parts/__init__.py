@@ -1,0 +1,1 @@
+"""Parts of agents that several algorithms share."""

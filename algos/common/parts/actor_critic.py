@@ -1,0 +1,215 @@
+"""Shared parts of the policy gradient algorithms: acting, advantages of a window, and learning rates."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, UnfitError
+from algos.common.maths.distributions import Distribution, distribution_for, masked
+from algos.common.maths.normalize import Normalizer, RewardScaler
+from algos.common.maths.returns import gae
+from algos.common.nets import joint, networks
+from algos.common.parts import optim, unroll
+from algos.common.parts.greedy import Greedy
+from algos.common.parts.unroll import Carried
+
+EPSILON = 1e-5
+"""Epsilon of Adam, as in OpenAI's implementations."""
+
+
+class ActorCritic:
+    """A policy network, the action distribution that its outputs parametrize, and a separate value network. Their
+    recurrent states, if any, are one vector [N, S], the policy's first."""
+
+    def __init__(
+        self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device,
+        with_critic: bool = True, distribution: Distribution | None = None,
+    ) -> None:  # fmt: skip
+        """distribution: of the actions; None is that of their space."""
+        self.device = device
+        self.normalizers = {} if normalizer is None else {"obs": normalizer}
+        """Statistics of observations, by the column that updates them."""
+        self.distribution = distribution or distribution_for(spec.action_space)
+        actor = networks.build(
+            spec, cfg.actor_layers, self.distribution.outputs, cfg, seed,
+            init="orthogonal", gain=0.01, normalizer=normalizer,
+        )  # fmt: skip
+        self.actor: nn.Module = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
+        self.networks = nn.ModuleDict({"actor": self.actor})
+        self.critic: nn.Module | None = None
+        self.sees = "obs"
+        """Column that the critic reads."""
+        if getattr(cfg, "critic_input", "own") == "global":
+            self.sees = "global_state"
+            spec, normalizer = self._central(spec, normalizer)
+        if with_critic:
+            critic = networks.build(
+                spec, cfg.critic_layers, 1, cfg, seed + 1, init="orthogonal", normalizer=normalizer
+            )  # fmt: skip
+            self.critic = self.networks["critic"] = critic.to(device)
+        self.carried = Carried(self.actor, device)
+        self.carried.add("critic", self.critic)
+        self.explained_variance = torch.zeros((), device=device)
+        """Share of the variance of the last window's targets that the baseline explains."""
+
+    def _central(self, spec: EnvSpec, normalizer: Normalizer | None) -> tuple[EnvSpec, Normalizer | None]:
+        """Returns spec and normalizer of a critic of the global state."""
+        if not spec.global_state:
+            raise UnfitError(f"algo_cfg.critic_input is global, and {spec.id} has no global state")
+        if normalizer is not None:
+            normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
+        return joint.of_state(spec), normalizer
+
+    # acting
+
+    def initial_state(self, rows: int) -> Array | None:
+        """Returns the initial recurrent state [N, S]; None for feed-forward networks."""
+        return self.carried.initial(rows)
+
+    def sample(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator) -> Act:
+        """Samples actions; the columns are `drawn`, before scaling and clipping to the space, and `log_prob` [N]."""
+        outputs, after = self._act(obs, state, mask)
+        drawn, log_prob = self.distribution.sample(outputs, rng)
+        return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
+
+    def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
+        """Returns the columns of `sample` for actions [N, ...] of a space in which `drawn` is the action itself."""
+        outputs, _ = self._act(obs, self.initial_state(len(obs)), mask)
+        log_prob = self.distribution.log_prob(torch.as_tensor(outputs), torch.as_tensor(action))
+        return {"drawn": action, "log_prob": log_prob.numpy()}
+
+    def best(self, obs: Array, state: Array | None, mask: Array | None) -> Act:
+        """Returns the modes of the distributions."""
+        outputs, after = self._act(obs, state, mask)
+        return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
+
+    def as_module(self) -> PolicyModule:
+        """Returns `best` as a module."""
+        return Greedy(self.actor, self.distribution.best)
+
+    def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
+        """Returns the policy's outputs and the recurrent state after this step."""
+        outputs, after = self.carried.act(obs, state)
+        return masked(outputs, mask), after
+
+    # learning
+
+    def observe(self, window: Batch) -> None:
+        """Updates the statistics of observations with a window [T, N, ...]."""
+        for column, normalizer in self.normalizers.items():
+            normalizer.update(window[column], window.get("valid"))
+
+    def outputs(self, batch: Batch) -> Tensor:
+        """Returns the distribution parameters [M, size], illegal actions masked."""
+        return masked(unroll.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
+
+    def before(self, window: Batch) -> tuple[Tensor, Tensor]:
+        """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
+        part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
+        if "state" in window:  # the whole history of each row is one sequence
+            part = self.carried.with_views({**part, "state": window["state"][0]})
+        else:
+            part = {name: column.flatten(0, 1) for name, column in part.items()}
+        outputs = self.outputs(part)
+        log_prob = self.distribution.log_prob(outputs, window["drawn"].flatten(0, 1))
+        shape = window["log_prob"].shape
+        return outputs.unflatten(0, shape), log_prob.view(shape)
+
+    def value(self, batch: Batch) -> Tensor:
+        """Returns V(s) [M]."""
+        assert self.critic is not None
+        return unroll.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
+
+    def values(self, window: Batch) -> tuple[Tensor, Tensor]:
+        """Returns V(s) and V of the true successor, [T, N] each."""
+        assert self.critic is not None
+        state = self.carried.parts(window["state"][0] if "state" in window else None)
+        window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
+        value, next_value = unroll.of_window(self.critic, window, state.get("critic"))
+        return value.squeeze(2), next_value.squeeze(2)
+
+
+# a window -------------------------------------------------------------------------------------------------
+
+SEEN = ("obs", "global_state", "state", "first", "action_mask", "drawn", "log_prob", "valid")
+"""Columns of a window that an update needs, if present."""
+
+
+def seen(window: Batch) -> Batch:
+    """Returns the columns of a window that an update needs."""
+    return {name: window[name] for name in SEEN if name in window}
+
+
+def advantages(
+    networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False
+) -> Batch:
+    """Returns the columns `advantage`, `target` (of the value) and `value` of a window, [T, N] each. vtrace corrects
+    for steps collected by an earlier version of the policy."""
+    ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
+    if scaler is not None:
+        reward = scaler.scale(reward, ended, valid, window.get("cut"))
+    value, next_value = networks.values(window)
+    ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
+    flags = window["terminated"], window["truncated"]
+    advantage, target = gae(reward, value, next_value, *flags, gamma, lam, valid, ratio)
+    networks.explained_variance = explained_variance(value, target, valid)
+    return {"advantage": advantage, "target": target, "value": value}
+
+
+def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Returns 1 - Var(target - value) / Var(target) over a window [T, N]: 1 for a perfect baseline, 0 for a constant
+    one or where the targets do not vary, and below 0 for one that is worse than none."""
+    error = target - value
+    if valid is not None:
+        error, target = error[valid], target[valid]
+    spread = target.var(correction=0)
+    return torch.where(spread > 0, 1.0 - error.var(correction=0) / spread, 0.0)
+
+
+def policy_loss(log_prob: Tensor, advantage: Tensor) -> Tensor:
+    """Returns -mean A log pi(a|s), whose gradient is that of the policy gradient theorem; both [B]."""
+    return -(log_prob * advantage).mean()
+
+
+def squared_error(value: Tensor, target: Tensor) -> Tensor:
+    """Returns half the mean squared error; both [B]."""
+    return 0.5 * (value - target).square().mean()
+
+
+def standardise(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
+    """Normalizes to mean 0 and standard deviation 1 over the valid steps of the minibatch; one alone is unchanged."""
+    real = advantage if valid is None else advantage[valid]
+    if real.numel() < 2:
+        return advantage
+    return (advantage - real.mean()) / (real.std(correction=0) + 1e-8)
+
+
+def standardised(batch: Batch) -> Batch:
+    """Returns the minibatch with normalized advantages."""
+    return {**batch, "advantage": standardise(batch["advantage"], batch.get("valid"))}
+
+
+# learning rates -------------------------------------------------------------------------------------------
+
+
+def _rates(cfg: Any) -> tuple[float, float]:
+    """Returns the learning rates of actor and critic."""
+    return cfg.actor_lr or cfg.lr, cfg.critic_lr or cfg.lr
+
+
+def make_optimizer(cfg: Any, *actor_and_critic: nn.Module) -> optim.Optimizer:
+    """Returns one optimizer over actor and critic (or the actor alone), each with its own learning rate; that of a
+    layer that they share is the actor's."""
+    groups: list[dict[str, Any]] = []
+    for network, lr in zip(actor_and_critic, _rates(cfg), strict=False):
+        before = {id(p) for group in groups for p in group["params"]}
+        groups.append({"params": [p for p in network.parameters() if id(p) not in before], "lr": lr})
+    return optim.make(groups, cfg, cfg.lr, epsilon=EPSILON)
+
+
+def follow_schedule(optimizer: optim.Optimizer, cfg: Any, fraction: float) -> None:
+    """Sets the learning rates for this fraction of the planned run."""
+    for group, lr in zip(optimizer.param_groups, _rates(cfg), strict=False):
+        group["lr"] = optim.lr_at(cfg.lr_schedule, lr, fraction)

@@ -1,0 +1,109 @@
+"""Actions in a bounded Box: scaling from the networks' cube -1..1, and exploration noise. Acting is numpy."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Space
+from torch import Tensor
+
+from algos.base import Act, Array, Progress, UnfitError
+from algos.common.fast.device import on_device
+from algos.common.parts.unroll import Carried
+from algos.common.settings import ContinuousConfig
+
+
+class Bounds:
+    """Affine map between actions of a Box [.., *shape] and the cube [.., A]: middle + half * unit, per dimension."""
+
+    def __init__(self, space: Space, device: torch.device) -> None:
+        if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
+            raise UnfitError(f"{space} is not a Box of real numbers, which squashed actions need")
+        if not space.is_bounded():
+            raise UnfitError(f"the actions {space} have no bounds, to which squashed actions could be scaled")
+        self.low, self.high = space.low.reshape(1, -1), space.high.reshape(1, -1)
+        self.shape, self.size = space.shape, math.prod(space.shape)
+        self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)
+        # a dimension without extent is 0 in the cube
+        inverse = np.divide(1.0, self.half, out=np.zeros_like(self.half), where=self.half > 0)
+        self._factor = torch.tensor(inverse, dtype=torch.float32, device=device)
+        self._shift = torch.tensor(-self.middle * inverse, dtype=torch.float32, device=device)
+
+    def to_env(self, unit: Array) -> Array:
+        """Maps [N, A] to [N, *shape], within the bounds also after rounding."""
+        action = np.minimum(np.maximum(self.middle + self.half * unit, self.low), self.high)
+        return action.reshape(-1, *self.shape)
+
+    def bounded(self, unit: Tensor) -> Tensor:
+        """Returns to_env() of tensors [B, A]."""
+        parts = (self.middle, self.half, self.low, self.high)
+        middle, half, low, high = (torch.as_tensor(part, device=unit.device) for part in parts)
+        return (middle + half * unit).clamp(low, high).reshape(-1, *self.shape)
+
+    def to_unit(self, action: Tensor) -> Tensor:
+        """Maps [B, *shape] of any type to [B, A] float32."""
+        return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)
+
+
+Policy = Callable[[Array], Array]
+"""Function from outputs of the acting network [N, ...] to actions [N, A] in the cube."""
+
+
+class Explorer:
+    """Uniformly random actions for the first steps of a run, then those of a policy, with optional noise."""
+
+    def __init__(self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried) -> None:
+        self.cfg, self.bounds, self.carried = cfg, bounds, carried
+
+    def initial_state(self, rows: int) -> Array | None:
+        """Returns the initial state [N, S]: recurrent states, followed by that of the Ornstein-Uhlenbeck process; None
+        if there is neither."""
+        process = np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
+        return _joined(self.carried.initial(rows), process)
+
+    def act(self, policy: Policy, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
+        """Returns random actions, or those of the policy with noise."""
+        memory, process = self._parts(state)
+        if progress.step < self.cfg.start_steps:
+            unit = 2.0 * rng.random((len(obs), self.bounds.size), np.float32) - 1.0
+            if memory is not None:  # the recurrent state is updated in random steps too
+                memory = self.carried.act(obs, memory)[1]
+            return Act(self.bounds.to_env(unit), state=_joined(memory, process))
+        outputs, memory = self.carried.act(obs, memory)
+        unit = policy(outputs)
+        if self.cfg.exploration_type == "none":
+            return Act(self.bounds.to_env(unit), state=memory)
+        noise = self.cfg.expl_noise * rng.standard_normal(unit.shape, np.float32)
+        if process is not None:
+            noise = process = ornstein_uhlenbeck(process, noise, self.cfg.ou_theta)
+        return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))
+
+    def best(self, policy: Policy, obs: Array, state: Array | None) -> Act:
+        """Returns actions without noise; the state of the noise process is unchanged."""
+        memory, process = self._parts(state)
+        outputs, memory = self.carried.act(obs, memory)
+        return Act(self.bounds.to_env(policy(outputs)), state=_joined(memory, process))
+
+    def _parts(self, state: Array | None) -> tuple[Array | None, Array | None]:
+        """Splits the state into that of the networks and that of the noise process; None if absent."""
+        if state is None or not self.carried.size:
+            return None, state
+        memory, process = np.split(state, [self.carried.size], axis=1)
+        return np.ascontiguousarray(memory), process if process.size else None
+
+
+def _joined(memory: Array | None, process: Array | None) -> Array | None:
+    """Concatenates the parts that are present to one vector [N, S]."""
+    parts = [part for part in (memory, process) if part is not None]
+    return np.concatenate(parts, 1) if len(parts) > 1 else parts[0] if parts else None
+
+
+def ornstein_uhlenbeck(state: Array, noise: Array, theta: float) -> Array:
+    """Makes one step of the mean-reverting process: x - theta x + noise."""
+    return state + (noise - np.float32(theta) * state)
+
+
+def standard_normal(rows: int, size: int, rng: np.random.Generator, device: torch.device) -> Tensor:
+    """Returns standard normal noise [B, A] on the device, from the agent's stream."""
+    return on_device(rng.standard_normal((rows, size), np.float32), device)

@@ -1,0 +1,88 @@
+"""State of the parts of an agent for checkpoints: numbers, arrays and dicts of them, restored to the bit."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos.common.parts import optim
+from algos.common.parts.weights import load_weights, weights_of
+
+
+@runtime_checkable
+class _Own(Protocol):
+    """A part with state() and load_state() of its own."""
+
+    def state(self) -> Any: ...
+
+    def load_state(self, state: Any) -> None: ...
+
+
+def state_of(owner: object, names: Iterable[str]) -> dict[str, Any]:
+    """Returns the states of the owner's attributes with these names."""
+    return {name: _saved(name, getattr(owner, name)) for name in names}
+
+
+def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) -> None:
+    """Restores state_of(): in place where possible; numbers are set."""
+    for name in names:
+        part = getattr(owner, name)
+        if part is not None:  # what is switched off may be missing in the state of an earlier version
+            setattr(owner, name, _restored(part, state[name]))
+
+
+def stream_state(rng: np.random.Generator) -> dict:
+    """Returns the state of a random stream as plain numbers."""
+    state = rng.bit_generator.state
+    return {**state, "state": dict(state["state"])}
+
+
+def restore_stream(rng: np.random.Generator, state: dict) -> None:
+    """Restores the state of a random stream."""
+    rng.bit_generator.state = state
+
+
+def _saved(name: str, part: Any) -> Any:
+    match part:
+        case None | bool() | int() | float():
+            return part
+        case _Own():
+            return part.state()
+        case nn.Module():
+            return weights_of(part)
+        case optim.FusedAdam() | torch.optim.Optimizer():
+            return optim.state_tree(part)
+        case np.random.Generator():
+            return stream_state(part)
+        case Tensor() if part.ndim == 0 and not part.requires_grad:
+            return part.item()
+        case dict():
+            return {key: _saved(f"{name}[{key!r}]", value) for key, value in part.items()}
+    raise TypeError(
+        f"{name} is a {type(part).__name__}, which cannot be kept by its name; can be: a module, an optimizer, a "
+        "generator, a number, a dict of these, None, or an object with state() and load_state()"
+    )
+
+
+def _restored(part: Any, saved: Any) -> Any:
+    """Returns the part, restored in place, or its replacement."""
+    match part:
+        case None:
+            return None
+        case _Own():
+            part.load_state(saved)
+        case nn.Module():
+            load_weights(part, saved)
+        case optim.FusedAdam() | torch.optim.Optimizer():
+            optim.load_state_tree(part, saved)
+        case np.random.Generator():
+            restore_stream(part, saved)
+        case Tensor():
+            return torch.tensor(saved, dtype=part.dtype, device=part.device)
+        case dict():
+            return {key: _restored(value, saved[key]) for key, value in part.items()}
+        case _:
+            return saved
+    return part

@@ -1,0 +1,113 @@
+"""Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from algos.base import Act, Array, EnvSpec, PolicyModule, Progress, Streams, Tree
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.maths.distributions import SquashedGaussian
+from algos.common.maths.temperature import Temperature
+from algos.common.nets import networks
+from algos.common.parts import optim
+from algos.common.parts.continuous import Bounds, Explorer, standard_normal
+from algos.common.parts.greedy import Greedy
+from algos.common.parts.keep import load_state_of, state_of
+from algos.common.parts.unroll import Carried, Observed, outputs_of
+
+
+def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
+    """Returns mean(alpha log pi(a|s) - Q(s, a)) (equation 7 of Haarnoja et al., 2018); log_prob and q are [B]."""
+    return (alpha * log_prob - q).mean()
+
+
+class SoftPolicy:
+    """Squashed Gaussian policy that acts in the environment's units and learns in the cube -1..1. cfg is a
+    ContinuousConfig and a TemperatureConfig."""
+
+    METRICS = ("actor_loss", "entropy", "alpha")
+    KEPT = ("optimizer", "temperature", "metrics")
+
+    def __init__(
+        self,
+        cfg: Any,
+        spec: EnvSpec,
+        streams: Streams,
+        device: torch.device,
+        normalizer: nn.Module | None,
+        value: Callable[[Observed, Tensor], Tensor],
+        beta1: float = 0.9,
+    ) -> None:
+        """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
+        self.cfg, self.rng, self.device = cfg, streams.learn, device
+        self.bounds = Bounds(spec.action_space, device)
+        self.distribution = SquashedGaussian(self.bounds.size)
+        outputs = self.distribution.outputs
+        self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
+        self.network.to(device)
+        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
+        self.temperature = Temperature(cfg, device)
+        self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
+        self.value = value
+        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)  # not of the critics
+        self.carried = Carried(self.network, device)
+        self.explorer = Explorer(cfg, self.bounds, self.carried)
+        zero = torch.zeros((), device=device)
+        self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
+        """Metrics of the last policy step."""
+
+    # acting -----------------------------------------------------------------------------------------------
+
+    def explore(self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
+        """Samples actions."""
+        return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, progress, rng)
+
+    def best(self, obs: Array, state: Array | None) -> Act:
+        """Returns the mode of the distribution."""
+        return self.explorer.best(self.distribution.mode, obs, state)
+
+    def as_module(self) -> PolicyModule:
+        """Returns `best` as a module."""
+        return Greedy(self.network, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))
+
+    # learning ---------------------------------------------------------------------------------------------
+
+    def noise(self, rows: int) -> Tensor:
+        """Returns the standard normal noise [B, A] of sampled actions."""
+        return standard_normal(rows, self.bounds.size, self.rng, self.device)
+
+    def draw(self, obs: Observed, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
+        return self.distribution.draw(outputs_of(self.network, obs, "actor"), noise)
+
+    def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
+        """Makes one actor step towards actions of higher value, and one of the temperature."""
+        self.metrics, entropy = self.step(obs, noise, reduce=reduce)
+        self.temperature.step(entropy, self.target_entropy, reduce)
+
+    def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:
+        """Returns the loss of the policy; the metrics, and the entropy [B]."""
+        alpha = self.temperature.alpha()
+        action, log_prob = self.draw(obs, noise)
+        loss = policy_loss(log_prob, self.value(obs, action), alpha)
+        entropy = -log_prob.detach()
+        return loss, ({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
+
+    def follow_schedule(self, fraction: float) -> None:
+        """Sets the learning rates for this part of the run."""
+        cfg = self.cfg
+        optim.follow(cfg.lr_schedule, fraction, (self.optimizer, cfg.actor_lr))
+        self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
+
+    # checkpoints ------------------------------------------------------------------------------------------
+
+    def state(self) -> Tree:
+        """Returns what learning depends on besides the weights, and the metrics of the last step."""
+        return state_of(self, self.KEPT)
+
+    def load_state(self, state: Tree) -> None:
+        """Restores state()."""
+        load_state_of(self, self.KEPT, state)

@@ -1,0 +1,158 @@
+"""Finite spaces as table indices, and a table of action values that acts."""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+
+from algos.base import Array, EnvSpec, Progress, Result, UnfitError
+from algos.common.maths.exploration import (
+    EPSILON,
+    epsilon_greedy,
+    epsilon_greedy_policy,
+    greedy,
+    greedy_policy,
+    softmax,
+    softmax_policy,
+    ucb,
+    ucb_policy,
+)
+from algos.common.settings import TableConfig
+
+MOST_PAIRS = 10**8
+"""Largest number of state-action pairs of a table: 0.8 GB."""
+
+
+def actions_of(space: spaces.Space) -> int:
+    """Returns the number of actions of a Discrete space."""
+    if not isinstance(space, spaces.Discrete):
+        raise ValueError(f"{space} is not Discrete: it has no table or list of action values")
+    return int(space.n)
+
+
+def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
+    """Returns a function from observations [N, ...] to state numbers [N], and the number of states."""
+    if isinstance(space, spaces.Discrete):
+        return lambda obs: obs, int(space.n)
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = np.asarray(space.nvec, np.int64).reshape(-1)
+    elif isinstance(space, spaces.MultiBinary):
+        sizes = np.full(int(np.prod(space.shape)), 2, np.int64)
+    else:
+        raise ValueError(f"{space} has no numbered states: it is not Discrete, MultiDiscrete or MultiBinary")
+    strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]])
+    return lambda obs: obs.reshape(len(obs), -1).astype(np.int64) @ strides, math.prod(sizes.tolist())
+
+
+# update rules
+
+
+def best_value(values: Array, mask: Array | None = None) -> Array:
+    """Returns max_a Q(s, a) [N] of values [N, A] over the legal actions; 0 if none is legal."""
+    if mask is None:
+        return values.max(axis=1)
+    return np.where(mask.any(axis=1), np.where(mask, values, -np.inf).max(axis=1), 0.0)
+
+
+def td_error(
+    table: Array, state: Array, action: Array, reward: Array, next_value: Array, terminated: Array, gamma: float
+) -> Array:
+    """Returns the TD error r + gamma V(s') - Q(s, a) [B]; a terminal s' has value 0."""
+    return reward + gamma * next_value * ~terminated - table[state, action]
+
+
+def move(table: Array, state: Array, action: Array, error: Array, lr: float | Array) -> None:
+    """Adds lr times the TD error to Q(s, a), in place. A pair with several samples is updated once, by their mean
+    error; lr is a number, or [B] with equal entries for equal pairs."""
+    if len(error) == 1:
+        table[state, action] += lr * error
+        return
+    _, first, where = np.unique(state * table.shape[1] + action, return_index=True, return_inverse=True)
+    mean = np.bincount(where, weights=error) / np.bincount(where)
+    table[state[first], action[first]] += (lr[first] if isinstance(lr, np.ndarray) else lr) * mean
+
+
+# acting
+
+
+class ActionTable:
+    """Q(s, a) [S, A] in float64 numpy, and the policies derived from it."""
+
+    METRICS: ClassVar = ("loss", "q_mean")
+
+    def __init__(self, cfg: TableConfig, spec: EnvSpec) -> None:
+        self.cfg = cfg
+        self.index, states = states_of(spec.observation_space)
+        self.epsilon = EPSILON[cfg.epsilon_schedule]
+        actions = actions_of(spec.action_space)
+        if states * actions > MOST_PAIRS:
+            raise UnfitError(f"a table of {states:,} states and {actions:,} actions is too large; DQN needs no table")
+        self.values = np.full((states, actions), cfg.initial_value)
+        self.counting = cfg.exploration_type == "ucb"
+        self.counts = np.zeros(self.values.shape, np.int64)
+        """Visit counts of state-action pairs, if exploration depends on them."""
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        """Returns the exploration parameter in effect."""
+        cfg = self.cfg
+        match cfg.exploration_type:
+            case "e-greedy":
+                return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
+            case "softmax":
+                return {"temperature": cfg.temperature}
+            case "ucb":
+                return {"ucb_c": cfg.ucb_c}
+            case _:
+                return {}
+
+    def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
+        """Returns actions [N] for observations [N, ...]."""
+        state = self.index(obs)
+        values, strength = self.values[state], self.exploration(progress)
+        match self.cfg.exploration_type:
+            case "e-greedy":
+                return epsilon_greedy(values, strength["epsilon"], rng, mask)
+            case "softmax":
+                return softmax(values, strength["temperature"], rng, mask)
+            case "ucb":
+                return ucb(values, self.counts[state], strength["ucb_c"], rng, mask)
+            case _:
+                return greedy(values, mask)
+
+    def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
+        """Returns the probabilities [N, A] with which explore chooses in states [N]."""
+        values, strength = self.values[state], self.exploration(progress)
+        match self.cfg.exploration_type:
+            case "e-greedy":
+                return epsilon_greedy_policy(values, strength["epsilon"], mask)
+            case "softmax":
+                return softmax_policy(values, strength["temperature"], mask)
+            case "ucb":
+                return ucb_policy(values, self.counts[state], strength["ucb_c"], mask)
+            case _:
+                return greedy_policy(values, mask)
+
+    def best(self, obs: Array, mask: Array | None) -> Array:
+        """Returns actions [N] for observations [N, ...]."""
+        return greedy(self.values[self.index(obs)], mask)
+
+    def visited(self, state: Array, action: Array) -> None:
+        """Counts the visits of steps [B], if exploration depends on them."""
+        if self.counting:
+            np.add.at(self.counts, (state, action), 1)
+
+    def learn(self, state: Array, action: Array, error: Array, lr: float | Array) -> Result:
+        """Updates the values by their TD errors [B]; returns the METRICS."""
+        move(self.values, state, action, error, lr)
+        return Result({"loss": torch.tensor((error**2).mean()), "q_mean": torch.tensor(self.values.mean())})
+
+    def weights(self) -> dict[str, Array]:
+        return {"table": self.values.copy(), **({"counts": self.counts.copy()} if self.counting else {})}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        self.values = np.array(weights["table"], np.float64).reshape(self.values.shape)
+        if self.counting:
+            self.counts = np.array(weights["counts"], np.int64).reshape(self.counts.shape)

@@ -1,0 +1,163 @@
+"""Strict base class of every settings model, and the types of its fields. Imports nothing heavy."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from config.model import bounds
+from config.program import PROGRAM
+
+
+class Problem(NamedTuple):
+    """An error in a section."""
+
+    key: str
+    message: str
+    depends_on: tuple[str, ...] = ()
+    """Other settings that the error follows from. It is not reported while one of them is wrong itself."""
+
+
+def _accepts_null(annotation: Any) -> bool:
+    return type(None) in getattr(annotation, "__args__", ())
+
+
+class Strict(BaseModel):
+    """Rejects unknown keys and wrong types. A null means the default unless the field accepts null."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        validate_default=True,
+        allow_inf_nan=False,
+    )
+    ALIASES: ClassVar[dict[str, str]] = {}
+    """Other spellings that are accepted silently: spelling -> field."""
+    READ_WITH: ClassVar[dict[str, tuple[str, tuple[Any, ...]]]] = {}
+    """Settings that are read only with certain values of another one: setting -> (other setting or property, values).
+    No values: with any value but 0 and false. A subclass adds to the entries of its parents."""
+    STAND_INS: ClassVar[dict[str, Any]] = {}
+    """Values for required settings, with which the others are checked while those are missing or wrong."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        bounds.keep(cls)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _aliases_and_nulls(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        known: dict[str, Any] = {}
+        written: dict[str, str] = {}
+        for key, value in values.items():
+            name = cls.field_name(key)
+            if name in written:
+                raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
+            written[name] = key
+            if cls.is_silent(name, value):
+                continue
+            known[name] = value
+        return known
+
+    @classmethod
+    def is_silent(cls, name: str, value: Any) -> bool:
+        """Returns True for a null that stands for the default of this field."""
+        field = cls.model_fields.get(name)
+        return value is None and field is not None and not _accepts_null(field.annotation)
+
+    @classmethod
+    def field_name(cls, key: str) -> str:
+        """Returns the field that a spelling means."""
+        return cls.ALIASES.get(key, key)
+
+    @classmethod
+    def spellings(cls) -> set[str]:
+        """Returns every key that may be written."""
+        return {*cls.model_fields, *cls.ALIASES}
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields the contradictions between settings of this section, all of them."""
+        return iter(())
+
+    def own(self) -> Iterator[tuple[str, str]]:
+        """Yields (setting, name) for each class or function of the user's own: module:name, or a registered name."""
+        return iter(())
+
+    def checks(self) -> Iterator[Problem]:
+        """Yields the problems, and violations of the rules that all sections of this kind share."""
+        yield from self.problems()
+
+    def changed(self, key: str) -> bool:
+        """Returns True if the setting differs from its default."""
+        return bool(getattr(self, key) != type(self).model_fields[key].default)
+
+    def unread(self) -> Iterator[tuple[str, str]]:
+        """Yields each changed setting that nothing reads, and why."""
+        rules: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        for parent in reversed(type(self).__mro__):
+            rules |= vars(parent).get("READ_WITH", {})
+        for key in rules:
+            if key in type(self).model_fields and self.changed(key) and (why := self._why_unread(key, rules)):
+                yield key, why
+
+    def _why_unread(self, key: str, rules: dict[str, tuple[str, tuple[Any, ...]]]) -> str | None:
+        """Returns the reason that nothing reads a setting; None if it is read. Follows chains of settings."""
+        if key not in rules:
+            return None
+        other, values = rules[key]
+        value = getattr(self, other)
+        if value in values or (not values and value):
+            return self._why_unread(other, rules)
+        if other not in type(self).model_fields:
+            return f"no {other.replace('_', ' ')}"
+        return f"{other} is {value if isinstance(value, str) else json.dumps(value)}"
+
+
+def whole(value: Any) -> Any:
+    """Converts 1e5 to a whole number; leaves 64.5 as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+def switch(value: Any) -> Any:
+    """Returns on or off for what YAML 1.1 reads them as, and other values in lower case."""
+    return ("on" if value else "off") if isinstance(value, bool) else lower(value)
+
+
+def upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def steps_of_factor(value: Any) -> int | None:
+    """Returns the time constant, in steps, of a decay by this factor per step; None for a value that is no factor."""
+    return round(1 / (1 - value)) if isinstance(value, float) and 0 < value < 1 else None
+
+
+def _no_factor(value: Any) -> Any:
+    """Rejects a factor per step, as other programs have it: exploration would end within a few steps."""
+    if steps := steps_of_factor(value):
+        raise ValueError(
+            f"got {value}, a factor per step; expected a number of environment steps: write {steps}, which is "
+            f"1 / (1 - {value}) ({PROGRAM} convert OLD.yaml does this for a file of JoyRL)"
+        )
+    return value
+
+
+Int = Annotated[int, BeforeValidator(whole)]
+PositiveInt = Annotated[Int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+PositiveFraction = Annotated[float, Field(gt=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NonNegative = Annotated[float, Field(ge=0.0)]
+Decay = Annotated[float, Field(ge=1.0), BeforeValidator(_no_factor)]
+"""Time constant in environment steps."""

@@ -1,0 +1,202 @@
+"""Layers of a network, as they are listed in the configuration."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+
+from config.model.fields import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
+
+Activation = Annotated[
+    Literal["relu", "tanh", "sigmoid", "softmax", "leakyrelu", "gelu", "silu", "elu", "none"],
+    BeforeValidator(lower),
+]
+_Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
+
+
+class Shareable(BaseModel):
+    """A layer with weights."""
+
+    shared: Annotated[str, Field(min_length=1)] | None = None
+    """Name under which networks share the weights of this layer: all layers of the run with this name are one. null:
+    the layer has weights of its own."""
+
+    @model_serializer(mode="wrap")
+    def _without_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        return values if self.shared else {key: value for key, value in values.items() if key != "shared"}
+
+
+class Linear(Strict, Shareable):
+    """A fully connected layer; several sizes in layer_size make several layers."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["linear"] = "linear"
+    """linear"""
+    layer_size: _Sizes
+    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
+    activation: Activation = "relu"
+    """Function after each layer."""
+
+
+class Conv2d(Strict, Shareable):
+    """A convolution over images of shape channels x height x width."""
+
+    ALIASES: ClassVar = {"out_channels": "out_channel", "in_channels": "in_channel"}
+    layer_type: Literal["conv2d"] = "conv2d"
+    """conv2d"""
+    out_channel: PositiveInt
+    """Number of filters."""
+    in_channel: PositiveInt | None = None
+    """Number of input channels, which is checked; null: the number of output channels of the layer before."""
+    kernel_size: PositiveInt = 4
+    """Side of the square kernel, in pixels."""
+    stride: PositiveInt = 4
+    """Step of the kernel, in pixels."""
+    padding: Annotated[Int, Field(ge=0)] = 0
+    """Zeros added on each side, in pixels."""
+    activation: Activation = "relu"
+    """Function after the convolution."""
+
+
+class Pooling(Strict):
+    """The maximum or mean of each window of an image."""
+
+    layer_type: Literal["pooling"] = "pooling"
+    """pooling"""
+    pooling_type: Annotated[Literal["max2d", "avg2d"], BeforeValidator(lower)] = "max2d"
+    """max2d or avg2d."""
+    kernel_size: PositiveInt = 2
+    """Side of the window, in pixels."""
+    stride: PositiveInt = 2
+    """Step of the window, in pixels."""
+
+
+class Flatten(Strict):
+    """Turns an image into a vector. Inserted automatically if a linear layer follows an image."""
+
+    layer_type: Literal["flatten"] = "flatten"
+    """flatten"""
+
+
+class Embed(Strict, Shareable):
+    """Embedding: a table of vectors for a Discrete observation. Only as the first layer."""
+
+    layer_type: Literal["embed"] = "embed"
+    """embed"""
+    embedding_dim: PositiveInt
+    """Length of each vector."""
+    n_embeddings: PositiveInt | None = None
+    """Number of rows; null takes the number of observations, a number is checked against it."""
+
+
+class LayerNorm(Strict, Shareable):
+    """Layer normalization over the features."""
+
+    layer_type: Literal["layernorm"] = "layernorm"
+    """layernorm"""
+    activation: Activation = "none"
+    """Function after the normalization."""
+
+
+class BatchRenorm(Strict, Shareable):
+    """Batch renormalization: by minibatch statistics in training, by running statistics otherwise."""
+
+    layer_type: Literal["batchrenorm"] = "batchrenorm"
+    """batchrenorm"""
+    momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
+    """Weight of the newest minibatch in the running mean and deviation."""
+    warmup: Annotated[Int, Field(ge=0)] = 100_000
+    """Number of minibatches of plain batch normalization before running statistics are used in training."""
+    r_max: Annotated[float, Field(ge=1.0)] = 3.0
+    """Maximum ratio of the minibatch's deviation to the running one that is corrected for."""
+    d_max: NonNegative = 5.0
+    """Maximum distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
+
+
+class NoisyLinear(Strict, Shareable):
+    """A fully connected layer with learned noise on its weights (NoisyNet): exploration for value networks."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["noisy_linear"] = "noisy_linear"
+    """noisy_linear"""
+    layer_size: _Sizes
+    """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
+    activation: Activation = "relu"
+    """Function after each layer."""
+    std_init: Positive = 0.5
+    """Initial size of the noise, divided by the square root of the number of inputs."""
+
+
+class Lstm(Strict, Shareable):
+    """Long short-term memory: a recurrent layer with state over the steps of an episode."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["lstm"] = "lstm"
+    """lstm"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+
+
+class Gru(Strict, Shareable):
+    """Gated recurrent unit: a recurrent layer like lstm, with fewer weights."""
+
+    ALIASES: ClassVar = {"layer_dim": "layer_size"}
+    layer_type: Literal["gru"] = "gru"
+    """gru"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+
+
+class Custom(Strict, Shareable):
+    """A layer of your own: a torch.nn.Module that is made as Class(in_shape, **options), from [B, *in_shape] to
+    [B, width]. One with state_size and run is recurrent."""
+
+    layer_type: Literal["custom"] = "custom"
+    """custom"""
+    module: Annotated[str, Field(min_length=1)]
+    """Class as my_module:MyLayer, which needs --allow-import my_module."""
+    options: dict[str, Any] = {}
+    """Arguments of its constructor after the shape of its input."""
+
+
+class Dropout(Strict):
+    """Sets random values to zero in training; inactive while acting."""
+
+    layer_type: Literal["dropout"] = "dropout"
+    """dropout"""
+    rate: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
+    """Fraction of values set to zero."""
+
+
+def _lower_layer_type(value: Any) -> Any:
+    return (
+        {**value, "layer_type": lower(value["layer_type"])}
+        if isinstance(value, dict) and "layer_type" in value
+        else value
+    )
+
+
+Layer = Annotated[
+    Annotated[
+        Linear
+        | NoisyLinear
+        | Conv2d
+        | Pooling
+        | Flatten
+        | Embed
+        | Lstm
+        | Gru
+        | LayerNorm
+        | BatchRenorm
+        | Dropout
+        | Custom,
+        Field(discriminator="layer_type"),
+    ],
+    BeforeValidator(_lower_layer_type),
+]
+Layers = list[Layer]
+
+
+def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
+    """Returns fully connected layers of these sizes, as the default of a layer list."""
+    return [Linear(layer_size=[size], activation=activation) for size in sizes]

@@ -1,0 +1,51 @@
+"""Environments of the user's own as --env names them: module:Class, file.py:Class, or file.py with one class."""
+
+import ast
+from pathlib import Path, PurePosixPath
+
+from config.read.opening import named
+from config.tell.names import did_you_mean
+
+
+class OwnEnvError(Exception):
+    """A file leads to no environment; the message says why, and what to write."""
+
+
+def class_name(env: str) -> str | None:
+    """Returns module:name if --env names a class or a function of the user's own; None for any other id, such as
+    my_module:MyEnv-v0, which the module registers. Reads a file.py, and runs nothing in it."""
+    module, colon, name = env.partition(":")
+    if module.endswith(".py"):
+        return f"{module_of(module)}:{name if colon else _only_class(Path(module))}"
+    return env if colon and all(part.isidentifier() for part in f"{module}.{name}".split(".")) else None
+
+
+def module_of(path: str) -> str:
+    """Returns the module that a file below the current folder is."""
+    parts = PurePosixPath(path.replace("\\", "/")).with_suffix("").parts
+    if not all(part.isidentifier() for part in parts):
+        raise OwnEnvError(f"{path!r} is not a module of this folder; go to the folder of the file, and name it alone")
+    return ".".join(parts)
+
+
+def _only_class(path: Path) -> str:
+    """Returns the environment that a file defines. Raises OwnEnvError if there is not exactly one."""
+    try:
+        with open(path, "rb", opener=named) as file:
+            nodes = ast.parse(file.read()).body
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        near = did_you_mean(path.name, [file.name for file in Path().glob("*.py")])
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise OwnEnvError(f"{str(path)!r}: {reason}{near}") from None
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    names = [node.name for node in classes if _is_environment(node)]
+    if len(names) == 1:
+        return names[0]
+    which = f"several environments, {', '.join(names)}" if names else "no class with reset and step"
+    example = names[0] if names else "NAME"
+    raise OwnEnvError(f"{str(path)!r} has {which}; name the class or function: --env {path}:{example}")
+
+
+def _is_environment(node: ast.ClassDef) -> bool:
+    """Returns True for a class with reset and step."""
+    return {"reset", "step"} <= {item.name for item in node.body if isinstance(item, ast.FunctionDef)}

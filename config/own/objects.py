@@ -1,0 +1,146 @@
+"""Finds classes and functions of the user's own by the names in settings: `module:name`, or a name under which Python
+code has registered an object. The loader decides which modules may be imported."""
+
+import importlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, count
+from operator import attrgetter
+from typing import Any
+
+from config.model.fields import Problem
+from config.tell.names import did_you_mean
+
+_REGISTERED: dict[str, Any] = {}
+_GIVEN: set[str] = set()
+"""Names of the form module:name that Python code has given as objects, so that nothing has to be allowed."""
+
+
+class OwnError(LookupError):
+    """A name leads to no class or function; the message gives the reason and the remedy."""
+
+
+def register(name: str, thing: Callable[..., Any]) -> None:
+    """Registers a class or function, such as the creator of an environment, under a name for the settings. A later
+    registration of the same name replaces it."""
+    if not isinstance(name, str) or not name.isprintable() or not name.strip() or ":" in name:
+        raise ValueError(f"{name!r} cannot be registered as a name; use text without a colon")
+    if not callable(thing):
+        raise TypeError(f"{name!r}: {thing!r} cannot be registered; use a class or a function")
+    _REGISTERED[name] = thing
+
+
+def provide(objects: Mapping[str, Any]) -> None:
+    """Registers the objects of a run, in whatever process it makes its parts."""
+    _REGISTERED.update(objects)
+
+
+def is_own(name: str) -> bool:
+    """Returns True if a name is module:name or a registered one."""
+    return ":" in name or name in _REGISTERED
+
+
+def is_registered(name: Any) -> bool:
+    """Returns True if an object is registered under this name."""
+    return isinstance(name, str) and name in _REGISTERED
+
+
+def was_given(name: str) -> bool:
+    """Returns True if Python code has given the object of this module:name."""
+    return name in _GIVEN
+
+
+def missing(name: str) -> str:
+    """Returns what to do about a name that is not registered."""
+    remedy = f"call joystick.register({name!r}, ...) before, or write module:name"
+    return f"{name!r} is not registered in this process; {remedy}{did_you_mean(name, _REGISTERED)}"
+
+
+def find(name: str) -> Any:
+    """Returns the object of a name; imports its module. Raises OwnError if there is none."""
+    module, colon, path = name.partition(":")
+    if not colon:
+        if name not in _REGISTERED:
+            raise OwnError(missing(name))
+        return _REGISTERED[name]
+    if not module or not path:
+        raise OwnError(f"{name!r} has no {'name after' if module else 'module before'} the colon; write module:name")
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:  # a module may raise anything on import
+        raise OwnError(f"the module of {name} cannot be imported: {described(error)}") from error
+    try:
+        return attrgetter(path)(found)
+    except AttributeError:
+        raise OwnError(f"module {module} has no {path!r}{did_you_mean(path, vars(found))}") from None
+
+
+def by_name(value: Any) -> Any:
+    """Replaces the classes and functions in settings from Python, in lists and mappings too, by names: module:name if
+    that leads to the object, otherwise the object's own name, under which it is registered; with a number if another
+    object has that name."""
+    if isinstance(value, Mapping):
+        return {key: by_name(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [by_name(item) for item in value]
+    return _name_of(value) if callable(value) else value
+
+
+def _name_of(thing: Callable[..., Any]) -> str:
+    """Returns module:name of what can be imported, or registers it under its own name."""
+    module, path = getattr(thing, "__module__", None) or "", getattr(thing, "__qualname__", "")
+    if module != "__main__" and path and "<" not in path:
+        try:
+            if attrgetter(path)(sys.modules.get(module)) is thing:
+                _GIVEN.add(f"{module}:{path}")
+                return f"{module}:{path}"
+        except AttributeError:
+            pass
+    first = getattr(thing, "__name__", type(thing).__name__).strip("<>")
+    names = chain([first], (f"{first}_{number}" for number in count(2)))
+    # another object of this name belongs to another run of this process, which may be resumed
+    name = next(each for each in names if _REGISTERED.get(each, thing) is thing)
+    register(name, thing)
+    return name
+
+
+def described(error: Exception) -> str:
+    """Returns the text of an error of a module, with its place unless the text has it."""
+    if isinstance(error, ImportError | SyntaxError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+
+
+def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Parameter] | None:
+    """Returns the parameters of a class or function after the first `skip`; None if they cannot be determined."""
+    try:
+        return list(inspect.signature(creator).parameters.values())[skip:]
+    except (TypeError, ValueError):
+        return None
+
+
+def keyword_problems(
+    creator: Callable[..., Any],
+    given: Mapping[str, Any],
+    known: tuple[str, ...] = (),
+    skip: int = 0,
+    supplied: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
+) -> Iterator[Problem]:
+    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; `known`
+    ones are accepted too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
+    parameters = parameters_of(creator, skip)
+    if parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    names = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} | set(known)
+    for key in given:
+        if key not in names:
+            known_ones = f"; known are: {', '.join(sorted(names)) or 'none'}"
+            yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or known_ones))
+    for one in parameters:
+        optional = one.default is not one.empty or one.kind is one.VAR_POSITIONAL
+        if not optional and one.name not in given and one.name not in supplied:
+            yield Problem(one.name, "is required, and not set")

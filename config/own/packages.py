@@ -1,0 +1,111 @@
+"""Finds the packages that algo_name and env_name mean. Imports a user's own package only with permission."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from config.foreign import joyrl
+from config.foreign import names as foreign_names
+from config.model.schema import AlgoConfig, EnvConfig
+from config.own import objects as own
+from config.own import trust
+from config.program import PROGRAM
+from config.read import presets
+from config.read.finder import Finder
+from config.tell.error_text import several_algorithms
+from config.tell.names import did_you_mean
+
+_TASK = "a task directory, from which nothing is ever imported"
+
+
+def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[ModuleType | None, str]:
+    """Returns the package that a name means, or None and why; key: algo_name or env_name; allow: --allow-import."""
+    base = AlgoConfig if key == "algo_name" else EnvConfig
+    if "." in name and (task := trust.task_of(name)):
+        return None, f"{name!r} lies in {task}, {_TASK}"
+    if "." in name and not allowed(name, allow):
+        return None, f"{name!r} is not built in; to run a package of your own, add {permission(name)}"
+    try:
+        package = finder.get(name)
+        if isinstance(package.Config, type) and issubclass(package.Config, base):
+            return package, ""
+        return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
+    except LookupError as error:
+        instead = getattr(error, "instead", "")
+        return None, f"unknown name {name!r}; {instead} {_listed(key)}" if instead else _unknown(key, name, finder)
+    except Exception as error:
+        if "." not in name:
+            raise
+        return None, f"{name} cannot be imported: {type(error).__name__}: {error}"
+
+
+def _unknown(key: str, name: str, finder: Finder) -> str:
+    """Returns what to write in place of an unknown name."""
+    if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
+        return f"unknown name {name!r}; it is {ours} here"
+    if key == "algo_name" and (instead := foreign_names.ALGORITHMS.get(name.lower().replace("-", "_"))):
+        return f"unknown name {name!r}; {instead}"
+    if key == "env_name" and name in joyrl.ENVS:
+        return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
+    if key == "algo_name" and (several := several_algorithms(name)):
+        return f"unknown name {name!r}{several}"
+    if key == "algo_name" and (stem := _TRAINER.sub("", name)) != name and stem.lower() in _lower(finder):
+        return f"unknown name {name!r}; write {stem}"
+    kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
+    if kinds:
+        return f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
+    return f"unknown name {name!r}{did_you_mean(name, finder.available())} {_listed(key)}"
+
+
+_TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")
+"""Endings of the names of RLlib's classes, behind the algorithm."""
+
+
+def _lower(finder: Finder) -> set[str]:
+    return {name.lower() for name in finder.available()}
+
+
+def _listed(key: str) -> str:
+    return f"({PROGRAM} list {key.removesuffix('_name')}s shows all)"
+
+
+def renamed(env_id: str) -> str:
+    """Returns our id and arguments of one of JoyRL's environments."""
+    ours, arguments = joyrl.ENVS[env_id]
+    return f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
+
+
+def allowed(dotted: str, allow: Sequence[str]) -> bool:
+    """Returns True if the command line allows to import this module, or the user trusts the folder that it is in."""
+    return _listed_in(dotted, allow) or trust.covers(dotted)
+
+
+def _listed_in(dotted: str, allow: Iterable[str]) -> bool:
+    return any(dotted == name or dotted.startswith(f"{name}.") for name in allow)
+
+
+def forbidden(name: str, allow: Sequence[str], task: Path | None = None) -> str | None:
+    """Returns why a class or function of the user's own may not be imported; None if it may. task: the task directory
+    that is loaded."""
+    module, colon, _ = name.partition(":")
+    if not colon or own.was_given(name):
+        return None
+    if folder := trust.task_of(module, task):
+        return f"imports {module}, which lies in {folder}, {_TASK}"
+    return None if allowed(module, allow) else f"imports {module}; to allow it, add {permission(module)}"
+
+
+def imported(names: Iterable[str], allow: Sequence[str]) -> Iterator[str]:
+    """Yields the packages of classes, functions and packages of the user's own that --allow-import does not name:
+    Python code has given them as objects, or the user trusts their folder."""
+    for name in names:
+        module, colon, _ = name.partition(":")
+        if (colon or "." in module) and not _listed_in(module, allow):
+            yield module.partition(".")[0]
+
+
+def permission(dotted: str) -> str:
+    """Returns the flag that allows to import a module."""
+    return f"--allow-import {dotted.partition('.')[0]}"

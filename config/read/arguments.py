@@ -1,0 +1,115 @@
+"""Converts the text of a flag to its value, or rejects it with a sentence."""
+
+import argparse
+import contextlib
+import math
+
+from config.own import envs as own_env
+
+COMPARED_AT = ("common", "last")
+"""Scores that the command compare compares: at a step that all runs have come to, or the last ones."""
+MOST_SIDE = 9
+"""Rows, and columns, of the largest grid of a video."""
+MOST_SEEDS = 1000
+"""Number of seeds in one range; more can only be a typing mistake."""
+MOST_MEANT = 20
+"""Largest single seed that may be meant as the number of runs."""
+
+
+def is_number(text: str) -> bool:
+    """Returns True for a number, which may begin with a minus as flags do."""
+    with contextlib.suppress(ValueError):
+        return not math.isnan(float(text))
+    return False
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Returns the seeds in 1..5, in a list such as 1,2,7, or in both: 1..3,7."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dots, last = part.strip().partition("..")
+        if not all(number.isascii() and number.isdecimal() for number in (first, last or first)) or (dots and not last):
+            raise argparse.ArgumentTypeError(f"invalid seed {part.strip()!r}: use 1..5, or a list such as 1,2,7")
+        low, high = int(first), int(last or first)
+        if low > high:
+            raise argparse.ArgumentTypeError(f"empty range {part.strip()}: use {high}..{low}")
+        if high - low >= MOST_SEEDS:
+            raise argparse.ArgumentTypeError(f"{part.strip()} is more than {MOST_SEEDS} runs")
+        found += range(low, high + 1)
+    if 0 in found or max(found) >= 2**63:
+        raise argparse.ArgumentTypeError("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
+    if twice := next((seed for seed in found if found.count(seed) > 1), None):
+        raise argparse.ArgumentTypeError(f"{twice} is listed twice; two runs with one seed are the same run")
+    return tuple(found)
+
+
+def one_seed(numbers: tuple[int, ...]) -> str:
+    """Returns what to type for several runs, if a single seed looks like their number; empty if it does not."""
+    [*others, number] = numbers
+    if others or not 1 < number <= MOST_MEANT:
+        return ""
+    hint = f"for {number} runs with different seeds write --seeds 1..{number}"
+    return f"--seeds {number}: one run, with seed {number}; {hint}"
+
+
+def text(words: str) -> str:
+    """Refuses empty text: an unset shell variable does not ask for the default."""
+    if not words.strip():
+        raise argparse.ArgumentTypeError("nothing was given; give a value, or leave the flag out")
+    return words
+
+
+def module(words: str) -> str:
+    """Returns the name of a module or package; a file such as walk.py is one, too."""
+    name = text(words)
+    try:
+        return own_env.module_of(name) if name.endswith(".py") else name.removeprefix("./")
+    except own_env.OwnEnvError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def count(words: str, least: int = 1) -> int:
+    """Returns a whole number, 1 or more; least: or this."""
+    if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words) >= least):
+        raise argparse.ArgumentTypeError(f"invalid number {words[:40]!r}: use {least} or more")
+    return int(words)
+
+
+def count_or_none(words: str) -> int:
+    """Returns a whole number, 0 or more."""
+    return count(words, 0)
+
+
+def score(words: str) -> float:
+    """Returns a finite number."""
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(words)):
+            return value
+    raise argparse.ArgumentTypeError(f"invalid score {words[:40]!r}: use a number, such as 475")
+
+
+def port(words: str) -> int:
+    """Returns the number of a port, 1 to 65535."""
+    if not (words.isascii() and words.isdecimal() and len(words) < 6 and 0 < int(words) < 2**16):
+        raise argparse.ArgumentTypeError(f"invalid port {words[:40]!r}: use 1 to 65535, or leave it out")
+    return int(words)
+
+
+def model(words: str) -> str | int:
+    """Returns the checkpoint that a flag names: best, latest, or the number of an update."""
+    if words.isascii() and words.isdecimal() and len(words) < 19:
+        return int(words)
+    if words not in ("best", "latest"):
+        raise argparse.ArgumentTypeError(f"invalid model {words[:40]!r}: use best, latest, or the number of an update")
+    return words
+
+
+def grid(words: str) -> tuple[int, int]:
+    """Returns the numbers of rows and columns in 3x3."""
+    rows, _, columns = words.lower().partition("x")
+    sides = [int(side) if side.isascii() and side.isdecimal() and len(side) < 3 else 0 for side in (rows, columns)]
+    if not all(1 <= side <= MOST_SIDE for side in sides):
+        raise argparse.ArgumentTypeError(
+            f"invalid grid {words[:40]!r}: use rows x columns, 1x2 to {MOST_SIDE}x{MOST_SIDE}"
+        )
+    return sides[0], sides[1]

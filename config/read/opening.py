@@ -1,0 +1,111 @@
+"""Opens files without following links and without waiting, and looks through folders before anything in them is read.
+
+A folder of runs may come from a stranger: nothing in it may lead to a file outside of it, or hang a command. Settings
+are read from such folders, too; so this lies in config, which imports no other package of ours.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from config.read.paths import as_written
+
+Opener = Callable[[str, int], int]
+"""Type of the argument `opener` of `open`: path and flags -> descriptor."""
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""Flag that keeps an open from waiting for the other end of a pipe."""
+_FROM_THE_SHELL = ("/dev/stdin", "/dev/fd/")
+"""Beginnings of names of what a shell has opened for this process: its standard input, and <(...)."""
+
+
+def regular(path: str, flags: int) -> int:
+    """Opens a regular file, as `opener` of `open`. Raises OSError for a link, a pipe or a device."""
+    try:
+        descriptor = os.open(path, flags | _NO_LINK | _NO_WAIT, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link, which is not followed inside a task directory", str(path)) from None
+        raise
+    return _checked(descriptor, path)
+
+
+def named(path: str, flags: int) -> int:
+    """Opens a file that the user has named, as `opener` of `open`. Links are followed. Raises OSError for a pipe or a
+    device; only one that the shell has opened for this process is waited for."""
+    if str(path).startswith(_FROM_THE_SHELL):
+        return os.open(path, flags)
+    return _checked(os.open(path, flags | _NO_WAIT, 0o666), path)
+
+
+def _checked(descriptor: int, path: str) -> int:
+    """Returns the descriptor of a regular file; closes any other one."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "is not a regular file", str(path))
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """Returns the content of a regular file, or raises OSError. The size is compared before anything is allocated."""
+    with open(path, "rb", opener=regular) as file:
+        return file.read(_size(file, most_bytes))
+
+
+def unreadable(path: Path, most_bytes: int) -> str:
+    """Returns why read_regular would not read a file; empty if it would, or if the file does not exist."""
+    try:
+        with open(path, "rb", opener=regular) as file:
+            _size(file, most_bytes)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _size(file: IO[bytes], most_bytes: int) -> int:
+    """Returns the size of a file, or raises OSError if it is too large."""
+    size = os.fstat(file.fileno()).st_size
+    if size > most_bytes:
+        raise OSError(errno.EFBIG, f"is larger than {most_bytes / 2**20:,.0f} MiB", str(file.name))
+    return size
+
+
+def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str]]:
+    """Yields everything below a folder except folders; follows no links. A folder that is gone, as a running
+    training deletes its own, is skipped. strict: False skips what cannot be read, too."""
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        yield entry
+        except FileNotFoundError:
+            continue
+        except OSError:
+            if strict:
+                raise
+
+
+def fault_below(folder: Path, what: str = "a task directory") -> str:
+    """Returns which part of a folder is neither a file nor a folder, in a sentence; empty if there is none. A folder
+    from a stranger may hold links that lead out of it, pipes on which a read waits forever, and devices. what: name
+    of such folders."""
+    try:
+        for entry in entries_below(folder):
+            if not entry.is_file(follow_symlinks=False):
+                kind = "a link" if entry.is_symlink() else "a pipe or a device"
+                return f"{as_written(Path(entry.path))} is {kind}; {what} holds files and folders only"
+    except OSError as error:
+        return f"cannot read {as_written(Path(error.filename))}: {error.strerror}"
+    return ""

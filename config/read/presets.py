@@ -1,0 +1,124 @@
+"""Finds the preset for an algorithm and an environment, and where an unknown environment id may be found.
+
+A preset holds differences from the defaults only. Those in _default are for any environment: --algo begins with them
+where an environment has none of its own.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from config.program import ROOT
+from config.read.finder import Finder
+from config.read.yaml_reader import first_comment
+from config.tell.names import did_you_mean
+
+PRESETS = ROOT / "presets"
+
+_FAMILIES = {
+    "_atari": re.compile(r"^ALE[/-]|NoFrameskip"),
+    "_minatar": re.compile(r"^MinAtar[/-]"),
+    "_mujoco": re.compile(
+        r"^(HalfCheetah|Hopper|Walker2d|Ant|Humanoid|HumanoidStandup|Swimmer|Reacher|Pusher|InvertedPendulum"
+        r"|InvertedDoublePendulum)-v\d+$",
+        re.IGNORECASE,
+    ),
+}
+"""Folder of presets for a family of environments -> pattern of their ids."""
+
+
+def find(
+    algo: str, env: str, root: Path = PRESETS, is_for_kind: Callable[[Path], bool] = lambda path: True
+) -> Path | None:
+    """Returns presets/ENV/ALGO.yaml, else the algorithm's preset for the family of ENV, else in _default.
+
+    Case is ignored. A path below the current folder is relative to it. is_for_kind: whether a preset of this name, or
+    of this family, is for the kind of environment that is wanted.
+    """
+    presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
+    wanted = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env), "_default"))
+    fitting = (path for key in wanted if (path := presets.get(key)) and (key[0] == "_default" or is_for_kind(path)))
+    found = next(fitting, None)
+    return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
+
+
+def by_name(name: str, root: Path = PRESETS) -> Path | None:
+    """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
+    wanted = name.lower().removesuffix(".yaml")
+    preset = next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None)
+    return preset.relative_to(Path.cwd()) if preset and preset.is_relative_to(Path.cwd()) else preset
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def unknown(name: str, root: Path = PRESETS) -> str:
+    """Returns a sentence about the name of a preset that there is not."""
+    near = did_you_mean(name, [_name(path) for path in root.glob("*/*.yaml")])
+    return f"there is no preset {name!r}{near or '; write default, or a name such as CartPole-v1/PPO'}"
+
+
+def family(env: str) -> str:
+    """Returns the folder of the presets that an environment shares with others."""
+    return next((folder for folder, names in _FAMILIES.items() if names.search(env)), "_default")
+
+
+def folder_name(env: str) -> str:
+    """Returns the folder of an environment's presets."""
+    return env.replace("/", "-")
+
+
+def named(path: Path, env: str) -> bool:
+    """Returns True if a preset is in the folder of this environment."""
+    return path.parent.name.lower() == folder_name(env).lower()
+
+
+def algos_with(folder: str, root: Path = PRESETS) -> list[str]:
+    """Returns the algorithms that have a preset in a folder."""
+    return sorted(path.stem for path in root.glob("*/*.yaml") if path.parent.name.lower() == folder.lower())
+
+
+def notes(path: Path | None, algo: str, env: str, root: Path = PRESETS) -> Iterator[str]:
+    """Yields notes on the preset that was found, or on its absence."""
+    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used"
+    shared = family(env)
+    if shared != "_default" and (path is None or path.parent.name == "_default"):
+        others = ", ".join(algos_with(shared, root))
+        yield f"{env} may need the env_cfg of the presets in {root.name}/{shared}, which are for {others}"
+
+
+NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")
+"""Settings under env_cfg that change no return."""
+
+
+def promised_return(comment: str) -> float | None:
+    """Returns the return that a comment such as `# Return 500 in about 20 s: ...` promises."""
+    found = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", comment)
+    return float(found[1]) if found else None
+
+
+def available(root: Path = PRESETS) -> Iterator[tuple[str, str, str]]:
+    """Yields environment folder, algorithm and first comment of every preset."""
+    for path in sorted(root.glob("*/*.yaml")):
+        yield path.parent.name, path.stem, first_comment(path.read_text(encoding="utf-8")).lstrip("# ")
+
+
+def kinds_with(env_id: str, find_env: Finder) -> Iterator[tuple[str, ModuleType]]:
+    """Yields name and package of each kind of environment that has this id."""
+    for name in find_env.available():
+        package = find_env.get(name)
+        if hasattr(package, "knows") and package.knows(env_id):
+            yield name, package
+
+
+def elsewhere(env_id: str, but: ModuleType, find_env: Finder, root: Path = PRESETS) -> str:
+    """Returns the end of a sentence that says where an unknown id may be found; empty if nowhere."""
+    kind = next((name for name, package in kinds_with(env_id, find_env) if package is not but), None)
+    if kind:
+        return f" (it exists with general_cfg.env_name={kind} env_cfg.id={env_id})"
+    if env_id.lower() in find_env.available():
+        return f" ({env_id} is a kind of environment: general_cfg.env_name={env_id.lower()})"
+    algos = algos_with(folder_name(env_id), root)
+    return f" (presets of this name: --algo {' or '.join(algos)} --env {env_id})" if algos else ""

@@ -1,0 +1,126 @@
+"""Complete and valid configuration of one run, and its form as YAML."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+from config.config import GeneralConfig
+from config.model import policies
+from config.model.fields import Strict
+from config.model.schema import AlgoConfig, EnvConfig
+from config.read.yaml_reader import Dumper
+from config.tell.help_texts import help_text
+
+SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """All settings of a run, and the source of each."""
+
+    general: GeneralConfig
+    algo: AlgoConfig
+    env: EnvConfig
+    algo_package: ModuleType
+    env_package: ModuleType
+    where: dict[str, str]
+    """Source of each setting that is not a Python default: algo_cfg.lr -> file.yaml:12 or command line."""
+    explicit: frozenset[str]
+    """Settings that the user wrote, in YAML or on the command line; not those of a preset or a resumed run."""
+    expected_return: float | None = None
+    """Return that the first comment line of the YAML promises."""
+    preset: str | None = None
+    """Path of the preset that is used."""
+    task: Path | None = None
+    """Task directory that load_path names, if load_checkpoint is true."""
+    into: Path | None = None
+    """New folder for the run, from --into, in place of one under tasks/."""
+    start: Path = field(default_factory=Path.cwd)
+    """Working directory when the settings were read, from which relative paths count; an environment may change it."""
+    pause_at_step: int | None = None
+    """Environment step at which training pauses, from --pause-at-step; limits and schedules do not depend on it."""
+    no_evaluation: bool = False
+    """True, from --no-evaluation, to play only the evaluations of online_eval."""
+    allow_import: tuple[str, ...] = ()
+    """User packages that the command line allows to import."""
+    objects: Mapping[str, Any] = field(default_factory=dict)
+    """Classes and functions of the user's own that settings name and no other process could import: by their registered
+    name."""
+    notes: tuple[str, ...] = ()
+    """Remarks on how the configuration was decided, for the user."""
+    policies: Mapping[str, Any] = field(default_factory=dict)
+    """Policies of policies_cfg by name. Each is the config of its algorithm too; algo_name is its full name."""
+    policy_packages: Mapping[str, ModuleType] = field(default_factory=dict)
+    """Packages of their algorithms, by name of the policy."""
+
+    @property
+    def algorithms(self) -> str:
+        """Name of the algorithm; those of several policies are joined by +."""
+        return policies.joined(package.NAME for package in self.policy_packages.values() or [self.algo_package])
+
+    def sections(self) -> dict[str, Strict]:
+        """Returns the three sections, and a section policies_cfg.NAME for each policy."""
+        known: dict[str, Strict] = dict(zip(SECTIONS, (self.general, self.algo, self.env), strict=True))
+        return known | {policies.section_of(name): policy for name, policy in self.policies.items()}
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """Returns the sections as plain builtins, with the policies below policies_cfg."""
+        plain = {"general_cfg": self.general.model_dump(), "algo_cfg": self.algo.model_dump()}
+        plain["env_cfg"] = self.env.model_dump()
+        if self.policies:
+            plain[policies.SECTION] = {name: policies.dump(policy) for name, policy in self.policies.items()}
+        else:
+            del plain["general_cfg"]["score_policy"]  # names a policy
+        del plain["general_cfg"]["preset"]  # every setting is here, and this file needs none
+        return plain
+
+    def to_yaml(self) -> str:
+        """Returns a file for --yaml that gives this configuration again."""
+        lines = [] if self.expected_return is None else [f"# Return {self.expected_return:.12g} is expected.\n"]
+        plain = self.as_dict()
+        below = plain.pop(policies.SECTION, {})
+        for name, section in zip(SECTIONS, (self.general, self.algo, self.env), strict=True):
+            lines.append(f"{name}:\n")
+            lines.extend(_setting(key, value, _help(section, key)) for key, value in plain[name].items())
+        return "".join([*lines, *self._policies_in_yaml(plain["algo_cfg"], below)])
+
+    def _policies_in_yaml(self, algo: dict[str, Any], below: dict[str, dict[str, Any]]) -> Iterator[str]:
+        """Yields the lines of policies_cfg, without what a policy inherits from algo_cfg. Each help text comes once."""
+        explained = set()
+        if below:
+            yield f"{policies.SECTION}:\n"
+        for name, values in below.items():
+            yield f"  {name}:\n"
+            inherited = algo if values["algo_name"] == self.general.algo_name else {}
+            for key, value in values.items():
+                if key not in inherited or inherited[key] != value:
+                    text = _help(self.policies[name], key)
+                    yield _setting(key, value, "" if text in explained else text, "    ")
+                    explained.add(text)
+
+
+def _help(section: Strict, key: str) -> str:
+    """Returns the help text of a setting; empty if there is none."""
+    return help_text(type(section), key) if key in type(section).model_fields else ""
+
+
+def _setting(key: str, value: Any, help_text: str, indent: str = "  ") -> str:
+    """Returns a setting with its help, on the same line if it is short, otherwise above. Layers get a line each."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        text = "".join([f"{indent}{key}:\n", *(f"{indent}  - {_flow([item])[1:-1]}\n" for item in value)])
+    else:
+        text = f"{indent}{_flow({key: value})[1:-1]}\n"
+    if not help_text:
+        return text
+    beside = f"{text.rstrip()}  # {help_text}\n"
+    return beside if text.count("\n") == 1 and len(beside) <= 121 else f"{indent}# {help_text}\n{text}"
+
+
+def _flow(value: Any) -> str:
+    return yaml.dump(
+        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=10_000
+    ).removesuffix("\n")

@@ -1,0 +1,316 @@
+"""Sources of settings: a YAML file, an earlier run, the command line."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from config.foreign import names as foreign_names
+from config.model import policies
+from config.model.fields import Strict
+from config.model.schema import FILM, EnvConfig
+from config.program import PROGRAM
+from config.read.run_config import SECTIONS
+from config.read.yaml_reader import Document, DocumentError, Place, parse
+from config.tell.error_text import shown
+from config.tell.names import nearest
+from config.tune.domain_kinds import SECTION as TUNING
+
+NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
+"""General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever
+answers there can run code here, and the directory may come from a stranger."""
+
+
+class Stray(NamedTuple):
+    """A setting outside any section."""
+
+    key: str
+    where: str
+    value: str
+    """Value with its equals sign, from the command line; empty for a file."""
+
+
+@dataclass
+class Source:
+    """Settings of one source, and their places."""
+
+    written: bool
+    """True if the user wrote it for this run."""
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    strays: list[Stray] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Remarks on how settings were read, for the user."""
+    foreign: dict[str, tuple[Any, Place]] = field(default_factory=dict)
+    """Settings by RLlib's names; config/foreign/rllib.py puts them under ours once the algorithm is known."""
+    of_policies: dict[str, dict[str, tuple[Any, Place]]] = field(default_factory=dict)
+    """Settings of the policies of its multiagent, by RLlib's names, by section."""
+
+    def put(self, section: str, key: str, value: Any, place: Place) -> None:
+        self.sections.setdefault(section, {})[key] = value
+        self.places.setdefault(section, Place(place.text, section)).parts[key] = place
+
+    def policy_names(self) -> list[str]:
+        """Returns the names of the policies that it sets."""
+        return [name for section in self.sections if (name := policies.name_of(section))]
+
+    def drop_policies(self) -> None:
+        """Removes its policies, and the choice of one of them as the score."""
+        names = self.policy_names()
+        for section in map(policies.section_of, names):
+            del self.sections[section], self.places[section]
+        if self.sections.get("general_cfg", {}).get("score_policy") in names:
+            del self.sections["general_cfg"]["score_policy"], self.places["general_cfg"].parts["score_policy"]
+
+    def put_policies(self, value: Any, place: Place) -> None:
+        """Adds the section policies_cfg: each policy is a section of its own."""
+        if value is not None and not isinstance(value, dict):
+            self.problems.append(f"{place.text}: {place.path}: got {shown(value)}; expected {policies.EXPECTED}")
+            return
+        for name, settings in (value or {}).items():
+            part = place.parts[name]
+            if settings is not None and not isinstance(settings, dict):
+                message = f"got {shown(settings)}; expected lines of the form name: value"
+                self.problems.append(f"{part.text}: {part.path}: {message}")
+                continue
+            section = policies.section_of(name)
+            self.sections.setdefault(section, {})
+            self.places.setdefault(section, Place(part.text, section))
+            for key, setting in (settings or {}).items():
+                self.put(section, key, setting, part.parts[key])
+
+    def missing(self) -> list[str]:
+        """Returns the sections that are absent or empty."""
+        return [name for name in SECTIONS if not self.sections.get(name)]
+
+
+def from_document(document: Document, *, written: bool) -> Source:
+    """Returns the settings of a file."""
+    source = Source(written, problems=list(document.duplicates))
+    if document.value is None:
+        return source
+    if not isinstance(document.value, dict):
+        source.problems.append(
+            f"{document.place.text}: got {shown(document.value)}; expected the sections {', '.join(SECTIONS)}"
+        )
+        return source
+    known = {*SECTIONS, policies.SECTION, TUNING}
+    if not known & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
+        source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
+        return source
+    for key, value in document.value.items():
+        place = document.place.parts[key]
+        if key == policies.SECTION:
+            source.put_policies(value, place)
+        elif key == TUNING:
+            source.problems.append(f"{place.text}: {key}: only tuning reads it: {PROGRAM} tune --yaml FILE")
+        elif key not in SECTIONS:
+            source.strays.append(Stray(key, place.text, ""))
+        elif isinstance(value, dict):
+            source.sections[key], source.places[key] = value, place
+        elif value is not None:
+            source.problems.append(f"{place.text}: {key}: got {shown(value)}; expected lines of the form name: value")
+    return source
+
+
+def from_task(document: Document, *, testing: bool) -> Source:
+    """Returns the settings of an earlier run's config.yaml, except which model that run loaded itself."""
+    source = from_document(document, written=False)
+    general = source.sections.get("general_cfg", {})
+    for key in NOT_TAKEN_OVER:
+        general.pop(key, None)
+    if testing:
+        for key in ("callbacks", "loggers"):
+            general.pop(key, None)
+    else:
+        path = "general_cfg.load_model_step"
+        source.put("general_cfg", "load_model_step", "latest", Place(document.place.text, path))
+    return source
+
+
+def address_of(document: Document) -> str | None:
+    """Returns the ray_address in an earlier run's config.yaml."""
+    address = from_document(document, written=False).sections.get("general_cfg", {}).get("ray_address")
+    return address if isinstance(address, str) else None
+
+
+def flags(
+    algo: str | None,
+    env: str | None,
+    resume: str | None,
+    test: str | None,
+    video: bool,
+    checkpoint_freq: int | None = None,
+    episodes: int | None = None,
+    model: str | int | None = None,
+    word: str = "",
+) -> list[tuple[str, str, Any]]:
+    """Returns the flags of these names as (flag, section.key, value). word: command that stands for --resume or
+    --test."""
+    given: list[tuple[str, str, Any]] = []
+    if algo:
+        given.append(("--algo", "general_cfg.algo_name", algo))
+    if env:
+        given.append(("--env", "env_cfg.id", env))
+    if resume:
+        settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
+        given += [(word or "--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if test:
+        settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
+        given += [(word or "--test", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if video:
+        given.append((word or "--video", "env_cfg.render_mode", FILM))
+    if checkpoint_freq:
+        settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
+        given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]
+    if episodes:
+        given.append(("--episodes", "general_cfg.max_episode", episodes))
+    if model is not None:
+        given.append(("--model", "general_cfg.load_model_step", model))
+    return given
+
+
+def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
+    """Puts the render_mode in which this environment is filmed in the place of FILM. model: of env_cfg, if the kind of
+    environment is known."""
+    for source in given:
+        settings = source.sections.get("env_cfg", {})
+        if settings.get("render_mode") is FILM:
+            settings["render_mode"] = getattr(model, "FILM", EnvConfig.FILM)[0]
+
+
+def from_values(values: Mapping[str, Mapping[str, Any]], text: str) -> Source:
+    """Returns settings that a Python program gives by section. text: where they come from."""
+    source = Source(written=True)
+    for section, settings in values.items():
+        if section == policies.SECTION:
+            plain = _builtin(settings)
+            source.put_policies(plain, _placed(plain, text, section))
+            continue
+        for key, value in settings.items():
+            plain = _builtin(value)
+            source.put(section, key, plain, _placed(plain, text, f"{section}.{key}"))
+    return source
+
+
+def document_of(values: Mapping[str, Any], text: str) -> Document:
+    """Returns a mapping of a Python program as if it were a file. text: where it comes from."""
+    plain = _builtin(values)
+    return Document(plain, _placed(plain, text, ""))
+
+
+def _placed(value: Any, text: str, path: str) -> Place:
+    """Returns the place of a value, and the places of its parts."""
+    place = Place(text, path)
+    if isinstance(value, dict):
+        place.parts |= {key: _placed(part, text, f"{path}.{key}".lstrip(".")) for key, part in value.items()}
+    elif isinstance(value, list):
+        place.parts |= {i: _placed(part, text, f"{path}[{i}]") for i, part in enumerate(value)}
+    return place
+
+
+def _builtin(value: Any) -> Any:
+    """Returns a value with lists for tuples and Python's numbers for numpy's, as YAML would give it."""
+    if isinstance(value, Mapping):
+        return {key: _builtin(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_builtin(item) for item in value]
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def from_command_line(
+    overrides: Iterable[str],
+    flags: Iterable[tuple[str, str, Any]],
+    below: Source | None = None,
+    sections: tuple[str, ...] = (),
+) -> Source:
+    """Returns the settings of section.key=value words, and of flags as (flag, section.key, value). below: settings
+    that they are added to; sections: further ones that words may name."""
+    source = below or Source(written=True)
+    for flag, path, value in flags:
+        section, _, key = path.partition(".")
+        source.put(section, key, value, Place(flag, path))
+    for override in overrides:
+        path, equals, text = override.partition("=")
+        section, key = _split(path)
+        if (
+            not (section in (*SECTIONS, policies.SECTION, *sections) or policies.name_of(section))
+            or not key
+            or not equals
+        ):
+            source.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
+            continue
+        if not text.strip():
+            source.problems.append(f"command line: {path}: no value after =; write null for the default")
+            continue
+        try:
+            text = json.dumps(text) if text.startswith("*") else text  # a pattern, and no alias of YAML
+            document = parse(text, "command line", path=path, numbered=False)
+        except DocumentError as error:
+            source.problems.append(str(error))
+            continue
+        source.problems += document.duplicates
+        if section == policies.SECTION:
+            source.put_policies({key: document.value}, Place("command line", section, {key: document.place}))
+        else:
+            source.put(section, key, document.value, document.place)
+    return source
+
+
+def _split(path: str) -> tuple[str, str]:
+    """Returns section and key of a path; a policy is a section of its own."""
+    section, _, key = path.partition(".")
+    if section == policies.SECTION and "." in key:
+        name, _, key = key.partition(".")
+        section = policies.section_of(name)
+    return section, key
+
+
+def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
+    """Returns the settings of a section by field name, and their places. A later source wins."""
+    values: dict[str, Any] = {}
+    merged = Place("defaults", section)
+    for source in sources:
+        place = source.places.get(section)
+        if place is None:
+            continue
+        merged.text = place.text
+        for key, value in source.sections[section].items():
+            name = model.field_name(key)
+            values[name], merged.parts[name] = value, place.parts[key]
+    return values, merged
+
+
+def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
+    """Yields the settings that a source gives under two spellings."""
+    written: dict[str, str] = {}
+    for key in source.sections.get(section, {}):
+        name = model.field_name(key)
+        if name in written:
+            place = source.places[section].parts[key]
+            yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
+        written[name] = key
+
+
+def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
+    """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
+    has, or empty."""
+    known = {name: model.spellings() for name, model in models.items()}
+    for key, where, value in (stray for source in sources for stray in source.strays):
+        owner = next((name for name in known if key in known[name]), None)
+        same = (
+            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, known[name]))
+            for name, other, remark in foreign_names.ours(key)
+            if other in known.get(name, ()) and not remark
+        )
+        meant = (
+            f"{owner}.{key}{value}"
+            if owner
+            else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
+        )
+        other = "" if meant else hint(key)
+        near = next((f"{name}.{near}{value}" for name in known if (near := nearest(key, known[name]))), None)
+        meant = meant or (None if other else near)
+        end = f"; did you mean {meant}?" if meant else other
+        yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

@@ -1,0 +1,133 @@
+"""Finds the task directory that load_path names, and says what is wrong with any other path."""
+
+import json
+from pathlib import Path
+
+from config.read.opening import read_regular
+from config.read.paths import as_written, fixed
+from config.read.task_config import has_config
+from config.tell.names import nearest
+
+MOST_BYTES = 1 << 20
+"""Bytes of run.json that are read."""
+
+
+class TaskError(Exception):
+    """load_path does not lead to a task directory; the message says why."""
+
+
+GROUPS = {"group.json": "a group of runs", "tune.json": "a tuning, with a run for each trial"}
+"""File of a folder with several runs, and what such a folder is."""
+
+
+MOST_LEVELS = 3
+"""Folders between a run and the folder of its tuning: trials/5/seed_1."""
+
+
+def is_group(folder: Path) -> bool:
+    """Returns True for the folder of a group or of a tuning."""
+    return any((folder / name).is_file() for name in GROUPS)
+
+
+def group_of(run: Path) -> Path | None:
+    """Returns the folder of the group or tuning that a run belongs to; None for a run of its own."""
+    return next(filter(is_group, list(run.absolute().parents)[:MOST_LEVELS]), None)
+
+
+def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
+    """Returns the task directory of that name or path; see _meant. start: working directory that relative paths count
+    from, and the result is an absolute path; None: the current one, and the path as it is written."""
+    path, tasks = Path(load_path), _counted(tasks, start)
+    if ".." in path.parts:
+        raise TaskError(f"{load_path!r} contains '..'; give a name under {as_written(tasks)}/ or a full path")
+    try:
+        folder = _meant(path, tasks, start)
+        link = _link(folder, tasks)
+        exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
+    except (OSError, ValueError) as error:
+        raise TaskError(f"{load_path!r} cannot be read: {error}") from None
+    if "models" in path.parts[1:]:
+        raise TaskError(f"{load_path!r} is inside a task directory{_checkpoint(path, tasks)}")
+    if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
+        raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks, start)}")
+    if not exists:
+        raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks, start)}")
+    if link:
+        raise TaskError(f"{load_path!r} {link}; give the full path of its target")
+    if kind := next((GROUPS[name] for name in GROUPS if (folder / name).is_file()), None):
+        raise TaskError(f"{load_path!r} is {kind}; name one of them, such as {as_written(_member(folder))}")
+    if tested := _tested(folder):
+        raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
+    if not complete:
+        raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
+    return folder
+
+
+def _link(folder: Path, tasks: Path) -> str:
+    """Returns what is wrong if a link leads to a folder; empty if none does, or one that the user may have made."""
+    root = tasks.resolve()
+    if folder.parent.resolve() == root and folder.resolve().parent != root:
+        return f"is a link out of {as_written(tasks)}/"
+    group = group_of(folder)
+    inner = [place for place in (folder, *folder.parents) if group and group in place.absolute().parents]
+    link = next(filter(Path.is_symlink, inner), None)
+    return f"leads through {as_written(link)}, a link in a group of runs" if link else ""
+
+
+def _meant(path: Path, tasks: Path, start: Path | None) -> Path:
+    """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
+    not under tasks/ may be a run in the current folder."""
+    place = _counted(path, start)
+    if len(path.parts) == 1:
+        named = (tasks / path).exists() or not (place / "models").is_dir()
+    else:
+        named = not place.exists() and (tasks / path).is_dir()
+    return tasks / path if named else place
+
+
+def _counted(path: Path, start: Path | None) -> Path:
+    """Returns a path that counts from this working directory, as an absolute one; None: the path as it is."""
+    return path if start is None else fixed(path, start)
+
+
+def _checkpoint(path: Path, tasks: Path) -> str:
+    """Returns the end of a sentence on a path such as NAME/models/500."""
+    parts = path.parts
+    cut = len(parts) - 1 - parts[::-1].index("models")
+    run = Path(*parts[:cut])
+    name = run.name if run.parent == as_written(tasks) or len(run.parts) == 1 else str(run)
+    step = parts[cut + 1] if cut + 1 < len(parts) else "N"
+    return f"; name the run, {name}, and set general_cfg.load_model_step={step}"
+
+
+def _tested(folder: Path) -> str | None:
+    """Returns the run that a test directory tested; None for any other directory."""
+    run = folder / "run.json"
+    if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").glob("*")):
+        return None
+    try:
+        checkpoint = json.loads(read_regular(run, MOST_BYTES)).get("checkpoint")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    return Path(checkpoint).parent.parent.name if isinstance(checkpoint, str) else None
+
+
+def _member(group: Path) -> Path:
+    """Returns the first run of a group or of a tuning."""
+    found = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
+    return min(found, default=group / "seed_1")
+
+
+def _others(name: str, tasks: Path, start: Path | None) -> str:
+    """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
+    written = as_written(tasks)
+    if not tasks.is_dir():
+        return f"; there is no folder {written}/ in {start or Path.cwd()}"
+    folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
+    near = nearest(name, [path.name for path in folders]) if name else None
+    if near:
+        return f"; did you mean {near}?"
+    newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[:3]
+    if not newest:
+        return f"; {written}/ is empty"
+    return f"; newest under {written}/: " + ", ".join(path.name for path in newest)

@@ -1,0 +1,1 @@
+"""Help texts, messages, schema and reference page, made from the models."""

@@ -1,0 +1,326 @@
+"""Answers list and describe: names, settings with their help, the reference page. All generated from the models."""
+
+import textwrap
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import yaml
+from pydantic.fields import FieldInfo
+
+from config.config import GeneralConfig
+from config.foreign import hints
+from config.model import policies
+from config.model.fields import Strict
+from config.model.layers import Layer
+from config.model.policies import PolicyConfig
+from config.model.schema import EnvConfig
+from config.own import trust
+from config.program import PROGRAM
+from config.read import presets
+from config.read.finder import Finder
+from config.read.yaml_reader import Dumper
+from config.tell.error_text import expected, json_schema
+from config.tell.help_texts import help_text
+from config.tell.names import nearest
+from config.tune.domain_kinds import SECTION as TUNING
+from config.tune.section import TuneConfig
+
+WIDTH = 80
+_POLICIES = "policies_cfg: each policy"
+
+
+class UnknownTopic(LookupError):
+    """No such topic; the message names those that exist."""
+
+
+def listing(
+    what: str | None, find_algo: Finder, find_env: Finder, root: Path = presets.PRESETS, wanted: str = ""
+) -> str:
+    """Returns the names of algos, envs or presets that contain `wanted`, one per line with a summary."""
+    if what is None:
+        return _WHAT_TO_LIST
+    rows = [row for row in _rows(what, find_algo, find_env, root) if wanted.lower() in row[0].lower()]
+    width = max((len(name) for name, _ in rows), default=0)
+    none = f"no {what} with {wanted!r} in their name\n" if wanted else f"no {what}\n"
+    return "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows) or none
+
+
+_WHAT_TO_LIST = f"""\
+{PROGRAM} list algos             algorithms
+{PROGRAM} list envs [TEXT]       environments, or those with TEXT in their id
+{PROGRAM} list presets [TEXT]    tested settings for an environment and an algorithm
+{PROGRAM} runs [TEXT]            runs under tasks/ and their scores
+"""
+
+_WHAT_TO_DESCRIBE = f"""\
+{PROGRAM} describe PPO           an algorithm and its settings
+{PROGRAM} describe ppo.lr        one of its settings
+{PROGRAM} describe lr            every setting of this name
+{PROGRAM} describe general       settings of every run (general_cfg)
+{PROGRAM} describe policies      settings of several policies (policies_cfg)
+{PROGRAM} describe tune          settings of tuning (tune_cfg)
+{PROGRAM} describe gym           settings of a kind of environment (env_cfg)
+{PROGRAM} describe CartPole-v1   an environment
+{PROGRAM} describe linear        a layer of a network
+{PROGRAM} describe FrameStack    a wrapper
+{PROGRAM} describe all           all settings
+"""
+
+
+def _rows(what: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
+    if what == "presets":
+        yield from ((f"{env}/{algo}", comment) for env, algo, comment in presets.available(root))
+    elif what == "algos":
+        yield from ((name, _summary(find_algo.get(name))) for name in find_algo.available())
+    else:
+        for kind in find_env.available():
+            package = find_env.get(kind)
+            for env_id in package.ids() if hasattr(package, "ids") else [kind]:
+                algos = presets.algos_with(presets.folder_name(env_id), root)
+                yield env_id, f"{kind:4}" + (f"  presets: {', '.join(algos)}" if algos else "")
+
+
+def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_import: Collection[str] = ()) -> str:
+    """Returns the help of an algorithm, a kind of environment, general_cfg, a setting, a layer, what an environment
+    knows of itself and its wrappers, or of `all`."""
+    if topic is None:
+        return _WHAT_TO_DESCRIBE
+    if topic == "all":
+        return reference(find_algo, find_env)
+    finders = {"algo_cfg": find_algo, "env_cfg": find_env}
+    if "." in topic and any(f"{topic}.".startswith(f"{name}.") for name in allow_import):
+        return _own_package(topic, finders)
+    owner, _, setting = topic.rpartition(".")
+    found = _of_owner(owner, setting, finders) if owner else _of_name(topic, finders)
+    if found is None and "." in topic and trust.covers(topic):
+        return _own_package(topic, finders)
+    if found is None:
+        raise UnknownTopic(f"no topic {topic!r}{_instead(topic, finders)}")
+    return found
+
+
+def _own_package(topic: str, finders: dict[str, Finder]) -> str:
+    """Returns the page of a user's own algorithm or environment, which the command line allows to import."""
+    if task := trust.task_of(topic):
+        raise UnknownTopic(f"{topic} lies in {task}, a task directory, from which nothing is ever imported")
+    try:
+        package = finders["algo_cfg"].get(topic)
+        section = "env_cfg" if issubclass(package.Config, EnvConfig) else "algo_cfg"
+        return _page(f"{section}: {getattr(package, 'NAME', topic)}", package.Config)
+    except Exception as error:
+        raise UnknownTopic(f"{topic} cannot be described: {type(error).__name__}: {error}") from None
+
+
+def _models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
+    """Yields section, name and model of every section."""
+    yield "general_cfg", "general", GeneralConfig
+    yield policies.SECTION, "policies", PolicyConfig
+    yield TUNING, "tune", TuneConfig
+    for section, finder in finders.items():
+        yield from ((section, name, finder.get(name).Config) for name in finder.available())
+
+
+def _of_owner(owner: str, setting: str, finders: dict[str, Finder]) -> str | None:
+    """Returns the help of a setting of one section, such as ppo.lr, gym.n_envs, algo_cfg.lr or general_cfg.seed."""
+    owners = [
+        (section, name, model)
+        for section, name, model in _models(finders)
+        if owner.lower() in (section, name.lower(), *_aliases_of(name, finders.get(section)))
+    ]
+    return _setting(setting, owners)
+
+
+def _aliases_of(name: str, finder: Finder | None) -> list[str]:
+    return [alias.lower() for alias in getattr(finder.get(name), "ALIASES", ())] if finder else []
+
+
+def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
+    """Returns the help of a single name; a section comes first, then a setting, a layer, an environment."""
+    if topic in ("general", "general_cfg"):
+        return _page("general_cfg", GeneralConfig)
+    if topic in ("policies", policies.SECTION):
+        return _page(_POLICIES, PolicyConfig)
+    if topic in ("tune", TUNING):
+        return _page(TUNING, TuneConfig)
+    for section, finder in finders.items():
+        try:
+            return _topic(topic, finder, section)
+        except LookupError:
+            continue
+    layer = next((kind for kind in _kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
+    if found := _setting(topic, list(_models(finders))):
+        return found
+    if layer:
+        return _layer_page(layer)
+    find_env = finders["env_cfg"]
+    packages = [find_env.get(name) for name in find_env.available()]
+    texts = (package.explain(topic) for package in packages if hasattr(package, "explain"))
+    return next((_with_presets(topic, text) for text in texts if text), None)
+
+
+def _with_presets(env_id: str, text: str) -> str:
+    algos = presets.algos_with(presets.folder_name(env_id))
+    return text + (f"presets: {', '.join(f'--algo {algo} --env {env_id}' for algo in algos[:3])}\n" if algos else "")
+
+
+def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | None:
+    """Returns the help of all settings of this name; sections with the same text share an entry."""
+    entries: dict[str, list[str]] = {}
+    for section, owner, model in owners:
+        key = model.field_name(name)
+        if key in model.model_fields:
+            entry = "".join(_settings(model, [key]))
+            entries.setdefault(entry, []).append(
+                f"{section} of {owner}" if section in ("algo_cfg", "env_cfg") else section
+            )
+    if not entries:
+        return None
+    shared = " of "
+    parts = []
+    for entry, places in entries.items():
+        first, *others = places
+        told = first + "".join(f", {place.partition(shared)[2] or place}" for place in others)
+        parts.append(entry + textwrap.fill(f"In {told}.", WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
+    return "\n".join(parts)
+
+
+def _instead(topic: str, finders: dict[str, Finder]) -> str:
+    """Returns the end of a sentence: what the topic is called here, or what is near it."""
+    if found := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
+        return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
+    if "." in topic:
+        return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
+    names = [
+        "general",
+        "all",
+        "policies",
+        "tune",
+        *(name for finder in finders.values() for name in finder.available()),
+    ]
+    known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
+    near = nearest(topic, names) or nearest(topic, known)
+    holding = sorted({name for name in known if len(topic) > 2 and topic.lower() in name.lower()})
+    if holding and not near:
+        return f"; with {topic} in their names: {', '.join(holding[:10])}"
+    return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
+
+
+_TWO_SETS = f"""\
+The defaults on this page hold for `{PROGRAM}` alone, and for what `--yaml FILE` leaves
+out. They are JoyRL's, where JoyRL has the setting. `--algo NAME --env ID` begins with a
+preset: presets/ID/NAME.yaml, or the preset of a family of environments, or
+presets/_default/NAME.yaml, whose settings are robust. They take the place of the
+defaults, so that the same algorithm may begin with other numbers:
+DQN has a gamma of 0.95 and mse in a file, 0.99 and huber with `--algo DQN --env ID`.
+The first line of output names the preset, and `--print-config` shows the numbers.
+"""
+"""Note on the scope of the defaults on the page."""
+
+
+def reference(find_algo: Finder, find_env: Finder) -> str:
+    """Returns the whole reference as a page."""
+    pages = [_page("general_cfg", GeneralConfig), _page(_POLICIES, PolicyConfig), _page(TUNING, TuneConfig)]
+    pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
+    pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
+    pages.append(_layers())
+    head = (
+        f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n\n{_TWO_SETS}"
+    )
+    return "\n".join([head, *pages])
+
+
+def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
+    """Returns the page of a package; brief leaves out the settings that a variant inherits from its family."""
+    package = finder.get(name)
+    title = getattr(package, "NAME", None) or name
+    aliases = getattr(package, "ALIASES", ())
+    also = f"\nAlso known as {', '.join(aliases)}.\n" if aliases else ""
+    family = _family(package, finder) if brief else None
+    return _page(f"{section}: {title}", package.Config, also, family)
+
+
+def _family(package: ModuleType, finder: Finder) -> str | None:
+    """Returns the algorithm whose settings this one has with other defaults."""
+    return next((name for name in finder.available() if finder.get(name).Config is package.Config.__base__), None)
+
+
+def _summary(package: ModuleType) -> str:
+    return (package.__doc__ or "").strip().split("\n")[0]
+
+
+def _page(title: str, model: type[Strict], also: str = "", family: str | None = None) -> str:
+    """Returns a page: own settings first, then inherited ones, or the name of the family that describes them."""
+    names = sorted(model.model_fields, key=lambda name: _inherited(model, name))
+    if family:
+        names = [name for name in names if not _inherited(model, name)]
+        also += f"\nAll other settings are those of {family}.\n"
+    return f"## {title}\n\n{_text(model)}\n{also}\n{''.join(_settings(model, names))}"
+
+
+def _text(model: type[Strict]) -> str:
+    return textwrap.fill(" ".join((model.__doc__ or "").split()), WIDTH)
+
+
+def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> Iterator[str]:
+    """Yields the help of each setting, and of the keys of one that is a mapping. prefix: names before its own."""
+    schema = json_schema(model)
+    spellings: dict[str, list[str]] = {}
+    for alias, name in model.ALIASES.items():
+        spellings.setdefault(name, []).append(alias)
+    for name in names:
+        field = model.model_fields[name]
+        text = help_text(model, name)
+        kind = expected(schema["properties"][name], schema)
+        facts = [_default(field)] if kind == text.rstrip(".") else [kind, _default(field)]
+        if name in spellings:
+            facts.append(f"also {', '.join(spellings[name])}")
+        entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {text}"
+        yield textwrap.fill(entry, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
+        for keys in _mappings(field.annotation):
+            yield from _settings(keys, keys.model_fields, f"{prefix}{name}.")
+
+
+def _mappings(annotation: Any) -> Iterator[type[Strict]]:
+    """Yields the models of the mappings in a type; layers have pages of their own."""
+    if isinstance(annotation, type) and issubclass(annotation, Strict):
+        yield from () if "layer_type" in annotation.model_fields else (annotation,)
+    for part in get_args(annotation):
+        yield from _mappings(part)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "must be given"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, list) and value:
+        return "default " + ", ".join(_layer(item) if isinstance(item, Strict) else str(item) for item in value)
+    return "default " + yaml.dump(value, Dumper=Dumper, default_flow_style=True).removesuffix("\n").removesuffix(
+        "\n..."
+    )
+
+
+def _layer(layer: Strict) -> str:
+    """Returns a layer of a default in few words, such as linear 64 tanh."""
+    values = layer.model_dump().values()
+    return " ".join(str(value[0] if isinstance(value, list) else value) for value in values)
+
+
+def _layers() -> str:
+    """Returns the pages of all kinds of layer."""
+    parts = [_layer_page(kind) for kind in _kinds()]
+    return "\n".join(["## Layers, for every list of layers\n", *parts])
+
+
+def _kinds() -> tuple[type[Strict], ...]:
+    return get_args(get_args(Layer)[0])
+
+
+def _layer_page(kind: type[Strict]) -> str:
+    title = kind.model_fields["layer_type"].default
+    return f"### {title}\n\n{_text(kind)}\n\n{''.join(_settings(kind, kind.model_fields))}"
+
+
+def _inherited(model: type[Strict], name: str) -> bool:
+    return name not in model.__annotations__

@@ -1,0 +1,232 @@
+"""Turns validation errors into sentences: place, value, what is expected, and the nearest name."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from config.model.fields import Strict
+from config.model.layers import Layer
+from config.program import PROGRAM
+from config.read.yaml_reader import Place
+from config.tell.help_texts import WithHelp
+from config.tell.names import did_you_mean, nearest
+from config.tune.domain_kinds import written_kind
+
+Json = dict[str, Any]
+
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+
+
+class Fault(NamedTuple):
+    """An error: the top-level key of its section, and a sentence with its place."""
+
+    key: str
+    sentence: str
+
+
+def shown(value: Any) -> str:
+    """Returns a value as it was written, cut to a readable length."""
+    if isinstance(value, str):
+        return f"{value[:60]!r} (text)".replace(r"\u3000", "\u3000")  # a blank of Chinese input, which is explained
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# ------------------------------------------------------------------------------------------- JSON Schema
+
+
+def json_schema(model: type[BaseModel]) -> Json:
+    """Returns the JSON Schema of a model, with every bound under its standard name."""
+    schema: Json = standard_bounds(model.model_json_schema(schema_generator=WithHelp))
+    return schema
+
+
+def standard_bounds(node: Any) -> Any:
+    """Renames bounds that pydantic writes as ge, gt, le and lt after a validator, which JSON Schema does not know."""
+    if isinstance(node, list):
+        return [standard_bounds(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        _BOUNDS.get(key, key) if isinstance(value, int | float) else key: standard_bounds(value)
+        for key, value in node.items()
+    }
+
+
+def resolve(node: Json, root: Json) -> Json:
+    """Returns the schema that a reference points to."""
+    while "$ref" in node:
+        node = root["$defs"][node["$ref"].rpartition("/")[2]]
+    return node
+
+
+def _part(node: Json, part: str | int, root: Json) -> Json | None:
+    node = resolve(node, root)
+    if part in node.get("properties", {}):
+        return dict(node["properties"][part])
+    if part in node.get("discriminator", {}).get("mapping", {}):
+        return {"$ref": node["discriminator"]["mapping"][part]}
+    if isinstance(part, int) and "items" in node:
+        return dict(node["items"])
+    if isinstance(part, str) and isinstance(node.get("additionalProperties"), dict):
+        return dict(node["additionalProperties"])
+    return next((found for option in node.get("anyOf", ()) if (found := _part(option, part, root))), None)
+
+
+def _at(root: Json, loc: Iterable[str | int]) -> Json:
+    node = root
+    for part in loc:
+        node = _part(node, part, root) or node
+    return resolve(node, root)
+
+
+def expected(node: Json, root: Json) -> str:
+    """Returns in words what a value must be."""
+    node = resolve(node, root)
+    if "enum" in node or "const" in node:
+        return _either(node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return " or ".join(expected(option, root) for option in node["anyOf"])
+    if "discriminator" in node:
+        return f"a mapping with {node['discriminator']['propertyName']}"
+    if node.get("type") == "array":
+        return f"a list, each item {expected(node['items'], root)}"
+    if "pattern" in node:
+        return str(node.get("description", f"text like {node['pattern']}")).rstrip(".")
+    words = {
+        "null": "null",
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "text",
+    }
+    kind = words.get(node.get("type", ""), "a mapping (name: value)")
+    return f"{kind}{_range(node)}"
+
+
+def _either(names: Iterable[Any]) -> str:
+    *first, last = map(str, names)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _range(node: Json) -> str:
+    if "minimum" in node and "maximum" in node:
+        return f" from {node['minimum']:g} to {node['maximum']:g}"
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+    bounds = [f"{word} {node[key]:g}" for key, word in words.items() if key in node and abs(node[key]) < 2**53]
+    return " " + " and ".join(bounds) if bounds else ""
+
+
+# ----------------------------------------------------------------------------------------------- errors
+
+
+def faults(error: ValidationError, model: type[Strict], place: Place, hint: Callable[[str], str]) -> list[Fault]:
+    """Returns all errors of a section. hint(key) returns the end of a sentence about an unknown key.
+
+    A union gives one error for each of its branches, all with the same sentence.
+    """
+    root = json_schema(model)
+    found = []
+    for details in _with_hidden(error):
+        spot = locate(place, details["loc"])
+        if details["type"].startswith("union_tag"):
+            spot = spot.parts.get("layer_type", spot)
+        key = str(details["loc"][0]) if details["loc"] else ""
+        found.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))
+    return list(dict.fromkeys(found))
+
+
+def _as_number(name: str, text: str, node: Json, root: Json) -> str:
+    """Returns the end of a sentence about text in the place of a number: how the number is written; or nothing. name:
+    of the setting."""
+    kinds = {resolve(option, root).get("type") for option in [node, *node.get("anyOf", ())]}
+    text = text.strip().lower()
+    short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)
+    if not kinds & {"integer", "number"}:
+        return ""
+    if short:
+        return f"; write {float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}"
+    if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
+        here = "with lr_schedule: linear" if name.endswith("lr") else f"here, since {name} is constant"
+        return f"; lin_ of rl-baselines3-zoo is {falling} {here}"
+    if (first := text.removeprefix("auto_")) != text and re.fullmatch(_NUMBER, first):
+        return f"; auto_ of Stable-Baselines3 is {name}: auto with {name}_init: {first}"
+    return f"; write it without quotes: {text}" if re.fullmatch(_NUMBER, text) else ""
+
+
+def _with_hidden(error: ValidationError) -> Iterator[ErrorDetails]:
+    """Yields the errors, and behind a misspelled layer_type those that the layer of the nearest name has."""
+    kinds = {kind.model_fields["layer_type"].default: kind for kind in get_args(get_args(Layer)[0])}
+    for details in error.errors(include_url=False):
+        yield details
+        if details["type"] == "union_tag_invalid" and (near := nearest(details["ctx"]["tag"], kinds)):
+            try:
+                kinds[near].model_validate({**details["input"], "layer_type": near})
+            except ValidationError as hidden:
+                for more in hidden.errors(include_url=False):
+                    yield {**more, "loc": (*details["loc"], near, *more["loc"])}
+
+
+def locate(place: Place, loc: Iterable[str | int]) -> Place:
+    """Returns the deepest place on the way; parts that were not written (a union's tag, a missing key) are skipped."""
+    for part in loc:
+        spellings = (part, *_spellings(part))
+        place = next((place.parts[name] for name in spellings if name in place.parts), place)
+    return place
+
+
+def _spellings(name: str | int) -> Iterator[str]:
+    return (alias for model in models(Strict) for alias, field in model.ALIASES.items() if field == name)
+
+
+def models(model: type[Strict]) -> Iterator[type[Strict]]:
+    """Yields a model and all that inherit from it."""
+    yield model
+    for child in model.__subclasses__():
+        yield from models(child)
+
+
+def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> str:
+    kind, loc, context = details["type"], details["loc"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        if len(loc) == 1:
+            head, dot, rest = str(loc[0]).partition(".")
+            if dot and head in root.get("properties", {}):
+                return f"unknown setting; {head} is one value, a mapping is written {head}='{{{rest}: ...}}'"
+            return f"unknown setting{hint(str(loc[0]))}"
+        node = _at(root, loc[:-1])
+        options = [resolve(option, root) for option in node.get("anyOf", [node])]
+        known = [key for option in options for key in option.get("properties", {})]
+        return f"unknown setting{did_you_mean(str(loc[-1]), known)}"
+    if kind == "missing":
+        return f"{loc[-1]} is missing; expected {expected(_at(root, loc), root)}"
+    if kind == "value_error":
+        return str(context["error"])
+    node = _at(root, loc)
+    if kind == "union_tag_not_found":
+        return f"layer_type is missing; expected {_either(node['discriminator']['mapping'])}"
+    if kind == "union_tag_invalid":
+        node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
+    else:
+        value = details["input"]
+    near = (
+        did_you_mean(value, node.get("enum", ())) or _as_number(str(loc[0]), value, node, root)
+        if isinstance(value, str)
+        else ""
+    )
+    tuned = f"; values to try are for: {PROGRAM} tune --yaml FILE" if written_kind(value) else ""
+    several = several_algorithms(value) if loc == ("algo_name",) else ""
+    return f"got {shown(value)}; expected {expected(node, root)}{near}{several}{tuned}"
+
+
+def several_algorithms(names: Any) -> str:
+    """Returns the end of a sentence about a list of names, or names with commas, in place of one name."""
+    names = names.split(",") if isinstance(names, str) else names
+    if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        return ""
+    return f"; for a run with each of them: --algo {','.join(name.strip() for name in names)}"

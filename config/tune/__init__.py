@@ -1,0 +1,1 @@
+"""Values to try, and section tune_cfg."""

@@ -1,0 +1,309 @@
+"""Section tune_cfg, and a file whose leaves are values to try: read once, and then a configuration for each trial."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import yaml
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from config.config import address
+from config.foreign.experiments import REPEATS, experiments
+from config.model import policies
+from config.model.fields import Int, PositiveInt, Problem, Strict, lower
+from config.program import PROGRAM
+from config.read import sources
+from config.read.loader import ConfigError, load, own_class
+from config.read.opening import Opener, fault_below, named, regular
+from config.read.paths import fixed
+from config.read.run_config import RunConfig
+from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
+from config.tell.error_text import faults, shown
+from config.tell.names import did_you_mean
+from config.tune import space
+from config.tune.domain_kinds import SECTION
+from config.tune.space import Domain
+
+DECISIVE = ("general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id")
+"""Settings on which depends what the others mean."""
+FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
+
+
+class TuneConfig(Strict):
+    """Settings of tuning: the trials, how they are compared, and how many run at once."""
+
+    READ_WITH: ClassVar = {
+        "rungs": ("scheduler", ("halving", "asha", "pbt")),
+        "eta": ("scheduler", ("halving", "asha")),
+        "batch": ("search", ("tpe", "cmaes", "qmc")),
+    }
+
+    samples: PositiveInt = 1
+    """Number of draws; with grids, for each point of the grids."""
+    search: Annotated[Literal["random", "tpe", "cmaes", "qmc"], BeforeValidator(lower)] = "random"
+    """random: grids, and independent draws. tpe, cmaes and qmc: searches of the package Optuna, which learn from the
+    scores of earlier batches (qmc: a sequence that fills the space evenly)."""
+    batch: PositiveInt = 8
+    """Number of trials that Optuna chooses at once. halving compares the trials of a batch."""
+    scheduler: Annotated[Literal["none", "halving", "asha", "pbt"], BeforeValidator(lower)] = "none"
+    """none: every trial is trained to its end. halving: all are trained to the first rung, the best third of them (see
+    eta) to the next one, and so on. asha: the same as halving. pbt: at each rung the last quarter is replaced by copies
+    of members of the first quarter, with other settings."""
+    score: str = "evaluation"
+    """Number that trials are compared by: evaluation (mean return of the last evaluation), best (of all evaluations),
+    or a column of results/progress.csv, such as return_mean."""
+    mode: Annotated[Literal["max", "min"], BeforeValidator(lower)] = "max"
+    """max: a higher score is better; min: a lower one."""
+    rungs: PositiveInt | None = None
+    """Environment steps between two comparisons. null: for halving, rungs that end at max_total_step, each eta times
+    the one before; for pbt, a tenth of max_total_step."""
+    eta: Annotated[Int, Field(ge=2)] = 3
+    """Reduction factor: one trial in `eta` survives each rung."""
+    seeds: PositiveInt = 1
+    """Number of runs of each trial, with general_cfg.seed and the numbers that follow it. Their interquartile mean is
+    the score."""
+    seed: Annotated[Int, Field(ge=1, lt=2**31)] = 1
+    """Seed of all draws of tuning, and of training if general_cfg.seed is 0."""
+    jobs: PositiveInt | None = None
+    """Number of runs at once. null: by the cores. No result depends on it."""
+    ray_address: Annotated[str, AfterValidator(address)] | None = None
+    """Address of a running Ray cluster, as HOST:PORT or auto, whose machines train the trials, each in one process.
+    null: this machine trains them."""
+
+    def problems(self) -> Iterator[Problem]:
+        if not self.score.strip():
+            yield Problem("score", "names no number; write evaluation, best, or a column of results/progress.csv")
+
+    @property
+    def halves(self) -> bool:
+        return self.scheduler in ("halving", "asha")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A file whose leaves are values to try."""
+
+    settings: TuneConfig
+    document: Document
+    """The file without tune_cfg, and with the settings of the command line."""
+    domains: tuple[Domain, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of `load`: finders and permissions."""
+    name: str = ""
+    """The file, in messages."""
+    into: Path | None = None
+    notes: tuple[str, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    """File and line of each setting of tune_cfg."""
+    start: Path = field(default_factory=Path.cwd)
+    """Working directory when the settings were read, as RunConfig has it."""
+
+    def where(self, key: str) -> str:
+        """Returns where a setting of tune_cfg is written."""
+        return self.places.get(key, self.name)
+
+    def config(self, settings: Sequence[Any]) -> RunConfig:
+        """Returns the configuration of a trial, or raises ConfigError. settings: one for each domain."""
+        filled = replace(self.document, value=space.filled(self.document.value, self.domains, settings))
+        several = experiments(filled)
+        if len(several) > 1:
+            raise ConfigError(
+                [f"{self.name} has {len(several)} experiments; copy the one to tune into a file of its own"]
+            )
+        found = load(self.name, file=next(iter(several.values()), filled), **self.options)
+        if found.objects:
+            raise ConfigError(
+                [
+                    f"{name}: a trial is a process of its own and cannot import it; name it as module:name, "
+                    "with allow_import"
+                    for name in found.objects
+                ]
+            )
+        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
+        if self.settings.ray_address:  # a machine of the cluster trains it in one process
+            changes |= {"mp_backend": "single", "ray_address": None}
+        return replace(found, general=found.general.model_copy(update=changes))
+
+    def to_yaml(self, file: Path) -> str:
+        """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
+        said with each command. file: its name."""
+        whole = {**self.document.value, SECTION: self.settings.model_dump(exclude={"ray_address"})}
+        text = yaml.dump(whole, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        return FIRST_LINE.format(program=PROGRAM, file=file) + text
+
+
+def from_file(path: str | Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
+    """Returns what a file and the words of a command ask for. flags: settings of tune_cfg, by name, and algo and env;
+    options: finders, allow_import, into, and
+    leaves: values to try by section.key."""
+    return _of_file(Path(path), named, words, flags, **options)
+
+
+def _of_file(path: Path, opener: Opener, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
+    try:
+        document = read(path, opener)
+    except DocumentError as error:
+        raise ConfigError([str(error)]) from None
+    return _tuning(document, str(path), words, flags, "--", **options)
+
+
+def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
+    """Returns the tuning in a folder, as from_file does, after a look at everything that is in the folder."""
+    if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
+        raise ConfigError([fault])
+    file = folder / "config.yaml"
+    if file.exists() and not (folder / "tune.json").exists():  # which is written first
+        raise ConfigError([f"{folder} is not a tuning folder: it has no tune.json"])
+    return _of_file(file, regular, words, flags, **options)
+
+
+def from_values(values: Mapping[str, Any], words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
+    """Returns what a mapping of a Python program asks for, as from_file does."""
+    return _tuning(sources.document_of(values, "Python"), "Python", words, flags, "", **options)
+
+
+def _tuning(
+    document: Document,
+    name: str,
+    words: Iterable[str],
+    flags: Mapping[str, Any],
+    dashes: str,
+    leaves: Mapping[str, Any] | None = None,
+    into: str | Path | None = None,
+    **options: Any,
+) -> Tuning:
+    problems = list(document.duplicates)
+    document = replace(document, duplicates=[])
+    if not isinstance(document.value, dict):
+        raise ConfigError([f"{document.place.text}: got {shown(document.value)}; expected sections with values to try"])
+    _add_words(document, words, problems)
+    for path, leaf in (leaves or {}).items():
+        placed = sources.document_of({path: leaf}, "Python").place.parts[path]
+        _put(document, path.split("."), leaf, placed)
+    _add_flags(document, flags, dashes)
+    settings = _settings(document, problems)
+    wrong: list[space.Fault] = []
+    domains = tuple(space.found(document.value, document.place, wrong))
+    problems += [fault.sentence for fault in wrong]
+    if not domains and not problems:
+        problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
+    places = document.place.parts[SECTION].parts if SECTION in document.place.parts else {}
+    if settings is not None and domains:
+        settings = settings.model_copy(update=_repeats(document, domains, places))
+        problems += _across(settings, domains, places)
+    if problems:
+        if dashes:  # a function has settings of its own kind
+            problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
+        raise ConfigError(problems)
+    assert settings is not None
+    notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
+    notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
+    where = {str(key): place.text for key, place in places.items()}
+    return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
+
+
+def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any, Place]) -> dict[str, int]:
+    """Takes the number of samples out of an experiment of RLlib, and returns the setting that it is: draws, or seeds if
+    nothing is drawn."""
+    key = "samples" if any(domain.kind != "grid" for domain in domains) else "seeds"
+    parts = [part for part in document.value.values() if isinstance(part, dict) and {"run", "alg"} & set(part)]
+    counts = [part.pop(word) for part in parts for word in REPEATS if isinstance(part.get(word), int)]
+    return {key: counts[0]} if len(parts) == 1 and counts and key not in places and counts[0] > 0 else {}
+
+
+def _of_a_trial(tuning: Tuning, wrong: Sequence[space.Fault]) -> list[str]:
+    """Returns what is wrong with a trial that has the first value of each domain: faults outside tune_cfg, and of other
+    settings than those of `wrong`."""
+    leaves = [*tuning.domains, *(fault.domain for fault in wrong)]
+    if not all(leaf.values for leaf in leaves if leaf.path in DECISIVE):
+        return []
+    trial = replace(tuning, domains=tuple(leaves))
+    try:
+        trial.config([next(iter(leaf.values), None) for leaf in leaves])
+    except ConfigError as error:
+        told = [f": {fault.domain.path}: " for fault in wrong]
+        return [problem for problem in error.problems if not any(path in problem for path in told)]
+    return []
+
+
+def _add_flags(document: Document, flags: Mapping[str, Any], dashes: str) -> None:
+    """Puts flags into a document; dashes: what is before their names, empty for a Python program."""
+    paths = {"algo": "general_cfg.algo_name", "env": "env_cfg.id"}
+    for flag, value in flags.items():
+        if value is None:
+            continue
+        path = paths.get(flag, f"{SECTION}.{flag}")
+        if flag == "env" and (env_class := own_class(value, f"{dashes}env")):
+            value = env_class
+            if "env_name" not in (document.value.get("general_cfg") or {}):
+                _put(document, ["general_cfg", "env_name"], "python", Place("--env", "general_cfg.env_name"))
+        _put(document, path.split("."), value, Place(f"{dashes}{flag}" if dashes else "Python", path))
+
+
+def _add_words(document: Document, words: Iterable[str], problems: list[str]) -> None:
+    """Puts section.key=value words into a document."""
+    source = sources.from_command_line(words, (), sections=(SECTION,))
+    problems += source.problems
+    problems += sources.outside([source], {}, lambda key: "")
+    for section, values in source.sections.items():
+        policy = policies.name_of(section)
+        above = [policies.SECTION, policy] if policy is not None else [section]
+        for key, value in values.items():
+            _put(document, [*above, key], value, source.places[section].parts[key])
+
+
+def _put(document: Document, keys: Sequence[str], value: Any, place: Place) -> None:
+    """Puts a value into a document, below mappings that it may lack."""
+    part, at = document.value, document.place
+    for key in keys[:-1]:
+        if part.get(key) is None:
+            part[key], at.parts[key] = {}, Place(place.text, ".".join([at.path, key]).lstrip("."))
+        part, at = part[key], at.parts[key]
+        if not isinstance(part, dict):
+            return  # the loader says what is wrong with it
+    part[keys[-1]], at.parts[keys[-1]] = value, place
+
+
+def _settings(document: Document, problems: list[str]) -> TuneConfig | None:
+    """Takes tune_cfg out of a document and returns it; None if it is wrong."""
+    values, place = (
+        document.value.pop(SECTION, None) or {},
+        document.place.parts.get(SECTION, Place("defaults", SECTION)),
+    )
+    if not isinstance(values, dict):
+        problems.append(f"{place.text}: {SECTION}: got {shown(values)}; expected lines of the form name: value")
+        return None
+    try:
+        settings = TuneConfig.model_validate(values)
+    except ValidationError as error:
+        found = faults(error, TuneConfig, place, lambda key: did_you_mean(key, TuneConfig.model_fields))
+        problems += [fault.sentence for fault in found]
+        return None
+    for key, message, *_ in settings.checks():
+        problems.append(f"{place.parts.get(key, place).text}: {SECTION}.{key}: {message}")
+    return settings
+
+
+def _across(settings: TuneConfig, domains: Sequence[Domain], places: Mapping[Any, Place]) -> Iterator[str]:
+    """Yields problems between tune_cfg and the values to try."""
+    drawn = any(domain.kind != "grid" for domain in domains)
+    if settings.samples > 1 and not drawn:
+        where = places["samples"].text
+        yield f"{where}: tune_cfg.samples: nothing is drawn, so that all samples would be equal; leave it out"
+    if settings.seeds > 1 and (seed := next((d for d in domains if d.path == "general_cfg.seed"), None)):
+        yield f"{seed.place}: general_cfg.seed: tune_cfg.seeds sets it too; leave one of them out"
+    if settings.search != "random":
+        yield from _of_optuna(settings, domains, places["search"].text)
+
+
+def _of_optuna(settings: TuneConfig, domains: Sequence[Domain], place: str) -> Iterator[str]:
+    """Yields problems of a search by Optuna. place: where it is written."""
+    search, where = settings.search, f"{place}: tune_cfg.search"
+    if settings.scheduler == "pbt":
+        yield f"{where}: pbt makes its own draws, and cannot train batches of {search}; leave search out"
+    if grids := [domain.path for domain in domains if domain.kind == "grid"]:
+        yield f"{where}: {search} draws all settings; write choice in the place of grid for {', '.join(grids)}"
+    numbers = [domain.path for domain in domains if domain.kind not in space.LISTS]
+    if search == "cmaes" and len(numbers) < 2:
+        yield f"{where}: cmaes moves at least two numbers (log, uniform or int), and there are {len(numbers)}; take tpe"

@@ -1,0 +1,127 @@
+"""Settings with several values to try, as leaves of a file: {log: [1e-4, 1e-2]}. Only tuning reads them."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from config.model.fields import whole
+from config.read.yaml_reader import Place
+from config.tell.error_text import shown
+from config.tune.domain_kinds import written_kind
+
+LISTS = ("grid", "choice")
+"""Kinds that list their values; the others have two bounds."""
+
+LARGEST = 1e18
+"""Largest size of a bound: whole numbers are drawn with 64 bits."""
+
+
+class Domain(NamedTuple):
+    """A setting, and the values that may be tried for it."""
+
+    path: str
+    """The setting's name with its section, such as algo_cfg.lr."""
+    keys: tuple[str | int, ...]
+    """Keys and list indices that lead to the setting from the top of the document."""
+    kind: str
+    values: tuple[Any, ...]
+    """All values, or the lowest and the highest."""
+    place: str
+
+
+class Fault(NamedTuple):
+    """A leaf with values that cannot be tried, and the sentence that says why."""
+
+    domain: Domain
+    """The leaf with those of its values that are written; none if they are not a list."""
+    sentence: str
+
+
+def found(value: Any, place: Place, faults: list[Fault], keys: tuple[str | int, ...] = ()) -> Iterator[Domain]:
+    """Yields the domains in a value of a file, in their order; adds what is wrong with others to `faults`."""
+    kind = written_kind(value)
+    if kind is not None:
+        [(_, given)] = value.items()
+        problem = _problem(kind, given)
+        if problem:
+            written = Domain(place.path, keys, kind, tuple(given) if isinstance(given, list) else (), place.text)
+            faults.append(Fault(written, f"{place.text}: {place.path}: {problem}"))
+        else:
+            values = [whole(bound) for bound in given] if kind == "int" else given
+            yield Domain(place.path, keys, kind, tuple(values), place.text)
+        return
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from found(part, place.parts[key], faults, (*keys, key))
+
+
+def _problem(kind: str, given: Any) -> str:
+    """Returns what is wrong with the values of a domain; empty if nothing is."""
+    if kind in LISTS:
+        if not isinstance(given, list) or not given:
+            return f"{kind}: got {shown(given)}; expected a list of values"
+        twice = next((each for place, each in enumerate(given) if any(_same(each, e) for e in given[:place])), None)
+        return "" if twice is None else f"{kind}: {shown(twice)} is listed twice"
+    numbers = isinstance(given, list) and len(given) == 2 and all(_is_number(bound) for bound in given)
+    if numbers and max(map(abs, given)) > LARGEST:
+        return f"{kind}: got {shown(given)}; expected two numbers of a size up to {LARGEST:g}"
+    if not numbers or not given[0] < given[1]:
+        return f"{kind}: got {shown(given)}; expected two numbers, the lower one first"
+    if kind == "log" and given[0] <= 0:
+        return f"log: got {shown(given)}; expected two numbers above 0"
+    if kind == "int" and not all(isinstance(whole(bound), int) for bound in given):
+        return f"int: got {shown(given)}; expected two whole numbers"
+    return ""
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def filled(value: Any, domains: Sequence[Domain], settings: Sequence[Any]) -> Any:
+    """Returns a copy of a value of a file with one setting in the place of each domain."""
+    result = copy.deepcopy(value)
+    for domain, setting in zip(domains, settings, strict=True):
+        *way, last = domain.keys
+        part = result
+        for key in way:
+            part = part[key]
+        part[last] = copy.deepcopy(setting)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------- from Python
+
+
+def grid(*values: Any) -> dict[str, Any]:
+    """Returns a leaf whose values are all tried, each with every value of the other grids."""
+    return {"grid": [_plain(value) for value in values]}
+
+
+def choice(*values: Any) -> dict[str, Any]:
+    """Returns a leaf of which each trial draws a value."""
+    return {"choice": [_plain(value) for value in values]}
+
+
+def uniform(low: float, high: float) -> dict[str, Any]:
+    """Returns a leaf of which each trial draws a number between two others."""
+    return {"uniform": [_plain(low), _plain(high)]}
+
+
+def log(low: float, high: float) -> dict[str, Any]:
+    """Returns a leaf of which each trial draws a number between two others, evenly on a logarithmic scale."""
+    return {"log": [_plain(low), _plain(high)]}
+
+
+def integer(low: int, high: int) -> dict[str, Any]:
+    """Returns a leaf of which each trial draws a whole number from low to high."""
+    return {"int": [_plain(low), _plain(high)]}
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number of numpy as one of Python, and everything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () else value

@@ -1,0 +1,1 @@
+"""What all kinds of environment share: spaces, masks, rows, wrappers, checks."""

@@ -1,0 +1,191 @@
+"""Facts about an environment besides its spaces: action masks, goal interface, transition model."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
+
+from envs.base import Array, EnvError, Goal, Rules
+from envs.common.masks import Legal, said
+
+_TRANSPARENT = (
+    Legal,
+    gymnasium.wrappers.OrderEnforcing,
+    gymnasium.wrappers.PassiveEnvChecker,
+    gymnasium.wrappers.RecordEpisodeStatistics,
+    gymnasium.wrappers.TimeLimit,
+)
+"""Wrappers that change no observation, action or reward. With any other wrapper, the goal and the transition model of
+the unwrapped environment would not match what the agent observes."""
+
+
+class Known(NamedTuple):
+    """Facts shared by all rows of an environment."""
+
+    parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
+    masked: bool | None = None
+    """True if actions are masked; None until the first reset shows it."""
+    goal: Goal | None = None
+    rules: Callable[[], Rules | None] = lambda: None
+    """Builds the transition model, which takes time and is needed for planning only."""
+    start: Any = 0
+    """First value of the environment's own observations."""
+    mask_inside: bool = False
+    """True if the environment's own observations have the mask as a part."""
+    encode: Callable[[Any], Any] = np.asarray
+    """Encodes an observation of the environment itself as one array."""
+    metrics: tuple[str, ...] = ()
+    """Names of the numbers of an episode that its last info has."""
+    expert: Callable[[Array, Array | None], Array] | None = None
+    """Returns the actions of a good policy; None if the environment has none."""
+    frames: int = 1
+    """Number of frames that an observation is a stack of."""
+
+    def mask_of(self, obs: Any) -> Array | None:
+        """Returns the mask in an observation of the environment itself; None if there is none, or it is ignored."""
+        return said(obs, {}) if self.mask_inside and self.masked is not False else None
+
+
+def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
+    """Returns the facts of one environment; it may be closed afterwards, but must not be changed."""
+    known = Known(parts, masked, metrics=metrics_of(env), frames=frames_of(env))
+    if not _bare(env):
+        return known
+    expert = getattr(env.unwrapped, "expert", None)
+    return known._replace(
+        goal=_goal_of(env, parts, name),
+        rules=lambda: _rules_of(env, name),
+        expert=expert if callable(expert) else None,
+    )
+
+
+def metrics_of(env: Any) -> tuple[str, ...]:
+    """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is no tuple of
+    names, has nothing to do with us."""
+    found = getattr(env.unwrapped, "metrics", ())
+    return found if isinstance(found, tuple) and all(map(_is_name, found)) else ()
+
+
+def frames_of(env: Any) -> int:
+    """Returns the number of frames that an observation is a stack of: the attribute `stack_size` of the outermost
+    wrapper that has it, or of the environment itself; 1 without one."""
+    while isinstance(env, gymnasium.Wrapper | gymnasium.vector.VectorWrapper) and not hasattr(env, "stack_size"):
+        env = env.env
+    found = getattr(env, "stack_size", 1)
+    return int(found) if isinstance(found, int | np.integer) and found > 0 else 1
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.replace("/", "_").isidentifier()
+
+
+def _bare(env: Any) -> bool:
+    """Returns True if no wrapper changes what the agent observes."""
+    while isinstance(env, gymnasium.Wrapper):
+        if not isinstance(env, _TRANSPARENT):
+            return False
+        env = env.env
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------- rules
+
+
+def _rules_of(env: gymnasium.Env, name: str) -> Rules | None:
+    """Returns probability, next state, reward and terminated [S, A, K] of P[state][action] = [(probability, next state,
+    reward, terminated), ...], the format of toy_text; None if the environment has no P."""
+    table, states, actions = getattr(env.unwrapped, "P", None), env.observation_space, env.action_space
+    if not isinstance(table, dict | list) or not (isinstance(states, Discrete) and isinstance(actions, Discrete)):
+        return None
+    if states.start or actions.start:
+        return None
+    shape = int(states.n), int(actions.n)
+    try:
+        outcomes = [list(table[s][a]) for s in range(shape[0]) for a in range(shape[1])]
+        most = max(map(len, outcomes))
+        padded = np.array([rows + [(0.0, 0, 0.0, False)] * (most - len(rows)) for rows in outcomes], np.float64)
+        columns = np.moveaxis(padded.reshape(*shape, most, 4), -1, 0)
+    except (LookupError, TypeError, ValueError) as error:
+        raise EnvError(
+            f"{name} has rules P that cannot be read: {type(error).__name__}: {error}; P[state][action] must be a list "
+            "of (probability, next state, reward, terminated)"
+        ) from error
+    probability, next_state, reward, terminated = columns
+    if not np.allclose(probability.sum(axis=2), 1.0) or not np.isin(next_state, np.arange(shape[0])).all():
+        raise EnvError(f"{name} has rules P whose probabilities do not sum to 1, or that lead to unknown states")
+    return probability.copy(), next_state.astype(np.int64), reward.copy(), terminated.astype(bool)
+
+
+# -------------------------------------------------------------------------------------------------------- goal
+
+
+def _goal_of(env: gymnasium.Env, parts: Any, name: str) -> Goal | None:
+    """Returns the goal interface of an environment with a Dict observation that has an achieved and a desired goal of
+    one shape, and with compute_reward; None for any other."""
+    space, core = env.observation_space, env.unwrapped
+    if not isinstance(space, Dict) or not callable(getattr(core, "compute_reward", None)):
+        return None
+    places = {part[0]: slice(part[1], part[2]) for part in parts}
+    if not {"achieved_goal", "desired_goal"} <= places.keys():
+        return None
+    kind = space["desired_goal"]
+    if not isinstance(kind, Box | MultiBinary) or kind.shape != space["achieved_goal"].shape:
+        return None
+    return Goal(places["achieved_goal"], places["desired_goal"], _Judge(env, kind, name))
+
+
+class _Judge:
+    """Computes reward [B] and terminated [B] of pairs of flattened goals [B, G]."""
+
+    def __init__(self, env: gymnasium.Env, kind: Space, name: str) -> None:
+        self._kind, self._name = kind, name
+        starts = [env.reset(seed=seed)[0] for seed in (0, 1)]
+        achieved, desired = ([start[key] for start in starts] for key in ("achieved_goal", "desired_goal"))
+        # achieved and missed goals; their number differs from the size of a goal, to tell a batch from one goal
+        many = np.stack([*achieved, *desired, achieved[0]]), np.stack([*desired, *desired, desired[1]])
+        core: Any = env.unwrapped
+        try:
+            self._reward = _for_many(core.compute_reward, *many)
+            ends = getattr(core, "compute_terminated", None)
+            self._terminated = _for_many(ends, *many) if callable(ends) else lambda achieved, desired: np.False_
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def __call__(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
+        goals = self._own(achieved), self._own(desired)
+        try:
+            reward, terminated = self._reward(*goals), self._terminated(*goals)
+        except Exception as error:
+            raise self._failed(error) from error
+        count = len(achieved)
+        return reward.astype(np.float32), np.broadcast_to(terminated.astype(bool), count)
+
+    def _own(self, goals: Array) -> Array:
+        """Returns goals in the shape and dtype of the environment."""
+        return goals.reshape(len(goals), *(self._kind.shape or ())).astype(self._kind.dtype)
+
+    def _failed(self, error: Exception) -> EnvError:
+        return EnvError(f"{self._name} failed in compute_reward: {type(error).__name__}: {error}")
+
+
+Verdict = Callable[[Array, Array], Array]
+
+
+def _for_many(judge: Callable[[Any, Any, dict], Any], achieved: Array, desired: Array) -> Verdict:
+    """Returns a batched version of a function of one pair of goals: the function itself if it gives the same results
+    for these examples, else a loop."""
+
+    def at_once(achieved: Array, desired: Array) -> Array:
+        return np.asarray(judge(achieved, desired, {}))
+
+    def in_turn(achieved: Array, desired: Array) -> Array:
+        return np.array([judge(*pair, {}) for pair in zip(achieved, desired, strict=True)]).reshape(len(achieved))
+
+    expected = in_turn(achieved, desired)
+    try:
+        found = at_once(achieved, desired)
+    except Exception:  # the function accepts a single pair only
+        return in_turn
+    return at_once if found.shape == expected.shape and np.allclose(found, expected) else in_turn

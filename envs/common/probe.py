@@ -1,0 +1,306 @@
+"""Check of an environment before training: one reset and one step, each field compared with its space."""
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+
+from envs.base import EnvError
+from envs.common import masks
+from envs.common.spaces import Actions, Observations
+
+
+class Fault(NamedTuple):
+    """One field that violates the API."""
+
+    field: str
+    expected: str
+    got: str
+    mend: str
+    old: bool = False
+    """True if it is the interface of gym before version 0.26."""
+
+    def __str__(self) -> str:
+        return f"{self.field}: expected {self.expected}, got {self.got}. {self.mend}"
+
+
+OLD = "its interface is the old one: joystick.OldGym(env) accepts it as it is"
+
+
+def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
+    """Raises EnvError with all faults found in a reset and a step. Returns True if actions are masked."""
+    faults = list(_space_faults(env))
+    if signature := list(_signature_faults(env.unwrapped)):
+        faults += [*signature, *_old_forms(env.unwrapped)]
+    if not faults:
+        _refuse_spaces(env, name)
+        start = _reset(env, name)
+        faults = _reset_faults(env, start, obey)
+        faults += _step_faults(env, name, start, obey, faults)
+    if faults:
+        listed = "\n".join(f"  {fault}" for fault in faults)
+        remedy = f" ({OLD})" if any(fault.old for fault in faults) else ""
+        raise EnvError(f"{name} does not follow the Gymnasium API{remedy}:\n{listed}")
+    return obey and masks.said(*start) is not None
+
+
+def first_action(space: Space, mask: Any = None) -> Any:
+    """Returns a deterministic action: the lowest legal number, or the point nearest to 0 within the bounds."""
+    if isinstance(space, Box):
+        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
+    if isinstance(space, Discrete):
+        return np.int64(space.start + (0 if mask is None else np.argmax(mask)))
+    if isinstance(space, MultiDiscrete):
+        return space.start.copy()
+    return np.zeros(space.shape, space.dtype)
+
+
+def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
+    for field in ("observation_space", "action_space"):
+        space = getattr(env, field, None)
+        if not isinstance(space, Space):
+            found = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
+            remedy = f"Set self.{field} in __init__." if space is None else "Import it from gymnasium, not from gym."
+            yield Fault(field, "a space of gymnasium.spaces", found, remedy)
+
+
+def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
+    try:
+        Observations(env.observation_space)
+        Actions(env.action_space)
+    except EnvError as error:
+        raise EnvError(f"{name}: {error}") from None
+
+
+def _signature_faults(core: Any) -> Iterator[Fault]:
+    parameters = inspect.signature(core.reset).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return
+    missing = [key for key in ("seed", "options") if key not in parameters]
+    if missing:
+        yield Fault(
+            "reset",
+            "the arguments seed and options",
+            f"no {' and no '.join(missing)}",
+            "Since gym 0.26: def reset(self, *, seed=None, options=None), and super().reset(seed=seed) in its body.",
+            old=True,
+        )
+
+
+def _old_forms(core: Any) -> list[Fault]:
+    """Returns what else is wrong with an environment whose reset takes no seed. Its values are not looked at: they are
+    not those behind its wrappers, which give one."""
+    faults: list[Fault] = []
+    with contextlib.suppress(Exception):
+        faults += _reset_form(core.reset())
+        faults += _step_form(core.step(first_action(core.action_space)))
+    return faults
+
+
+def _reset(env: gymnasium.Env, name: str) -> Any:
+    try:
+        return env.reset(seed=0)
+    except Exception as error:
+        place = f"{name} failed in its first reset"
+        result = _again(lambda: env.unwrapped.reset(seed=0), error, place)
+        if not list(_reset_form(result)):
+            raise _failure(place, error) from error
+        return result
+
+
+def _reset_faults(env: gymnasium.Env, result: Any, obey: bool) -> list[Fault]:
+    faults = list(_reset_form(result)) or list(value_faults(env.observation_space, result[0], "obs of reset"))
+    if obey and not faults:
+        faults = list(_mask_faults(env.action_space, masks.said(*result), "reset"))
+    return faults
+
+
+def _step_faults(env: gymnasium.Env, name: str, start: Any, obey: bool, before: list[Fault]) -> list[Fault]:
+    """Returns the faults of a step, except those that the reset has too. before: faults of the reset, after which a
+    step may fail for the same reasons."""
+    try:
+        faults = _faults_of_a_step(env, name, start, obey, not before)
+    except EnvError:
+        if not before:
+            raise
+        return []
+    said = {(fault.expected, fault.mend) for fault in before}
+    return [fault for fault in faults if (fault.expected, fault.mend) not in said]
+
+
+def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, well_begun: bool) -> list[Fault]:
+    mask = None if list(_reset_form(start)) else masks.said(*start)
+    action = first_action(env.action_space, None if list(_mask_faults(env.action_space, mask, "reset")) else mask)
+    place = f"{name} failed in its first step (action {action})"
+    try:
+        result = env.step(action)
+    except Exception as error:
+        result = _again(lambda: env.unwrapped.step(action), error, place)
+        faults = list(_step_form(result))
+        if not faults:
+            raise _failure(place, error) from error
+        return faults
+    faults = list(_step_form(result))
+    if faults:
+        return faults
+    obs, reward, terminated, truncated, info = result
+    faults = [*value_faults(env.observation_space, obs, "obs of step"), *_reward_faults(reward)]
+    for field, flag in (("terminated", terminated), ("truncated", truncated)):
+        if not isinstance(flag, bool | np.bool_):
+            faults.append(Fault(field, "True or False", _kind(flag), f"Return bool({field})."))
+    if not isinstance(info, dict):
+        faults.append(Fault("info of step", "a dict", _kind(info), "Return {} when there is nothing to say."))
+    elif obey and well_begun and not faults:
+        faults += _later_mask_faults(env.action_space, mask, masks.said(obs, info), bool(terminated))
+    return faults
+
+
+def _later_mask_faults(space: Space, first: Any, later: Any, over: bool) -> Iterator[Fault]:
+    if first is None and later is not None:
+        yield Fault(f"{masks.KEY} of reset", "one like that of step", "none", "The first action needs it too.")
+    elif not (over and later is not None and not np.any(later)):
+        yield from _mask_faults(space, later, "step")
+
+
+def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
+    field, ignore = f"{masks.KEY} of {where}", "env_cfg.action_mask: false ignores it."
+    if mask is None:
+        return
+    if not isinstance(space, Discrete):
+        yield Fault(field, "Discrete actions", str(space), f"Masks are for numbered actions only; {ignore}")
+        return
+    numbers = _numbers(mask)
+    if numbers.shape != (space.n,) or not np.isin(numbers, (0, 1)).all():
+        expected = f"{space.n} numbers 0 or 1, one for each action"
+        yield Fault(field, expected, _kind(mask), f"Say 1 where an action is legal; {ignore}")
+    elif not numbers.any():
+        yield Fault(field, "a legal action", "0 everywhere", f"Only after the end of an episode may all be 0; {ignore}")
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Returns the value as a float array; empty if it cannot be converted."""
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        return np.zeros(0)
+
+
+def _again(call: Any, error: Exception, place: str) -> Any:
+    """Calls the unwrapped environment: a wrapper that unpacks a wrong result hides what was wrong."""
+    try:
+        return call()
+    except Exception:
+        raise _failure(place, error) from error
+
+
+def _failure(place: str, error: Exception) -> EnvError:
+    return EnvError(f"{place}: {type(error).__name__}: {error}")
+
+
+def _reset_form(result: Any) -> Iterator[Fault]:
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+        yield Fault("reset", "(obs, info)", _kind(result), "Since gym 0.26: return obs, {}.", old=True)
+
+
+def _step_form(result: Any) -> Iterator[Fault]:
+    if isinstance(result, tuple) and len(result) == 5:
+        return
+    mend = "Return obs, reward, terminated, truncated, info."
+    if old := isinstance(result, tuple) and len(result) == 4:
+        mend = (
+            "This is the old gym step with done: return obs, reward, terminated, truncated, info, with terminated "
+            "for the end of the task and truncated for a time limit."
+        )
+    yield Fault("step", "5 values (obs, reward, terminated, truncated, info)", _kind(result), mend, old)
+
+
+def _reward_faults(reward: Any) -> Iterator[Fault]:
+    """Yields a fault unless the reward is a finite Python or numpy number, or a zero-dimensional array."""
+    number = isinstance(reward, bool | int | float | np.number | np.bool_)
+    if not number and not (isinstance(reward, np.ndarray) and reward.ndim == 0):
+        yield Fault("reward", "a number", _kind(reward), "Return float(reward), for an array of one float(reward[0]).")
+    elif not np.isfinite(reward):
+        yield Fault("reward", "a finite number", str(reward), "Clip it, or leave the reason for it out.")
+
+
+def value_faults(space: Space, value: Any, field: str) -> Iterator[Fault]:
+    if isinstance(space, Dict | Tuple):
+        yield from _nested_faults(space, value, field)
+    elif isinstance(space, Discrete):
+        if not space.contains(value):
+            last = space.start + space.n - 1
+            yield Fault(field, f"a whole number {space.start} to {last}", _kind(value), "Return int(obs).")
+    elif isinstance(space, Box | MultiDiscrete | MultiBinary):
+        yield from _array_faults(space, value, field)
+
+
+def _nested_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
+    named = isinstance(space, Dict)
+    keys: list[Any] = list(space.spaces) if named else list(range(len(space.spaces)))
+    have = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, tuple) else None
+    if isinstance(value, dict) is not named or have is None or set(have) != set(keys):
+        expected = f"a dict with the keys {keys}" if named else f"a tuple of {len(keys)}"
+        got = f"a dict with the keys {have}" if isinstance(value, dict) else _kind(value)
+        yield Fault(field, expected, got, "Make the observation and observation_space agree.")
+        return
+    for key in keys:
+        yield from value_faults(space.spaces[key], value[key], f"{field}[{key!r}]")
+
+
+def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
+    expected = f"an array of {space.dtype} with shape {space.shape}"
+    if isinstance(value, dict):
+        mend = "Several agents need possible_agents, observation_space(agent) and action_space(agent)"
+        yield Fault(
+            field, expected, f"a dict with the keys {[*value]}"[:80], f"{mend}, or joystick.OldGym(env) around it."
+        )
+        return
+    is_array = isinstance(value, np.ndarray | np.number | np.bool_)
+    array = np.asarray(value) if is_array else _numbers(value)
+    if not is_array:
+        yield Fault(field, expected, _kind(value), f"Return np.asarray(obs, dtype=np.{space.dtype}).")
+    elif array.shape != space.shape:
+        yield Fault(field, expected, f"shape {value.shape}", "Make the observation and observation_space agree.")
+    elif not np.can_cast(array.dtype, space.dtype, "same_kind"):
+        yield Fault(field, expected, f"{array.dtype}", f"Return obs.astype(np.{space.dtype}).")
+    if array.shape == space.shape and array.dtype.kind in "biuf":
+        yield from _number_faults(space, array, field)
+
+
+def _number_faults(space: Any, array: np.ndarray, field: str) -> Iterator[Fault]:
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        got = f"{array[wrong][0]}{_where(wrong)}"
+        yield Fault(field, "finite values", got, "Learning cannot go on from it: find where it comes from.")
+    elif isinstance(space, Box):
+        yield from _bound_faults(space, array, field)
+
+
+def _bound_faults(space: Box, value: np.ndarray, field: str) -> Iterator[Fault]:
+    # rounding the bounds to float32 is not a fault
+    slack = 1e-5 * np.maximum(1.0, np.abs(value.astype(np.float64)))
+    outside = (value < space.low - slack) | (value > space.high + slack)
+    if outside.any():
+        low, high = space.low[outside][0], space.high[outside][0]
+        yield Fault(
+            field,
+            f"values from {low} to {high}",
+            f"{value[outside][0]}{_where(outside)}",
+            "Clip the observation, or widen observation_space to what it can be.",
+        )
+
+
+def _where(wrong: np.ndarray) -> str:
+    return f" at index {tuple(int(i) for i in np.argwhere(wrong)[0])}" if wrong.ndim else ""
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with shape {value.shape}"
+    if isinstance(value, tuple):
+        return f"a tuple of {len(value)}"
+    return f"{type(value).__name__} {value!r}"[:80]

@@ -1,0 +1,277 @@
+"""Wrappers for images and frames, and the names of all wrappers that a config may use."""
+
+import inspect
+from collections import deque
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from config.own import objects as own
+from envs.base import Array
+
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+"""Weights of red, green and blue in perceived brightness (ITU-R BT.601)."""
+
+
+class FrameStack(gymnasium.ObservationWrapper):
+    """Stacks the last observations: images [k, H, W] or [k * C, H, W], vectors [k * D]."""
+
+    def __init__(self, env: gymnasium.Env, stack_size: int = 4) -> None:
+        super().__init__(env)
+        space = _box(env, "FrameStack")
+        self.stack_size = stack_size
+        self._frames: deque[Array] = deque(maxlen=stack_size)
+        low, high = (self._join([self._first(bound)] * stack_size) for bound in (space.low, space.high))
+        self.observation_space = Box(low, high, dtype=space.dtype.type)
+
+    def reset(self, **kwargs: Any) -> tuple[Array, dict[str, Any]]:
+        self._frames.clear()
+        return super().reset(**kwargs)
+
+    def observation(self, observation: Array) -> Array:
+        frame = self._first(np.array(observation))
+        self._frames.append(frame)
+        while len(self._frames) < (self._frames.maxlen or 1):
+            self._frames.append(frame)
+        return self._join(list(self._frames))
+
+    @staticmethod
+    def _first(frame: Array) -> Array:
+        """Moves channels first: [H, W] to [1, H, W], [H, W, C] to [C, H, W]; others are unchanged."""
+        if frame.ndim == 2:
+            return frame[None]
+        if frame.ndim == 3 and frame.shape[2] in (1, 3, 4) and frame.shape[2] <= frame.shape[0]:
+            return frame.transpose(2, 0, 1)
+        return frame
+
+    @staticmethod
+    def _join(frames: list[Array]) -> Array:
+        return np.concatenate(frames, axis=0)
+
+
+class SelectObservation(gymnasium.ObservationWrapper):
+    """Selects entries of a vector, such as positions without velocities, which makes a recurrent policy necessary."""
+
+    def __init__(self, env: gymnasium.Env, indices: list[int]) -> None:
+        super().__init__(env)
+        space = _box(env, "SelectObservation")
+        wrong = [index for index in indices if not 0 <= index < space.shape[0]] if len(space.shape) == 1 else indices
+        if wrong or not indices:
+            raise ValueError(f"SelectObservation needs indices of a vector; got {indices} for {space}")
+        self._indices = list(indices)
+        self.observation_space = Box(space.low[indices], space.high[indices], dtype=space.dtype.type)
+
+    def observation(self, observation: Array) -> Array:
+        return observation[self._indices]
+
+
+class GrayScale(gymnasium.ObservationWrapper):
+    """Converts a color image to brightness: [H, W, 3] to [H, W], uint8."""
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        super().__init__(env)
+        shape = _box(env, "GrayScale").shape
+        if len(shape) != 3 or shape[2] != 3:
+            raise ValueError(f"GrayScale needs images of shape (height, width, 3), and the environment has {shape}")
+        self.observation_space = Box(0, 255, shape[:2], np.uint8)
+
+    def observation(self, observation: Array) -> Array:
+        return np.rint(observation @ LUMA).astype(np.uint8)
+
+
+class Resize(gymnasium.ObservationWrapper):
+    """Resizes images [H, W] or [H, W, C], uint8; each pixel is the mean of the area that it covers."""
+
+    def __init__(self, env: gymnasium.Env, shape: int | list[int] = 84) -> None:
+        super().__init__(env)
+        space = _box(env, "Resize")
+        if space.dtype != np.uint8 or len(space.shape) not in (2, 3):
+            raise ValueError(f"Resize needs uint8 images, (height, width) or with channels last; got {space}")
+        self._size = (shape, shape) if isinstance(shape, int) else (int(shape[0]), int(shape[1]))
+        self.observation_space = Box(0, 255, (*self._size, *space.shape[2:]), np.uint8)
+
+    def observation(self, observation: Array) -> Array:
+        from PIL import Image
+
+        image = observation[..., 0] if observation.shape[2:] == (1,) else observation
+        height, width = self._size
+        small = np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BOX))
+        return small.reshape(self.observation_space.shape)
+
+
+class MaxAndSkip(gymnasium.Wrapper):
+    """Repeats each action for some frames: sums rewards, observes the maximum of the last two frames."""
+
+    def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total, before = 0.0, None
+        for i in range(self._skip):
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+            if i == self._skip - 2:
+                before = np.array(obs)
+        return (obs if before is None else np.maximum(before, obs)), total, terminated, truncated, info
+
+
+class SkipFrame(gymnasium.Wrapper):
+    """Repeats each action for some frames: sums rewards, observes the last frame."""
+
+    def __init__(self, env: gymnasium.Env, skip: int = 4) -> None:
+        super().__init__(env)
+        self._skip = skip
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        for _ in range(self._skip):
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return obs, total, terminated, truncated, info
+
+
+class NoopReset(gymnasium.Wrapper):
+    """Takes a number of steps with action 0 after a reset; the number follows from the episode's seed."""
+
+    def __init__(self, env: gymnasium.Env, noop_max: int = 30) -> None:
+        super().__init__(env)
+        self._most = noop_max
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**kwargs)
+        for _ in range(int(self.unwrapped.np_random.integers(1, self._most + 1))):
+            obs, _, terminated, truncated, info = self.env.step(0)
+            if terminated or truncated:
+                obs, info = self.env.reset()
+        return obs, info
+
+
+class FireReset(gymnasium.Wrapper):
+    """Presses FIRE after a reset, in Atari games that wait for it."""
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**kwargs)
+        meanings: list[str] = getattr(self.unwrapped, "get_action_meanings", lambda: [])()
+        if "FIRE" in meanings:
+            obs, _, terminated, truncated, info = self.env.step(meanings.index("FIRE"))
+            if terminated or truncated:
+                obs, info = self.env.reset()
+        return obs, info
+
+
+class SignReward(gymnasium.RewardWrapper):
+    """Replaces the reward by its sign: -1, 0 or 1. Scores are then counted in signs too; see reward_clip."""
+
+    def reward(self, reward: Any) -> float:
+        return float(np.sign(reward))
+
+
+class WarpFrame(gymnasium.ObservationWrapper):
+    """Combines GrayScale and Resize: [H, W, 3] to [height, width], uint8."""
+
+    def __init__(self, env: gymnasium.Env, width: int = 84, height: int = 84) -> None:
+        super().__init__(env)
+        gray = GrayScale(env)
+        self._steps = (gray, Resize(gray, [height, width]))
+        self.observation_space = self._steps[-1].observation_space
+
+    def observation(self, observation: Array) -> Array:
+        for step in self._steps:
+            observation = step.observation(observation)
+        return observation
+
+
+OURS: dict[str, type[gymnasium.Wrapper]] = {
+    kind.__name__: kind
+    for kind in (
+        FrameStack, SelectObservation, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset, FireReset, SignReward,
+        WarpFrame,
+    )
+}  # fmt: skip
+ALIASES: dict[str, type[gymnasium.Wrapper]] = {
+    "Noop": NoopReset,
+    "BaseSkipFrame": SkipFrame,
+    "CarV2SkipFrame": SkipFrame,
+    "FrameStack2Numpy": FrameStack,
+}
+"""JoyRL's names of wrappers -> ours."""
+REFUSED = {
+    "NormalizeObservation": "its statistics would not be saved with the model; use algo_cfg.normalize_obs: true",
+    "NormalizeReward": "its statistics would not be saved with the model; use a reward setting of the algorithm",
+    "Autoreset": "episodes are started by the collector",
+    "RecordVideo": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
+    "RenderCollection": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
+    "AtariWrapper": "ALE environments include it with env_cfg.vectorization: native",
+    "HumanRendering": "use env_cfg.render_mode: human",
+}
+"""Wrappers of gymnasium that would break a guarantee -> what to use instead."""
+
+
+def names() -> list[str]:
+    """Returns every wrapper name that a config may use."""
+    theirs = (name for name in gymnasium.wrappers.__all__ if name[0].isupper() and name not in REFUSED)
+    return [*theirs, *OURS, *ALIASES]
+
+
+def find(name: str) -> type[gymnasium.Wrapper]:
+    """Returns the class of one of `names`, or one of the user's own; a config can reach no other class."""
+    if own.is_own(name):
+        mine = own.find(name)
+        if not (isinstance(mine, type) and issubclass(mine, gymnasium.Wrapper)):
+            raise ValueError(f"{name} is not a class that inherits from gymnasium.Wrapper")
+        for refused, why in REFUSED.items():
+            if mine is getattr(gymnasium.wrappers, refused, None):
+                raise ValueError(f"{refused} cannot be used: {why}")
+        return mine
+    if name not in names():
+        raise ValueError(f"there is no wrapper {name!r}")
+    kind: type[gymnasium.Wrapper] = OURS.get(name) or ALIASES.get(name) or getattr(gymnasium.wrappers, name)
+    return kind
+
+
+def split(entry: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Returns name and settings of an entry of the config."""
+    if isinstance(entry, str):
+        return entry, {}
+    return str(entry.get("wrapper_name")), {key: value for key, value in entry.items() if key != "wrapper_name"}
+
+
+def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymnasium.Env:
+    """Returns the environment with its wrappers, the first one innermost."""
+    for entry in entries or []:
+        name, settings = split(entry)
+        kind = find(name)
+        env = kind(env, **arguments(kind, settings))
+    return env
+
+
+def arguments(kind: type[gymnasium.Wrapper], settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings as a wrapper takes them: a list, which is what YAML can say, is a tuple where the annotation of
+    the parameter has tuples and no lists."""
+    parameters = {one.name: str(one.annotation).lower() for one in own.parameters_of(kind) or ()}
+    tuples = {name for name, annotation in parameters.items() if "tuple" in annotation and "list" not in annotation}
+    return {
+        key: tuple(value) if key in tuples and isinstance(value, list) else value for key, value in settings.items()
+    }
+
+
+def _box(env: gymnasium.Env, name: str) -> Box:
+    if not isinstance(env.observation_space, Box):
+        raise ValueError(f"{name} needs observations in a Box space, and the environment has {env.observation_space}")
+    return env.observation_space
+
+
+def explain(name: str) -> str:
+    """Returns a wrapper's settings and the first paragraph of its help."""
+    kind = find(name)
+    taken = [str(one) for one in list(inspect.signature(kind).parameters.values())[1:]]
+    help_text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
+    use = f"{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]"
+    return f"{use}\n{help_text}\nsettings: {', '.join(taken) or 'none'}\n"

@@ -1,0 +1,70 @@
+"""Environments that a program holds in its hands, as one vector environment."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from envs.base import EnvError, VectorEnv
+from envs.common.registry import without_its_warning
+from envs.common.rows import assemble
+
+
+def rows_of(env: Any) -> VectorEnv:
+    """Returns environments as rows that are stepped together.
+
+    env: an environment, a function that makes one, an id of gymnasium, or a list of these, one for each row; or a
+    vector environment, ours or gymnasium's.
+    """
+    if isinstance(env, VectorEnv):
+        return env
+    several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
+    if not several:
+        raise EnvError("the list of environments is empty; give at least one")
+    first = _made(several[0])
+    rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
+    made = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
+    _compare([made.member(row) for row in range(len(several))] if len(several) > 1 else [])
+    return made
+
+
+def _compare(members: Sequence[Any]) -> None:
+    """Raises EnvError unless the environments of a list are different objects with equal spaces."""
+    seen: dict[int, int] = {}
+    for row, env in enumerate(members):
+        if (other := seen.setdefault(id(env.unwrapped), row)) != row:
+            raise EnvError(
+                f"environments {other} and {row} of the list are the same object, and would be stepped twice; give a "
+                "function that makes a new one for each, such as [lambda: MyEnv()] * 8"
+            )
+        for name in ("observation_space", "action_space"):
+            mine, first = getattr(env, name), getattr(members[0], name)
+            if mine != first:
+                raise EnvError(
+                    f"environment {row} of the list has the {name} {mine}, and environment 0 has {first}; all of a "
+                    "list have the same spaces"
+                )
+
+
+def _row(several: Sequence[Any], index: int) -> gymnasium.Env:
+    env: gymnasium.Env = _made(several[index])
+    return env
+
+
+def _made(thing: Any) -> Any:
+    """Returns an environment, a function's result, or what gymnasium makes of an id."""
+    if isinstance(thing, str):
+        try:
+            with without_its_warning():
+                return gymnasium.make(thing)
+        except gymnasium.error.Error as error:
+            raise EnvError(f"{thing}: {error}") from error
+    is_env = isinstance(thing, gymnasium.Env | gymnasium.vector.VectorEnv)
+    return thing() if isinstance(thing, Callable) and not is_env else thing  # type: ignore[arg-type]
+
+
+def _name(env: Any) -> str:
+    """Returns the name of an environment in messages: its id, or its class."""
+    spec = getattr(env, "spec", None)
+    return spec.id if spec is not None else type(getattr(env, "unwrapped", env)).__name__

@@ -1,0 +1,1 @@
+"""Several agents in one environment: rosters, joint observations, rows."""

@@ -1,0 +1,287 @@
+"""Multi-agent environments with the dict interface, as rows of joint observations.
+
+The interface: `possible_agents`, `observation_space(agent)`, `action_space(agent)`; optional `state()`, `render()` and
+`close()`; `reset(seed, options)` returns observations and infos, `step(actions)` observations, rewards, terminated,
+truncated and infos, each a dict by agent. `__all__` in terminated or truncated ends the episode; without this key it
+ends when no agent is left.
+
+Flags of a joint observation (see envs.several.joint):
+
+first       The agent's trajectory begins with this observation, whose reward is 0 in the first one of an episode.
+acts        The observation requires an action: the agent is in the dict of observations, and neither the agent nor the
+            episode ends. An active agent that does not act keeps its newest observation.
+active      The agent is in the episode, up to and including the observation of its end.
+terminated, truncated
+            The agent's trajectory ends with this observation and reward; set in no other one. The end of the episode
+            ends all agents that are still active, as the episode ended; an agent's own flag wins. One joint
+            observation later the fields of the agent are zero, and its slot is free.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from config.own import objects as own
+from envs.base import Array, EnvError, Step, VectorEnv
+from envs.common.probe import value_faults
+from envs.common.rows import described, made, short
+from envs.common.spaces import finite
+from envs.several.agent_row import FLAGS, OLD, AgentRow
+from envs.several.joint import JointActionSpace, JointLayout
+from envs.several.roster import Roster
+
+MOST_STATE = 10_000
+"""Numbers of a state() that is used as the global state."""
+MOST_BYTES = 4 << 20
+"""Bytes of a joint observation."""
+
+
+class MultiAgentVector(VectorEnv):
+    """N multi-agent environments that are stepped in turn. Observations and actions are joint, as bytes."""
+
+    def __init__(
+        self,
+        maker: Callable[[int], Any],
+        name: str,
+        rows: int,
+        *,
+        obey_masks: bool = True,
+        max_agents: Mapping[str, int] | None = None,
+        global_state: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        """maker: makes the environment of a row. max_agents: number of slots for agents that match a pattern."""
+        envs = [made(maker, name, index) for index in range(rows)]
+        self.rows, self._name, self._draws = rows, name, render_mode == "rgb_array"
+        limits = max_agents or getattr(envs[0], "max_agents", None) or {}
+        try:
+            roster, state = examine(envs[0], limits, obey_masks, global_state)
+        except Exception as error:
+            raise EnvError(f"{name}: {error if isinstance(error, EnvError) else described(error)}") from error
+        size = (state or sum(_size(kind) for kind in roster.types)) if global_state else 0
+        self.joint: JointLayout = JointLayout(roster.types, size)
+        self._check_size()
+        self.observation_space, self.action_space = self.joint.observation_space, JointActionSpace(self.joint)
+        self.render_fps = float((getattr(envs[0], "metadata", None) or {}).get("render_fps") or 30.0)
+        self._kinds, self._own_state = roster.kinds, state > 0
+        self._now = self.joint.new(rows)
+        self._bytes = self.joint.encode(self._now)
+        slots = len(roster.seats)
+        self._reward = np.zeros((rows, slots), np.float32)
+        self._flags = np.zeros((rows, len(FLAGS), slots), bool)
+        self._members = [
+            AgentRow(env, name, i, roster, roster.slots(self.joint, self._now[i]), self._reward[i], self._flags[i])
+            for i, env in enumerate(envs)
+        ]
+        self._fields = self._prepare_fields()
+
+    def _check_size(self) -> None:
+        size = self.joint.obs.itemsize
+        if size > MOST_BYTES:
+            each = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
+            raise EnvError(
+                f"a joint observation of {self._name} has {size / 2**20:.1f} MiB ({each}), and at most "
+                f"{MOST_BYTES / 2**20:.0f} MiB can be stored for each step; use smaller images or fewer agents"
+            )
+
+    def _prepare_fields(self) -> list[tuple[Array, Array]]:
+        """Returns (field of the joint observations [N, agents], its values [N, agents] as the rows write them)."""
+        pairs, start = [], 0
+        for number, kind in enumerate(self.joint.types):
+            fields, stop = self._now[f"t{number}"], start + len(kind.agents)
+            pairs.append((fields["reward"], self._reward[:, start:stop]))
+            for flag, name in enumerate(FLAGS):
+                pairs.append((fields[name], self._flags[:, flag, start:stop]))
+            start = stop
+        return pairs
+
+    def reset(self, mask: Array, seeds: Array) -> Array:
+        for i in np.flatnonzero(mask).tolist():
+            self._bytes[i] = 0
+            self._reward[i] = 0
+            self._flags[i] = False
+            self._now["seed"][i] = int(seeds[i]) & 0xFFFFFFFF
+            self._members[i].reset(int(seeds[i]))
+        return self._seen(np.asarray(mask, bool))
+
+    def step(self, action: Array) -> Step:
+        members = self._members
+        for i, member in enumerate(members):
+            if member.over:
+                raise RuntimeError(f"row {i} has ended: reset it before the next step")
+        decoded = self._decoded(action)
+        self._reward[...] = 0
+        self._flags[:, :-1] = False
+        for i, member in enumerate(members):
+            member.step([*decoded[0][i]] if len(decoded) == 1 else [*chain(*(actions[i] for actions in decoded))])
+        obs = self._seen(np.ones(self.rows, bool))
+        terminated = np.array([member.terminated for member in members])
+        truncated = np.array([member.truncated for member in members])
+        return Step(obs, self._reward.sum(axis=1), terminated, truncated)
+
+    def _seen(self, rows: Array) -> Array:
+        """Returns the joint observations. rows [N]: those with a new observation."""
+        for field, values in self._fields:
+            field[...] = values
+        self._check_finite()
+        if self.joint.state_size:
+            self._write_state(rows)
+        return self._bytes.copy()
+
+    def _check_finite(self) -> None:
+        if not finite(self._reward):
+            row, slot = np.argwhere(~np.isfinite(self._reward))[0]
+            name, value = self.joint.agents[slot], self._reward[row, slot]
+            raise self._members[row].failed(f"the reward of agent {name!r} is {value}")
+        for number, kind in enumerate(self._kinds):
+            if kind.floating and not finite(obs := self._now[f"t{number}"]["obs"]):
+                wrong = ~np.isfinite(obs).reshape(self.rows, len(self.joint.types[number].agents), -1).all(axis=2)
+                row = int(wrong.any(axis=1).argmax())
+                name = self.joint.types[number].agents[int(wrong[row].argmax())]
+                raise self._members[row].failed(f"the observation of agent {name!r} is not finite")
+
+    def _write_state(self, rows: Array) -> None:
+        """Writes the global state: the environment's own, which is not read after the end of an episode, or all
+        observations."""
+        state = self._now["global_state"]
+        if not self._own_state:
+            parts = [self._now[f"t{number}"]["obs"].reshape(self.rows, -1) for number in range(len(self._kinds))]
+            np.concatenate(parts, axis=1, out=state, casting="unsafe")
+            return
+        for i in np.flatnonzero(rows).tolist():
+            member = self._members[i]
+            if member.over:
+                continue
+            try:
+                found = np.ravel(member.env.state())
+            except Exception as error:
+                raise member.failed(f"state() failed: {described(error)}") from error
+            if found.shape != state[i].shape or not finite(found):
+                raise member.failed(f"state() has {found.size} numbers, not all finite or not {state.shape[1]}")
+            state[i] = found
+
+    def _decoded(self, action: Array) -> list[Array]:
+        """Returns the actions [N, agents, ...] of each type as the environment takes them, with illegal ones replaced
+        by the first legal one: on resume, an idle row gets actions of another episode."""
+        records = self.joint.decode_action(action)
+        decoded = []
+        for number, kind in enumerate(self._kinds):
+            actions = records[f"t{number}"]
+            if kind.masked:
+                mask = self._now[f"t{number}"]["mask"]
+                legal = np.take_along_axis(mask, actions[..., None], axis=-1)[..., 0]
+                actions = np.where(legal, actions, mask.argmax(axis=-1))
+            decoded.append(kind.actions.decode(actions))
+        return decoded
+
+    def encode(self, obs: Any) -> Array:
+        """Returns the observations of some agents, by name, as one joint observation in which they act."""
+        record = self.joint.new(1)
+        for name, value in obs.items():
+            number, place = self.joint.place(name)
+            fields, kind = record[f"t{number}"][0], self._kinds[number]
+            fields["obs"][place] = kind.encode(value)
+            fields["acts"][place] = fields["active"][place] = True
+            if kind.masked:
+                fields["mask"][place] = kind.legal(value["action_mask"]) if kind.inside else True
+        return self.joint.encode(record)[0]
+
+    def decode(self, action: Array) -> Array:
+        """Returns for each row a dict with the actions of all slots."""
+        records = self.joint.decode_action(action)
+        decoded = [kind.actions.decode(records[f"t{number}"]) for number, kind in enumerate(self._kinds)]
+        found = np.empty(len(records), object)
+        for i in range(len(records)):
+            found[i] = dict(zip(self.joint.agents, chain.from_iterable(each[i] for each in decoded), strict=True))
+        return found
+
+    def member(self, row: int) -> Any:
+        env = self._members[row].env
+        return getattr(env, "unwrapped", env)
+
+    def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
+        return [function(self.member(row), row) for row in np.flatnonzero(mask).tolist()]
+
+    def agents(self, row: int) -> Sequence[str]:
+        return self._members[row].agents()
+
+    def slots_of(self, agent: str) -> Sequence[str]:
+        return self._members[0].slots_of(agent)
+
+    def info(self, row: int) -> dict[str, Any]:
+        return self._members[row].info
+
+    def render(self, row: int = 0) -> Array | None:
+        env = self._members[row].env
+        if not self._draws or not callable(getattr(env, "render", None)):
+            return None
+        try:
+            frame = env.render()
+        except Exception as error:
+            raise self._members[row].failed(f"render failed: {described(error)}") from error
+        return None if frame is None else np.asarray(frame)
+
+    def close(self) -> None:
+        failures = []
+        for member in self._members:
+            try:
+                getattr(member.env, "close", bool)()
+            except Exception as error:
+                failures.append(member.failed(f"close failed: {described(error)}"))
+        if failures:
+            raise failures[0]
+
+
+def several(thing: Any) -> bool:
+    """Returns True for a class or an object with the interface above, or with the turns of PettingZoo's AECEnv."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    spaces = getattr(thing, "observation_space", None), getattr(thing, "action_space", None)
+    methods = (*spaces, getattr(thing, "reset", None), getattr(thing, "step", None))
+    named = hasattr(thing, "possible_agents") or not issubclass(kind, gymnasium.Env)
+    return named and all(map(callable, methods))
+
+
+def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool) -> tuple[Roster, int]:
+    """Returns the agents of an environment, and the size of its own global state (0: none), after one reset."""
+    found = _first_reset(env)
+    if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(part, dict) for part in found)):
+        raise EnvError(f"reset must return observations and infos, two dicts by agent; found {short(repr(found))}")
+    agents = getattr(env, "possible_agents", None)
+    if not agents or isinstance(agents, str) or not all(isinstance(agent, str) for agent in agents):
+        raise EnvError(f"possible_agents is {short(repr(agents))}; expected a list of names")
+    roster = Roster(env, limits, found[1], obey)
+    for agent, obs in found[0].items():
+        if faults := list(value_faults(roster.spaces_of(agent)[0], obs, f"observation of agent {agent!r}")):
+            raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
+    return roster, _state_size(env) if global_state else 0
+
+
+def _first_reset(env: Any) -> Any:
+    """Returns what the first reset gives. Raises EnvError for the old interface."""
+    parameters = own.parameters_of(env.reset)
+    taken = {one.name for one in parameters or ()}
+    open_ended = parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters)
+    if not open_ended and (missing := [name for name in ("seed", "options") if name not in taken]):
+        raise EnvError(f"reset has no argument {' and no argument '.join(missing)}; {OLD}")
+    found = env.reset(seed=0, options=None)
+    if isinstance(found, dict):
+        raise EnvError(f"reset returned observations without infos; {OLD}")
+    return found
+
+
+def _state_size(env: Any) -> int:
+    """Returns the numbers of state(); 0 if there is none that can be used as the global state."""
+    if not callable(getattr(env, "state", None)):
+        return 0
+    try:
+        state = np.asarray(env.state())
+    except NotImplementedError:
+        return 0
+    return state.size if state.dtype.kind in "fiub" and 0 < state.size <= MOST_STATE else 0
+
+
+def _size(kind: Any) -> int:
+    return len(kind.agents) * int(np.prod(kind.observation_space.shape or ()))
