@@ -45,7 +45,7 @@ def main() -> int:
 
 def read(seed: int, numbers: range) -> int:
     """Reads some of the texts of a seed; returns 1 if one failed."""
-    from helpers_fuzz import Texts, fault
+    from tests.tools.fuzz import Texts, fault
 
     texts, failures = Texts(seed), 0
     with tempfile.TemporaryDirectory() as folder:

@@ -11,25 +11,26 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers_pages import ROOT, blocks
-from helpers_process import forked, forking
-from test_tutorials import follow
+from tests.docs.test_tutorials import follow
+
+from tests.tools.pages import ROOT, blocks
+from tests.tools.process import forked, forking
 
 __all__ = ["forking"]
 PAGES = [path for path in sorted(ROOT.glob("docs/*.md")) if path.name not in ("README.md", "commands.md")]
 COMMAND = re.compile(r"^(?:    )?(python main\.py .*)$", re.MULTILINE)
 NOT_RUN = {
-    "watch": "it does not end; tests/test_watch_page.py opens it in a browser",
+    "watch": "it does not end; tests/framework/live/test_watch_page.py opens it in a browser",
     "tune_cfg.ray_address=auto": "needs a Ray cluster; tests/stress/ray_clusters.py starts one",
-    "wandb": "needs a package that is installed by hand; tests/test_loggers.py",
+    "wandb": "needs a package that is installed by hand; tests/framework/record/test_loggers.py",
     "minari:mujoco/hopper": "needs a data set from elsewhere",
     "presets/multiwoz": "needs the MultiWOZ databases",
     "load_model_step=1500": "needs a run of so many updates",
-    "talk": "a person talks; tests/test_talk.py",
+    "talk": "a person talks; tests/framework/commands/test_talk.py",
     "--yaml FILE": "a file of the reader",
-    "--samples 32": "tests/test_tuning_optuna.py searches with tpe",
-    "mine.actor_critic": "tests/test_docs.py trains it",
-    "previous:Previous": "tests/test_docs.py",
+    "--samples 32": "tests/framework/jobs/test_tuning_optuna.py searches with tpe",
+    "mine.actor_critic": "tests/docs/test_docs.py trains it",
+    "previous:Previous": "tests/docs/test_docs.py",
     "my_module:MyEnv": "a module of the reader",
 }
 READERS = {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
 
-from helpers_io_faults import ALGORITHMS, KINDS, SCENARIOS, Counts, tried  # noqa: E402
+from tests.tools.io_faults import ALGORITHMS, KINDS, SCENARIOS, Counts, tried  # noqa: E402
 
 COMMANDS = {name.split()[0] for name in SCENARIOS}
 FORMS = {name.split()[-1] for name in SCENARIOS}

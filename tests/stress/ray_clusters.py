@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_tuning import forking, run, table, written
+from tests.framework.distributed.test_ray_faults import PATIENCE, ROOT, counted_once
 
 from framework.jobs import stages
-from tests.helpers_ray import RAY, TINY
-from tests.test_ray_faults import PATIENCE, ROOT, counted_once
+from tests.tools.ray import RAY, TINY
+from tests.tools.tuning import forking, run, table, written
 
 __all__ = ["forking"]
 

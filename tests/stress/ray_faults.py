@@ -10,8 +10,17 @@ import socket
 import subprocess
 import time
 
-from tests.test_ray_faults import PATIENCE, SLOW, Run, counted_once, everybody, folder_of, gone, of_ray
-from tests.test_ray_start import run
+from tests.framework.distributed.test_ray_faults import (
+    PATIENCE,
+    SLOW,
+    Run,
+    counted_once,
+    everybody,
+    folder_of,
+    gone,
+    of_ray,
+)
+from tests.framework.distributed.test_ray_start import run
 
 
 def test_who_is_slow_is_waited_for_and_only_by_who_must(tmp_path):

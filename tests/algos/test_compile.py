@@ -1,0 +1,439 @@
+"""general_cfg.compile: when updates are compiled, that they learn the same, and that the choice stays."""
+
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+import algos
+from algos.common.fast import compiler, gradient_step
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.parts import optim
+from config.program import ROOT
+from config.read.loader import RunConfig, load
+from framework.assemble import compiling
+from framework.catalog import ALGOS, ENVS
+from framework.policies.plan import PolicyPlan
+from main import main
+from tests.tools.config_fixtures import loaded
+from tests.tools.core import agent_of, of_one_agent, spec_of, toy_of, trained
+
+QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
+COMPILED = [
+    name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
+]
+LONG = "general_cfg.max_total_step=1000000"
+SMALL = "algo_cfg.value_layers=[{layer_type: linear, layer_size: [8]}]"
+RUN = [
+    "--algo=DQN", "general_cfg.env_name=toy", "env_cfg.id=match", "general_cfg.seed=3", "general_cfg.save_fig=false",
+    "general_cfg.max_episode=-1", "general_cfg.model_save_fre=50", SMALL, "algo_cfg.learning_starts=32",
+    "algo_cfg.batch_size=16",
+]  # fmt: skip
+
+
+class InPlace:
+    """In place of a compiled function: one that runs as it is, and notes its calls."""
+
+    def __init__(self, function: Any, calls: list[Any]) -> None:
+        self.function, self.calls = function, calls
+
+    def aot_compile(self, inputs: Any) -> Any:
+        return self
+
+    def disable_guard_check(self) -> None: ...
+
+    def __call__(self, *inputs: Any) -> Any:
+        self.calls.append(self)
+        return self.function(*inputs)
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls of what was to be compiled, which runs as it is."""
+    calls: list[Any] = []
+
+    def in_place(function: Any, fullgraph: bool, **how: Any) -> InPlace:
+        assert fullgraph, "a graph that is broken is not a whole update"
+        return InPlace(function, calls)
+
+    monkeypatch.setattr(torch, "compile", in_place)
+    return calls
+
+
+@pytest.fixture
+def as_graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The calls of what was to be compiled, which runs as the graph that was traced in its first call: without machine
+    code, but with the numbers of that call wherever it reads some that are no tensors."""
+    calls: list[Any] = []
+    compiled = torch.compile
+
+    class Graph(InPlace):
+        def aot_compile(self, inputs: Any) -> Any:
+            self.function = self.function.aot_compile(inputs)
+            self.function.disable_guard_check()
+            return self
+
+    def graph(function: Any, options: dict[str, Any], **how: Any) -> Graph:
+        kept = {"guard_filter_fn": options["guard_filter_fn"]}
+        return Graph(compiled(function, backend="eager", options=kept, **how), calls)
+
+    monkeypatch.setattr(torch, "compile", graph)
+    return calls
+
+
+def alone(gradients: Any) -> None:
+    """Averages the gradients of a single learner."""
+
+
+def adam(parameters: list[torch.Tensor], lr: float = 0.1) -> Any:
+    return optim.make(parameters, algos.get("DQN").Config(), lr)
+
+
+def test_the_families_that_learn_by_gradients_compile() -> None:
+    families = {"DQN", "DoubleDQN", "RainbowDQN", "C51", "SAC", "REDQ", "TD3", "DDPG", "PPO", "A2C", "PQN"}
+    assert families <= set(COMPILED)
+    assert not {"IQN", "DRQN", "DroQ", "RecurrentPPO", "QLearning", "TRPO"} & set(COMPILED)
+
+
+def toy_for(algo: str) -> str:
+    package = algos.get(algo)
+    if getattr(package.Config(), "her_ratio", 0):
+        return "reach"
+    return "match" if "Discrete" in package.Config.ACTION_SPACES else "target"
+
+
+@pytest.mark.parametrize(
+    ("algo", "toy"), [*((algo, toy_for(algo)) for algo in COMPILED), ("PPO", "digits"), ("PPO", "bits")]
+)
+def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, as_graphs: list[Any]) -> None:
+    """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""
+    package, fields = algos.get(algo), algos.get(algo).Config.model_fields
+    layers = {key: [{"layer_type": "linear", "layer_size": [8]}] for key in fields if key.endswith("_layers")}
+    settings = {**{key: value for key, value in QUICK.items() if key in fields}, **layers}
+    if "max_grad_norm" in fields:
+        settings["max_grad_norm"] = 0.01
+    weights, norms = [], []
+    for compiled in (False, True):
+        env = toy_of(toy, 2)
+        agent = agent_of(algo, spec_of(env), **settings)
+        if compiled:
+            for step in agent.gradient_steps():
+                step.compile(PolicyPlan("", agent.cfg, package, agent.spec).minibatch)
+        weights.append(trained(agent, env, 40).weights())
+        parts = [*vars(agent).items(), *getattr(getattr(agent, "policy", None), "__dict__", {}).items()]
+        norms.append({name: float(part.grad_norm) for name, part in parts if hasattr(part, "grad_norm")})
+    actor_and_critics = {"critic_lr", "policy_freq"} <= fields.keys()
+    assert len(set(as_graphs)) == (2 if actor_and_critics else 1), "each of them was used"
+    assert norms[0]
+    assert norms[1] == pytest.approx(norms[0], rel=1e-4)
+    for name, expected in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def config_of(*words: str, algo: str = "DQN") -> RunConfig:
+    return load(None, ["general_cfg.seed=1", *words], algo=algo, find_algo=ALGOS, find_env=ENVS)
+
+
+@pytest.mark.parametrize(
+    ("algo", "words", "updates"),
+    [
+        ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1"], 5000),
+        ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=4", "algo_cfg.updates_per_train=2"], 2500),
+        ("DQN", ["general_cfg.max_total_step=5000", "general_cfg.max_update=70"], 70),
+        ("DQN", ["general_cfg.max_episode=50"], 0),
+        ("DQN", ["general_cfg.max_episode=50", "general_cfg.max_total_step=5000"], 0),
+        # windows of 8 x 128 steps, four minibatches of 256, 10 epochs: 40 updates for 1,024 steps
+        ("PPO", ["general_cfg.max_total_step=10240", "env_cfg.n_envs=8", "algo_cfg.batch_size=1024",
+                 "algo_cfg.sgd_batch_size=256", "algo_cfg.k_epochs=10"], 400),
+    ],
+)  # fmt: skip
+def test_the_planned_updates_follow_from_the_limits(algo: str, words: list[str], updates: int) -> None:
+    config = config_of("general_cfg.max_episode=-1", "general_cfg.max_total_step=-1", *words, algo=algo)
+    assert compiling.planned_updates(config) == pytest.approx(updates)
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [
+        ([LONG], "on"),
+        (["general_cfg.max_total_step=99000"], "off"),
+        ([LONG, "general_cfg.compile=off"], "off"),
+        (["general_cfg.max_total_step=100", "general_cfg.compile=on"], "on"),
+        ([LONG, "general_cfg.mp_backend=ray"], "off"),
+        ([LONG, "algo_cfg.value_layers=[{layer_type: dropout, rate: 0.1}]"], "off"),
+    ],
+)
+def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, traced: list[Any]) -> None:
+    config = config_of("general_cfg.max_episode=-1", *words)
+    assert compiling.with_compile(config, several=False).general.compile == chosen
+
+
+def test_auto_stays_off_where_nothing_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any, **options: Any) -> Any:
+        raise RuntimeError("no C++ compiler\nmore")
+
+    monkeypatch.setattr(torch, "compile", fails)
+    compiling._without_compiler.cache_clear()
+    try:
+        config = config_of(LONG, "general_cfg.max_episode=-1")
+        assert compiling.with_compile(config, several=False).general.compile == "off"
+        assert compiling.reason_not(config, several=False) == "torch.compile fails here: RuntimeError: no C++ compiler"
+    finally:
+        compiling._without_compiler.cache_clear()
+
+
+def test_several_policies_are_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]) -> None:
+    """Also where no policies_cfg names them; and nothing is said about it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compiling, "FROM_UPDATES", 1)
+    words = ["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles", "general_cfg.max_total_step=300"]
+    quiet = ["general_cfg.max_episode=-1", "general_cfg.save_fig=false", "general_cfg.online_eval=false"]
+    assert main([*words, *quiet, "--into", "tasks/run"]) == 0
+    assert settings_of(Path("tasks/run")) == "off"
+    assert "compiled" not in Path("tasks/run/logs/log.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=poles"], "updates of several policies cannot be"),
+        (["--algo=IQN"], "quantile fractions are drawn within the loss"),
+        (["--algo=QLearning", "--env=FrozenLake-v1"], "this algorithm has no compiled updates"),
+        (["--algo=DQN", "algo_cfg.value_layers=[{layer_type: dropout, rate: 0.1}]"], "dropout layers cannot be"),
+        (["--algo=PPO", "algo_cfg.ppo_type=kl"], "the penalty of ppo_type kl changes"),
+    ],
+)
+def test_on_is_refused_with_the_reason(
+    words: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "general_cfg.compile=on"]) == 2
+    assert f"command line: general_cfg.compile: {why}" in " ".join(capsys.readouterr().err.split())
+    assert not Path("tasks").exists()
+
+
+@pytest.mark.parametrize(("written", "meant"), [("on", "on"), ("true", "on"), ("Off", "off"), ("AUTO", "auto")])
+def test_the_words_of_yaml_are_understood(written: str, meant: str, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(f"general_cfg:\n  compile: {written}\n")
+    assert loaded(tmp_path / "run.yaml").general.compile == meant
+
+
+def test_a_run_is_resumed_without_compiling_where_nothing_can_be_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On another machine: it trains on, and says that the resume is not exact. Asked for, it is refused."""
+    monkeypatch.chdir(tmp_path)
+    words = [*RUN, "general_cfg.max_total_step=120", "general_cfg.compile=on"]
+    assert main([*words, "--into", "tasks/run", "--pause-at-step", "60"]) == 0
+    monkeypatch.setattr(compiling, "_without_compiler", lambda gpu: "no C++ compiler")
+    assert main(["--resume", "run", "general_cfg.compile=on"]) == 2
+    assert "no C++ compiler" in capsys.readouterr().err
+    assert main(["--resume", "run"]) == 0
+    assert settings_of(Path("tasks/run")) == "off"
+    because = json.loads(Path("tasks/run/run.json").read_text())["resumes"][-1]["inexact_because"]
+    assert because == ["compiled updates: on -> off"]
+
+
+def test_a_run_in_which_nothing_was_compiled_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(PolicyPlan, "minibatch", property(lambda self: 1))
+    assert main([*RUN, "general_cfg.max_total_step=60", "general_cfg.compile=on", "--into", "tasks/run"]) == 0
+    assert "no update was compiled" in Path("tasks/run/logs/log.txt").read_text()
+
+
+def settings_of(task: Path) -> Any:
+    return yaml.safe_load((task / "config.yaml").read_text())["general_cfg"]["compile"]
+
+
+def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]
+) -> None:
+    """Also if the new limit alone would compile, and in runs that are older than the setting."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*RUN, "general_cfg.max_total_step=60", "--into", "tasks/run"]) == 0
+    assert settings_of(Path("tasks/run")) == "off"
+    assert not traced
+    text = Path("tasks/run/config.yaml").read_text()
+    monkeypatch.setattr(compiling, "FROM_UPDATES", 20)
+    assert main(["--resume", "run", "general_cfg.max_total_step=120"]) == 0
+    lines = [line for line in text.splitlines() if "compile" not in line]
+    Path("tasks/run/config.yaml").write_text("\n".join(lines) + "\n")
+    assert main(["--resume", "run", "general_cfg.max_total_step=150"]) == 0
+    assert not traced
+    assert main(["--resume", "run", "general_cfg.max_total_step=180", "general_cfg.compile=on"]) == 0
+    assert traced
+    resumes = json.loads(Path("tasks/run/run.json").read_text())["resumes"]
+    said = "compiled updates: off -> on"
+    assert [said in resume["inexact_because"] for resume in resumes] == [False, False, True]
+    assert main([*RUN, "general_cfg.max_total_step=60", "--into", "tasks/other"]) == 0
+    assert settings_of(Path("tasks/other")) == "on"
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*RUN, "general_cfg.compile=on"]
+    words.append("general_cfg.max_total_step=300")
+    assert main([*words, "--into", "tasks/whole"]) == 0
+    assert main([*words, "--into", "tasks/parts", "--pause-at-step", "150"]) == 0
+    assert main(["--resume", "parts"]) == 0
+    whole, parts = Path("tasks/whole"), Path("tasks/parts")
+    for name in ("train.csv", "eval.csv"):
+        assert (whole / "results" / name).read_bytes() == (parts / "results" / name).read_bytes()
+    [newest] = sorted(whole.glob("models/*/state.safetensors"))[-1:]
+    assert newest.read_bytes() == (parts / newest.relative_to(whole)).read_bytes()
+    assert json.loads((parts / "run.json").read_text())["resumes"][-1]["exact"] is True
+    run = json.loads((whole / "run.json").read_text())
+    assert 0.1 < run["compile_seconds"] < run["seconds"]
+
+
+COMPILE = """
+import os, sys
+from pathlib import Path
+from framework.assemble import compiling
+assert compiling._without_compiler() is None
+print(os.environ["TORCHINDUCTOR_CACHE_DIR"], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
+"""
+
+
+def compiled_in(folder: Path) -> list[str]:
+    """The folder with compiled code of a process whose temporary files are in this one, and the libraries there."""
+    environment = {name: value for name, value in os.environ.items() if name != compiler.TORCH_CACHE}
+    words = [sys.executable, "-c", COMPILE]
+    done = subprocess.run(
+        words, env={**environment, "TMPDIR": str(folder)}, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
+    """A second run finds it there, and a folder that is not private is not looked into."""
+    mine = tmp_path / f"joystick-torch-{os.getuid()}"
+    place, *libraries = compiled_in(tmp_path)
+    assert Path(place) == mine
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o700
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    assert libraries
+    assert compiled_in(tmp_path) == [place, *libraries]
+    mine.chmod(0o755)
+    other = Path(compiled_in(tmp_path)[0])
+    assert other != mine
+    assert other.parent == tmp_path
+    assert not other.exists()
+
+
+def test_only_a_folder_of_ones_own_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cache"
+    assert compiler._is_private(str(path))
+    assert compiler._is_private(str(path))
+    (tmp_path / "link").symlink_to(path)
+    assert not compiler._is_private(str(tmp_path / "link"))
+    (tmp_path / "file").touch(0o600)
+    assert not compiler._is_private(str(tmp_path / "file"))
+    assert not compiler._is_private(str(tmp_path / "nothing" / "cache"))
+    path.chmod(0o770)
+    assert not compiler._is_private(str(path))
+    path.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    assert not compiler._is_private(str(path))
+
+
+def test_a_folder_that_the_environment_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
+    monkeypatch.setenv(compiler.TORCH_CACHE, "mine")
+    compiler.prepare()
+    assert os.environ[compiler.TORCH_CACHE] == "mine"
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_each_network_has_a_graph_of_its_own() -> None:
+    """Two of equal sizes in one process are told apart by nothing but their layers."""
+    found = []
+    for activation in (torch.nn.ReLU(), torch.nn.Tanh()):
+        network = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), activation)
+        torch.nn.init.ones_(network[0].weight)
+        optimizer = adam(list(network.parameters()))
+        step = GradientStep(lambda batch, network=network: (network(batch["obs"]).sum(), None), optimizer, None)
+        step.compile(2)
+        step({"obs": torch.ones(2, 1)}, reduce=alone)
+        found.append(optimizer.grad_norm.item())
+    assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
+    cuda_graph = gradient_step._cuda_graph
+    monkeypatch.setattr(gradient_step, "_cpu_graph", lambda function, inputs: cuda_graph(function, changed))
+    found = []
+    for compiled in (False, True):
+        weight = torch.ones(2, requires_grad=True)
+        optimizer = adam([weight], lr=0.1)
+        scale, changed = torch.ones(()), optimizer.tensors()
+
+        def loss(batch: dict[str, torch.Tensor], weight: Any = weight, scale: Any = scale) -> Any:
+            outputs = batch["obs"] @ weight * scale
+            return outputs.square().mean(), ({"mean": outputs.detach().mean()}, None)
+
+        step: Any = GradientStep(loss, optimizer, 0.5)
+        if compiled:
+            step.compile(3)
+        results = []
+        for turn in range(4):
+            scale.fill_(turn)  # the graph reads tensors anew
+            results.append(step({"obs": torch.arange(6.0).reshape(3, 2)}, reduce=alone)[0]["mean"])
+        found.append([*(each.item() for each in results), *weight.tolist(), optimizer.grad_norm.item()])
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    assert len(set(found[0][:4])) == 4
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("algo", COMPILED)
+def test_cuda_graphs_are_the_steps_of_autograd(algo: str) -> None:
+    env = toy_of(toy_for(algo), 2)
+    weights = []
+    for compiled in (False, True):
+        settings = {key: value for key, value in QUICK.items() if key in algos.get(algo).Config.model_fields}
+        agent = agent_of(algo, spec_of(env), device="cuda", **settings)
+        for step in agent.gradient_steps() if compiled else ():
+            step.compile(PolicyPlan("", agent.cfg, algos.get(algo), agent.spec).minibatch)
+        weights.append(trained(agent, toy_of(toy_for(algo), 2), 40).weights())
+    for name, expected in weights[0].items():
+        np.testing.assert_allclose(weights[1][name], expected, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:
+    """The last one of an epoch has another size in each window if steps are left out; each would take seconds."""
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = adam([weight])
+    step = GradientStep(lambda batch: ((batch["obs"] @ weight).sum(), len(batch["obs"])), optimizer, None)
+    step.compile(3)
+    for size, calls in ((3, 1), (2, 1), (3, 2)):
+        assert step({"obs": torch.full((size, 2), 0.5)}, reduce=alone) == size
+        assert len(traced) == calls
+        assert optimizer.grad_norm.item() == pytest.approx(0.5 * size * math.sqrt(2))
+
+
+def test_a_minibatch_of_another_type_is_not_compiled(traced: list[Any]) -> None:
+    """The graph would take its bytes for numbers of the old type."""
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = adam([weight])
+    step = GradientStep(lambda batch: ((batch["obs"].float() @ weight).sum(), None), optimizer, None)
+    step.compile(3)
+    for dtype, calls in ((torch.float32, 1), (torch.float64, 1), (torch.float32, 2)):
+        step({"obs": torch.full((3, 2), 0.5, dtype=dtype)}, reduce=alone)
+        assert len(traced) == calls
+        assert optimizer.grad_norm.item() == pytest.approx(1.5 * math.sqrt(2))

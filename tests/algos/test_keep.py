@@ -1,0 +1,69 @@
+"""What an agent keeps by name: each kind of attribute comes back to the bit, and what has no kind is refused."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from algos import base
+from algos.common.maths.normalize import RewardScaler
+from algos.common.parts import optim
+from algos.common.parts.keep import load_state_of, state_of
+from algos.common.settings import NetworkConfig
+from tests.tools.core import saved_and_read
+
+NAMES = ("network", "optimizer", "rng", "scaler", "nothing", "updates", "penalty", "done", "loss", "metrics")
+
+
+def parts(seed):
+    """One of each kind, with a past that depends on the seed."""
+    torch.manual_seed(seed)
+    network, rng, scaler = nn.Linear(2, 1), np.random.default_rng(seed), RewardScaler(1, 0.9)
+    optimizer = optim.make(list(network.parameters()), NetworkConfig(), 0.1 * seed)
+    network(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    rng.random(seed)
+    scaler.scale(torch.full((2, 1), float(seed)), torch.zeros(2, 1, dtype=torch.bool))
+    loss = torch.tensor(seed / 3)
+    return SimpleNamespace(
+        network=network, optimizer=optimizer, rng=rng, scaler=scaler, nothing=None, updates=seed, penalty=seed / 7,
+        done=seed > 1, loss=loss, metrics={"loss": loss / 3},
+    )  # fmt: skip
+
+
+def test_every_kind_comes_back_to_the_bit_and_networks_stay_where_they_are():
+    one, other = parts(1), parts(2)
+    network, weight = other.network, other.network.weight
+    load_state_of(other, NAMES, saved_and_read(state_of(one, NAMES)))
+    assert other.network is network
+    assert other.network.weight is weight
+    assert torch.equal(weight, one.network.weight)
+    assert str(state_of(other, NAMES)) == str(state_of(one, NAMES))
+    assert (other.updates, other.penalty, other.done, other.nothing) == (1, 1 / 7, False, None)
+    assert torch.equal(other.loss, one.loss)
+    assert other.rng.random() == one.rng.random()
+
+
+def test_what_is_switched_off_may_be_missing_in_an_older_state_and_nothing_else():
+    one, state = parts(1), state_of(parts(2), NAMES)
+    load_state_of(one, NAMES, {name: value for name, value in state.items() if name != "nothing"})
+    assert (one.updates, one.nothing) == (2, None)
+    with pytest.raises(KeyError, match="scaler"):
+        load_state_of(one, NAMES, {name: value for name, value in state.items() if name != "scaler"})
+
+
+@pytest.mark.parametrize("part", ["words", [1], np.zeros(2), torch.zeros(2), nn.Parameter(torch.zeros(()))])
+def test_what_has_no_kind_is_refused_by_its_name(part):
+    with pytest.raises(TypeError, match=r"values\['best'\] is a \w+, which cannot be kept by its name; can be: a mod"):
+        state_of(SimpleNamespace(values={"best": part}), ["values"])
+
+
+def test_an_agent_that_names_nothing_is_told_so():
+    class Agent(base.Agent):
+        sample_action = predict_action = update = None
+
+    agent = Agent(None, None, base.Streams(1), torch.device("cpu"))
+    with pytest.raises(TypeError, match="KEPT is empty"):
+        agent.weights()

@@ -1,0 +1,231 @@
+"""BCQ, DiscreteBCQ, AWAC and CRR: losses by hand, and tasks in which an action that the data never show seems best."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from algos.awac.agent import advantages, weights
+from algos.base import Agent, Batch, EnvSpec, Progress
+from algos.bcq.agent import autoencoder_loss, perturbed, soft_clipped, td_target
+from algos.discretebcq.agent import allowed, imitation_loss
+from algos.discretebcq.agent import td_target as double_target
+from config.model.layers import mlp
+from tests.tools.core import agent_of
+
+SMALL = mlp(32)
+FIRST, SECOND = np.eye(2, dtype=np.float32)
+"""Observations of a problem of two steps."""
+GAMMA = 0.99
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def t(*values: Any) -> torch.Tensor:
+    return torch.tensor(values)
+
+
+# losses ---------------------------------------------------------------------------------------------------
+
+
+def test_an_action_is_allowed_by_its_probability_relative_to_the_likeliest_one() -> None:
+    logits = t([0.6, 0.3, 0.1], [0.5, 0.4, 0.1]).log()
+    assert allowed(logits, 0.3).tolist() == [[True, True, False], [True, True, False]]
+    assert allowed(logits, 0.55).tolist() == [[True, False, False], [True, True, False]]
+    assert allowed(logits, 0.0).all()
+    assert allowed(t([0.0, -1e30]), 0.0).tolist() == [[True, False]]
+
+
+def test_imitation_has_the_cross_entropy_over_legal_actions_and_a_penalty_of_the_logits() -> None:
+    logits, action = t([0.0, 0.0, 2.0]), t(1)
+    whole = imitation_loss(logits, action, None, 0.5).item()
+    assert whole == pytest.approx(math.log(2 + math.e**2) + 0.5 * 4 / 3)
+    legal = imitation_loss(logits, action, t([True, True, False]), 0.5).item()
+    assert legal == pytest.approx(math.log(2) + 0.5 * 4 / 3)
+
+
+def test_the_discrete_target_is_the_target_networks_value_of_the_chosen_action() -> None:
+    target = double_target(t(1.0, 1.0), t(0.5, 0.0), t([4.0, 8.0], [4.0, 8.0]), t([3.0, 2.0], [0.0, 1.0]))
+    assert target.tolist() == [3.0, 1.0]
+
+
+def test_the_autoencoder_has_the_numbers_of_its_loss() -> None:
+    # squares 1 and 0; divergences (4 + 1 - 1) / 2 = 2 and (0 + e^2 - 1) / 2 - 1
+    loss = autoencoder_loss(t([1.0, 0.5]), t([0.0, 0.5]), t([2.0, 0.0]), t([0.0, 1.0]), 0.5)
+    assert loss.item() == pytest.approx(0.5 + 0.5 * (2 + (math.e**2 - 1) / 2 - 1) / 2)
+
+
+def test_the_target_is_the_best_soft_minimum_of_the_drawn_actions() -> None:
+    """Fujimoto, Meger and Precup (2019), equations 12 and 13."""
+    q = t([[1.0, 6.0], [0.0, 3.0]], [[5.0, 2.0], [8.0, 3.0]])
+    drawn = soft_clipped(q, 0.75)
+    assert drawn.tolist() == [[2.0, 3.0], [2.0, 3.0]]
+    assert td_target(t(1.0, 1.0), t(0.5, 0.0), t([2.0, 3.0], [4.0, 3.0])).tolist() == [3.0, 1.0]
+
+
+def test_a_perturbation_is_small_and_stays_within_the_bounds() -> None:
+    action = perturbed(t([0.0, 0.0, 1.0]), t([0.0, 100.0, 100.0]), 0.05)
+    assert action[0].tolist() == pytest.approx([0.0, 0.05, 1.0])
+
+
+def test_advantages_and_weights_have_the_numbers_of_their_equations() -> None:
+    q, drawn = t(2.0, 2.0), t([1.0, 0.0], [3.0, 6.0])
+    assert advantages(q, drawn, "mean").tolist() == [0.0, -1.0]
+    assert advantages(q, drawn, "max").tolist() == [-1.0, -4.0]
+    advantage = t(0.0, -1.0, 2.0, 50.0)
+    assert weights(advantage, "exp", 2.0, 20.0).tolist() == pytest.approx([1.0, math.exp(-0.5), math.e, 20.0])
+    assert weights(advantage, "binary", 2.0, 20.0).tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+# discrete actions -----------------------------------------------------------------------------------------
+
+
+def choices(algo: str, **settings: Any) -> Agent:
+    """Returns an agent of three actions in two states, the third of which has a high value without any data."""
+    agent = agent_of(
+        algo, EnvSpec("toy", Box(0, 1, (2,)), Discrete(3), 1), value_layers=SMALL, data="x.npz", batch_size=64, lr=5e-3,
+        **settings,
+    )  # fmt: skip
+    with torch.no_grad():
+        for network in (agent.critic, agent.target):  # type: ignore[attr-defined]
+            network[-1].bias[2] = 10.0
+    return agent
+
+
+def steps_of_choices(rng: np.random.Generator, size: int = 64) -> Batch:
+    """Action 0 leads on, to a reward of 1 for another 0; action 1 ends, with 0.5 in the first state."""
+    second, action = rng.random(size) < 0.5, rng.integers(2, size=size)
+    reward = np.where(second, action == 0, 0.5 * (action == 1)).astype(np.float32)
+    goes_on = ~second & (action == 0)
+    return {
+        "obs": torch.from_numpy(np.where(second[:, None], SECOND, FIRST)),
+        "next_obs": torch.from_numpy(np.tile(SECOND, (size, 1))),
+        "action": torch.from_numpy(action),
+        "reward": torch.from_numpy(reward),
+        "discount": torch.from_numpy(GAMMA * goes_on.astype(np.float32)),
+    }
+
+
+def learned(agent: Agent, steps: Any, updates: int, **columns: torch.Tensor) -> Agent:
+    rng = np.random.default_rng(3)
+    for _ in range(updates):
+        agent.update({**steps(rng), **columns})
+    return agent
+
+
+BOTH = np.stack([FIRST, SECOND])
+
+
+def test_discrete_bcq_chooses_the_best_action_of_the_data_and_learns_its_value() -> None:
+    agent = learned(choices("DiscreteBCQ", actor_layers=SMALL, tau=0.05), steps_of_choices, 300)
+    assert agent.predict_action(BOTH, None).action.tolist() == [0, 0]
+    values = agent.critic(torch.from_numpy(BOTH))  # type: ignore[attr-defined]
+    assert values[:, 0].tolist() == pytest.approx([GAMMA, 1.0], abs=0.05)
+    drawn = [agent.sample_action(BOTH, None, Progress(), np.random.default_rng(i)).action for i in range(100)]
+    assert 0 < np.mean(np.stack(drawn) == 2) < 0.1, "only by the random action of exploration"
+
+
+def test_without_its_threshold_the_action_without_data_is_chosen() -> None:
+    agent = learned(choices("DiscreteBCQ", actor_layers=SMALL, tau=0.05, bcq_threshold=0.0), steps_of_choices, 300)
+    assert agent.predict_action(SECOND[None], None).action.tolist() == [2]
+    assert agent.critic(torch.from_numpy(FIRST[None]))[0, 0] > 2  # type: ignore[attr-defined]
+
+
+def test_discrete_bcq_obeys_masks_in_acting_and_in_targets() -> None:
+    """How masks come from data and from what is collected: tests/framework/dataset/test_data_masks.py."""
+    mask = torch.ones(64, 3, dtype=torch.bool)
+    mask[:, 0] = False
+    agent = learned(choices("DiscreteBCQ", actor_layers=SMALL, tau=0.05), steps_of_choices, 300, next_action_mask=mask)
+    assert agent.predict_action(BOTH, None).action.tolist() == [1, 0], "nothing follows action 0 but action 1"
+    legal = np.array([[True, False, True], [False, False, True]])
+    assert agent.predict_action(BOTH, None, legal).action.tolist() == [0, 2]
+
+
+# actions in a Box -----------------------------------------------------------------------------------------
+
+
+def steps_of_slope(rng: np.random.Generator, size: int = 64) -> Batch:
+    """The reward of the second state is the action, scaled to -1..1; the data have none between -0.5 and 0.1, and none
+    above 0.4. In the first state nothing depends on it."""
+    second, high = rng.random(size) < 0.5, rng.random(size) < 0.5
+    action = np.where(high, rng.uniform(0.1, 0.4, size), rng.uniform(-0.9, -0.5, size)).astype(np.float32)
+    return {
+        "obs": torch.from_numpy(np.where(second[:, None], SECOND, FIRST)),
+        "next_obs": torch.from_numpy(np.tile(SECOND, (size, 1))),
+        "action": torch.from_numpy(4.0 * action[:, None]),
+        "reward": torch.from_numpy(np.where(second, action, 0.0).astype(np.float32)),
+        "discount": torch.from_numpy(np.where(second, 0.0, GAMMA).astype(np.float32)),
+    }
+
+
+def on_slope(algo: str, updates: int = 600, **settings: Any) -> tuple[float, float]:
+    """Returns the action in the second state, scaled to -1..1, and the value of the first one."""
+    spec = EnvSpec("toy", Box(0, 1, (2,)), Box(-4.0, 4.0, (1,)), 1)
+    rates = {"actor_lr": 3e-3, "critic_lr": 3e-3}
+    layers = {"actor_layers": SMALL, "critic_layers": SMALL}
+    agent = learned(agent_of(algo, spec, tau=0.05, **rates, **layers, **settings), steps_of_slope, updates)
+    first = torch.from_numpy(FIRST[None])
+    value = agent.critic(first, torch.zeros(1, 1)).mean().item()  # type: ignore[attr-defined]
+    return float(agent.predict_action(SECOND[None], None).action[0, 0]) / 4.0, value
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings"),
+    [
+        ("BCQ", {"vae_layers": SMALL, "vae_lr": 3e-3}),
+        ("AWAC", {"temperature": 0.1}),
+        ("CRR", {}),
+        ("CRR", {"weights": "exp", "advantage_baseline": "max", "temperature": 0.1}),
+    ],
+)
+def test_the_best_action_of_the_data_is_chosen_and_valued(algo: str, settings: dict[str, Any]) -> None:
+    action, value = on_slope(algo, data="x.npz", **settings)
+    assert 0.1 < action < 0.5
+    assert 0.1 * GAMMA < value < 0.5 * GAMMA
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings"),
+    [("AWAC", {}), ("CRR", {}), ("IQL", {}), ("BC", {}), ("BC", {"head": "mixture", "components": 2})],
+)
+def test_actions_that_are_all_the_same_leave_the_policy_a_spread(algo: str, settings: dict[str, Any]) -> None:
+    """At a bound, the mean of AWAC is exact, and nothing else would keep the density of the action from growing."""
+    spec = EnvSpec("toy", Box(0, 1, (2,)), Box(-4.0, 4.0, (1,)), 1)
+    rates = {"lr": 0.05} if algo == "BC" else {"actor_lr": 0.05, "critic_layers": SMALL}
+    layers = {"actor_layers": SMALL, "log_std_min": -2.0}
+    agent = agent_of(algo, spec, data="x.npz", **rates, **layers, **settings)
+    steps = {"obs": torch.rand(32, 2), "reward": torch.zeros(32), "discount": torch.full((32,), 0.9)}
+    steps |= {"next_obs": steps["obs"], "action": torch.full((32, 1), 4.0)}
+    for _ in range(200):
+        agent.update(steps)
+    assert torch.stack(agent.log_stds).min().item() == pytest.approx(-2.0, abs=0.5)  # type: ignore[attr-defined]
+    assert torch.stack(agent.log_stds).min() >= -2.0  # type: ignore[attr-defined]
+    other = {**steps, "action": torch.full((32, 1), -4.0)}
+    assert all(value.isfinite() for value in agent.update(other).metrics.values())
+
+
+def test_without_a_constraint_the_action_without_data_is_chosen() -> None:
+    action, value = on_slope("TD3")
+    assert action > 0.9
+    assert value > 0.6
+
+
+def test_bcq_acts_the_same_every_time_and_draws_while_it_collects() -> None:
+    spec = EnvSpec("toy", Box(0, 1, (2,)), Box(-4.0, 4.0, (1,)), 1)
+    agent, other = (agent_of("BCQ", spec, seed, data="x.npz", kl_weight=0.0) for seed in (1, 2))
+    learned(agent, steps_of_slope, 20)
+    best = agent.predict_action(BOTH, None).action
+    assert np.array_equal(best, agent.predict_action(BOTH, None).action)
+    assert not np.array_equal(agent.fixed, other.fixed)  # type: ignore[attr-defined]
+    other.load_weights(agent.weights())
+    assert np.array_equal(best, other.predict_action(BOTH, None).action)
+    rng = np.random.default_rng(1)
+    drawn = [agent.sample_action(BOTH, None, Progress(), rng).action for _ in range(2)]
+    assert not np.array_equal(*drawn)
+    assert all((np.abs(action) <= 4).all() for action in drawn)

@@ -1,0 +1,189 @@
+"""Products by oneDNN are those of torch, with their gradients of first and second order."""
+
+import functools
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from algos.common.fast import product
+from algos.common.fast.adam import FusedAdam
+from algos.common.fast.gradient_step import GradientStep
+from algos.common.fast.layers import Linear
+from algos.common.nets import critics
+from config import machine
+from framework.assemble import compiling
+from framework.runs import exactness
+from tests.tools.config_fixtures import loaded
+from tests.tools.core import agent_of, spec_of, toy_of, trained
+
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All products are oneDNN's, on any processor."""
+    monkeypatch.setattr(product, "LIBRARY", "oneDNN")
+    monkeypatch.setattr(product, "LEAST", 1)
+
+
+def found(multiply: Any, bias: Tensor, x: Tensor, weight: Tensor) -> list[Tensor]:
+    """Returns the product, and the gradients of a loss with a penalty on the gradient of the inputs."""
+    given = [each.clone(memory_format=torch.preserve_format).requires_grad_() for each in (bias, x, weight)]
+    y = multiply(*given)
+    (slope,) = torch.autograd.grad((y**2).sum(), given[1], create_graph=True)
+    return [y, slope, *torch.autograd.grad((y**3).mean() + (slope**2).mean(), given)]
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(3, 7), (7, 3), (5, 5), (1, 4), (4, 1)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_values_and_gradients_are_those_of_torch_up_to_rounding(inputs: int, outputs: int, transposed: bool) -> None:
+    torch.manual_seed(0)
+    weight = torch.randn(outputs, inputs).t() if transposed else torch.randn(inputs, outputs)
+    given = torch.randn(outputs), torch.randn(6, inputs), weight
+    for one, other in zip(found(torch.addmm, *given), found(product.addmm, *given), strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-5)
+        assert other.stride() == one.stride(), "the optimizer needs gradients in the layout of the parameters"
+
+
+def test_a_product_by_hand() -> None:
+    bias, x, weight = torch.tensor([10.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]])
+    assert product.addmm(bias, x, weight).tolist() == [[21.0]]
+    assert product.addmm(None, x, weight).tolist() == [[11.0]]
+
+
+def test_the_gradients_that_nobody_asks_for_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An actor's loss goes through critics whose weights it does not move."""
+    calls: list[Any] = []
+    kernel = product._onednn
+    monkeypatch.setattr(product, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
+    bias, x, weight = (torch.ones(size, requires_grad=True) for size in ((2,), (4, 3), (2, 3)))
+    product.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
+    assert len(calls) == 2, "one forward, and one for the inputs"
+    assert x.grad is not None
+    assert bias.grad is weight.grad is None
+    with torch.no_grad():
+        assert not product.addmm(bias, x, weight.t()).requires_grad
+
+
+def test_which_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(product, "LIBRARY", "oneDNN")
+    large, weight = torch.zeros(200, 100), torch.zeros(100, 100)
+    assert product.pays(large, weight)
+    assert product.pays(torch.zeros(2, 200, 100), torch.zeros(2, 100, 100)), "the members count by themselves"
+    assert not product.pays(large[:199], weight)
+    assert not product.pays(large.double(), weight)
+    assert not product.pays(large.to("meta"), weight.to("meta"))
+    monkeypatch.setattr(product, "LIBRARY", "torch")
+    assert not product.pays(large, weight)
+
+
+@pytest.mark.parametrize(
+    ("capability", "processor", "chosen"),
+    [
+        ("AVX512", "vendor_id : AuthenticAMD", "oneDNN"),
+        ("AVX2", "vendor_id : AuthenticAMD", "torch"),
+        ("AVX512", "vendor_id : GenuineIntel", "torch"),
+        ("DEFAULT", "", "torch"),
+    ],
+)
+@pytest.mark.parametrize("has_cpuinfo", [True, False])
+def test_the_library_follows_from_the_processor(
+    capability: str, processor: str, chosen: str, has_cpuinfo: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As /proc/cpuinfo describes it, or else the name that the system gives."""
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    if has_cpuinfo:
+        (tmp_path / "cpuinfo").write_text(processor)
+    monkeypatch.setattr(machine.platform, "processor", lambda: "" if has_cpuinfo else processor)
+    assert machine.matrix_products.__wrapped__() == chosen
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_members_of_an_ensemble_are_computed_one_by_one_to_the_same_numbers(
+    outputs: int, monkeypatch: pytest.MonkeyPatch, always: None
+) -> None:
+    torch.manual_seed(0)
+    layer = critics.EnsembleLinear(2, 4, outputs)
+    for x in (torch.randn(5, 4), torch.randn(2, 5, 4)):
+        expected = torch.baddbmm(layer.bias, x.expand(2, -1, -1), layer.weight)
+        torch.testing.assert_close(layer(x), expected)
+        monkeypatch.setattr(product, "LIBRARY", "torch")
+        torch.testing.assert_close(layer(x), expected)
+
+
+def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    for algo, settings in (("SAC", {"batch_size": 16, "learning_starts": 16, "start_steps": 16}), ("PPO", {})):
+        weights = []
+        for library in ("torch", "oneDNN"):
+            monkeypatch.setattr(product, "LIBRARY", library)
+            monkeypatch.setattr(product, "LEAST", 1)
+            env = toy_of("target", 2)
+            weights.append(trained(agent_of(algo, spec_of(env), **settings), env, 20).weights())
+        for name, expected in weights[0].items():
+            np.testing.assert_allclose(weights[1][name], expected, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
+def shared_and_split(batch: dict[str, Tensor], layers: nn.ModuleDict) -> tuple[Tensor, None]:
+    """A loss with what torch.compile has patterns for beside these products: activations of outputs without gradients,
+    and the sum of two products, as the gradient of features that two layers share."""
+    with torch.no_grad():
+        target = layers["trunk"](batch["obs"] + 1).sum(1)
+    features = layers["trunk"](batch["obs"])
+    value, advantage = layers["value"](features), layers["advantage"](features)
+    members = layers["ensemble"](features).squeeze(2)
+    return (value + advantage - members.mean(0).unsqueeze(1) - target.unsqueeze(1)).square().mean(), None
+
+
+@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.parametrize("activation", [nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU])
+def test_a_compiled_step_multiplies_by_onednn_too(activation: type[nn.Module], always: None) -> None:
+    """Inductor's own rules for these products take constant weights only, and must not match ours. torch draws names of
+    graphs that it keeps on disk from Python's random module: a seed must not exchange them."""
+    found = []
+    before = random.getstate()
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        trunk = nn.Sequential(Linear(3, 8), activation(), Linear(8, 8), activation())
+        ends = {"value": Linear(8, 1), "advantage": Linear(8, 3), "ensemble": critics.EnsembleLinear(2, 8, 1)}
+        layers = nn.ModuleDict({"trunk": trunk, **ends})
+        optimizer = FusedAdam(layers.parameters(), 0.1, 1e-8, 0.01, False)
+        step = GradientStep(functools.partial(shared_and_split, layers=layers), optimizer, None)
+        if compiled:
+            step.compile(4)
+        batch = {"obs": torch.linspace(-1, 1, 12).reshape(4, 3)}
+        norms = []
+        random.seed(0)
+        seeded = random.getstate()
+        for _ in range(3):
+            step(batch, reduce=lambda gradients: None)
+            norms.append(optimizer.grad_norm.item())
+        assert random.getstate() == seeded, "an environment may draw from it"
+        found.append(norms)
+    random.setstate(before)
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+
+
+def test_another_library_makes_a_resume_inexact() -> None:
+    now = {**exactness.facts(loaded(None, "general_cfg.seed=1"), torch.device("cpu")), "matrix_products": "oneDNN"}
+    assert exactness.compare(now, now).exact
+    for before in ({**now, "matrix_products": "torch"}, {name: now[name] for name in now if name != "matrix_products"}):
+        assert exactness.compare(before, now).because == ("matrix products: torch -> oneDNN",)
+
+
+def test_rows_in_several_dimensions_are_one_product(always: None) -> None:
+    """As tokens of sequences, and quantiles of observations."""
+    torch.manual_seed(0)
+    layer, x = Linear(3, 4), torch.randn(2, 6, 5, 3).transpose(0, 1)
+    y = layer(x)
+    torch.testing.assert_close(y, F.linear(x, layer.weight, layer.bias))
+    (found,) = torch.autograd.grad(y.square().sum(), layer.weight)
+    (expected,) = torch.autograd.grad(F.linear(x, layer.weight, layer.bias).square().sum(), layer.weight)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

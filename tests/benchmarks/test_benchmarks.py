@@ -1,0 +1,290 @@
+"""What benchmarks/ calculates and writes. The measurements take minutes to hours; only a tiny one is made here."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import bottleneck, data_layer, learning, learning_page, speed
+from benchmarks.learning_page import Row
+from benchmarks.speed import BenchmarkError, Measure, Workload
+from framework.disk.csv_table import read_csv
+from framework.seeding import number
+from tests.tools.process import Forked
+
+
+def told(*speeds: float) -> Measure:
+    """One speed per turn."""
+    values: Iterator[float] = iter(speeds)
+    return lambda turn: next(values)
+
+
+def test_the_ratio_is_the_median_over_turns_and_not_the_ratio_of_medians() -> None:
+    # the turns give 2, 3 and 1; the medians would give 300 / 100 = 3
+    speeds = {"ours": [200.0, 300.0, 400.0], "sb3": [100.0, 100.0, 400.0]}
+    assert speed.ratio(speeds, "sb3") == 2.0
+
+
+def test_a_side_that_was_not_measured_has_no_ratio_and_empty_cells() -> None:
+    line = speed.row(Workload("work", 2.0, {}), {"ours": [1500.0], "lean": [1000.0]})
+    assert line == "| work | 1 | 1,500 /s | 1,000 /s |  |  |  |  | 1.50 |  |  |  |  | 2.0 |"
+
+
+def test_our_worst_variant_stands_against_their_best() -> None:
+    sides = {"ours": [told(90.0), told(40.0)], "sb3": [told(10.0), told(20.0), told(5.0)]}
+    speeds = speed.measured(Workload("work", 2.0, sides), ("ours", "lean", "sb3"), repeats=1)
+    assert speeds == {"ours": [40.0], "sb3": [20.0]}
+
+
+def test_a_share_of_the_floor_is_a_goal_too() -> None:
+    workload = Workload("work", 2.0, {}, share=0.5, threads=0)
+    for least, missed in ((100.0, False), (130.0, True)):
+        speeds = {"ours": [60.0], "sb3": [20.0], "floor": [least]}
+        assert speed.is_missed(workload, speeds) is missed
+    assert speed.row(workload, speeds).endswith("| 3.00 |  | 0.46 |  | 2.0, 0.5 of the floor |")
+    assert "| own |" in speed.row(workload, speeds)
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_every_workload_has_our_side_and_a_peer(threads: int) -> None:
+    for name, works in speed.workloads(threads).items():
+        for work in works:
+            assert {"ours", "sb3"} <= work.sides.keys(), name
+
+
+def test_the_sides_take_turns() -> None:
+    tape: list[str] = []
+
+    def noted(name: str) -> Measure:
+        return lambda turn: float(len(tape.append(f"{name}{turn}") or tape))  # type: ignore[func-returns-value]
+
+    speed.measured(Workload("work", 1.0, {"ours": [noted("a")], "sb3": [noted("b")]}), ("ours", "sb3"), repeats=2)
+    assert tape == ["a1", "b1", "a2", "b2"]
+
+
+def test_a_task_that_was_not_solved_is_slower_than_any_that_was() -> None:
+    workload = Workload("work", 1.0, {}, solving=True)
+    line = speed.row(workload, {"ours": [0.5], "sb3": [0.0]})
+    assert line == "| work | 1 | 2.0 s |  | not solved |  |  |  |  | inf |  |  |  | 1.0 |"
+    assert speed.ratio({"ours": [0.5], "sb3": [0.0]}, "sb3") == math.inf
+    assert speed.ratio({"ours": [0.0], "sb3": [0.0]}, "sb3") == 0.0
+
+
+def test_a_side_that_fails_is_named_with_its_last_words(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match=r"(?s)ended with status 1.*no such thing"):
+        speed.output([sys.executable, "-c", "raise SystemExit('no such thing')"], tmp_path)
+
+
+def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    def only(theirs: float) -> dict[str, list[Workload]]:
+        return {"dqn": [Workload("work", 2.0, {"ours": [told(3.0)], "sb3": [told(theirs)]})]}
+
+    monkeypatch.setattr(speed, "make_peers", lambda: None)
+    for theirs, status in ((1.0, 0), (2.0, 1)):
+        works = iter([only(theirs), only(theirs)])
+        monkeypatch.setattr(speed, "workloads", lambda threads=1, compiled=False, works=works: next(works))
+        assert speed.main(["--peers", "--only", "dqn", "--repeats", "1"]) == status
+    assert "| work | 1 | 3 /s |  | 2 /s |  |  |  |  | 1.50 |  |  |  | 2.0 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"], ["--threads", "2"]])
+def test_a_wrong_word_is_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        speed.main(words)
+
+
+# learning.py ----------------------------------------------------------------------------------------------
+
+SOURCES = {"zoo": {"title": "A zoo", "url": "https://example.org", "kind": "evaluation", "runs": 1}}
+TOY_PRESET = """
+general_cfg: {algo_name: QLearning, env_name: toy, max_episode: 300, online_eval: true, model_save_fre: 100}
+algo_cfg: {lr: 0.5}
+env_cfg: {id: shifted}
+"""
+
+
+def entry(**values: object) -> dict[str, object]:
+    """An entry of learning.json."""
+    known = {
+        "date": "2026-01-31", "commit": "0123456789" * 4 + "+", "machine": "a CPU, 2 cores",
+        "command": "--yaml A.yaml", "at_once": 2, "seeds": [1, 2, 3], "steps": [1000, 2000, 3000],
+        "seconds": [10.0, 20.0, 33.0], "episodes": 100,
+        "best": [500.0, 490.0, 480.0], "last": [500.0, 400.0, 300.0], "random": 22.25,
+    }  # fmt: skip
+    return {**known, **values}
+
+
+def test_a_row_shows_what_was_measured_beside_what_was_published() -> None:
+    """Mean of 500, 490, 480 is 490; so is the interquartile mean, (480 / 4 + 490 + 500 / 4) / 1.5; a resample of
+    three values is three times the same one with probability 1/27 > 0.025, so the interval is the range."""
+    row = Row("CartPole-v1", "DQN", goal=495, published=500, steps="50k", version="CartPole-v0", source="zoo")
+    mine = ["2,000", "1, 2, 3", "**490**", "490 [480, 500]", "400", "21 s, 2 at once", "22.25", "495, missed"]
+    theirs = ["500", "[zoo](#sources), CartPole-v0, 50k steps"]
+    assert learning_page.cells(row, entry(), SOURCES) == ["CartPole-v1", "DQN", *mine, *theirs]
+    reached = learning_page.cells(Row("CartPole-v1", "DQN", goal=490), entry(), SOURCES)
+    assert reached[9:] == ["490, reached", "", ""]
+
+
+def test_the_last_models_count_where_nothing_was_collected() -> None:
+    """A choice by online evaluations needs the environment, which a run from data alone does without."""
+    row = Row("CartPole-v1", "BC", goal=450)
+    alone = learning_page.cells(row, entry(steps=[0, 0, 0]), SOURCES)
+    assert alone[4:7] == ["490", "400 [300, 500]", "**400**"]
+    assert alone[9] == "450, missed"
+    assert learning_page.cells(row, entry(), SOURCES)[9] == "450, reached"
+
+
+def test_the_data_of_a_row_are_collected_if_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder of data has commands, of files that exist, and the last one writes it."""
+    monkeypatch.chdir(tmp_path)
+    table, named = learning_page.table()["data"], {row.data for row in learning_page.rows() if row.data}
+    assert named == set(table)
+    for folder, commands in table.items():
+        assert commands[-1].split()[-2:] == ["--into", folder]
+        files = [words[words.index("--yaml") + 1] for words in map(str.split, commands) if "--yaml" in words]
+        assert all((learning_page.ROOT / file).exists() for file in files)
+        row = Row("A", "B", data=folder)
+        assert learning_page.collecting(row) == [command.split() for command in commands]
+        Path(folder).mkdir(parents=True)
+        assert learning_page.collecting(row) == []
+
+
+def test_one_seed_has_no_interval_and_what_was_not_measured_is_empty() -> None:
+    alone = entry(seeds=[4], best=[7.0], last=[6.0], steps=[10], seconds=[1.0], at_once=1)
+    shown = ["10", "4", "**7**", "", "6", "1 s, 1 at once", "22.25"]
+    assert learning_page.cells(Row("A", "B"), alone, {})[2:9] == shown
+    assert learning_page.cells(Row("A", "B", goal=3), None, {}) == ["A", "B", *[""] * 7, "3", "", ""]
+    with pytest.raises(learning_page.BenchmarkError, match="there is no source 'zo'"):
+        learning_page.cells(Row("A", "B", published=1.0, source="zo"), None, SOURCES)
+
+
+def test_the_page_says_when_and_where_and_from_which_sources() -> None:
+    text = learning_page.page([Row("A-v1", "B"), Row("C-v1", "D")], {"A-v1/B": entry()}, SOURCES)
+    assert "| A-v1/B | 2026-01-31 | 0123456789+ | a CPU, 2 cores | 100 | `--yaml A.yaml` |" in text
+    assert "| C-v1/D" not in text
+    assert "- **zoo**: [A zoo](https://example.org): evaluation; one run each." in text
+
+
+def test_the_page_of_what_was_learned_is_current() -> None:
+    fresh = learning_page.page(learning_page.rows(), learning.read_results(), learning_page.table()["sources"])
+    assert learning.PAGE.read_text(encoding="utf-8") == fresh, "write it anew: python benchmarks/learning.py --page"
+
+
+def test_the_presets_are_those_that_were_measured() -> None:
+    """Who changes a preset that the page shows measures its row again."""
+    results = learning.read_results()
+    changed = [
+        row.name for row in learning_page.rows()
+        if row.name in results and results[row.name]["settings"] != row.settings()
+    ]  # fmt: skip
+    assert not changed
+
+
+def test_a_goal_is_not_reached_with_fewer_seeds_and_the_random_policy_is_that_of_the_environment() -> None:
+    few = entry(seeds=[1], best=[500.0])
+    assert learning_page.cells(Row("A", "B", goal=490), few, {})[9] == "490, too few seeds"
+    assert learning_page.cells(Row("A", "B", goal=490, seeds=1), few, {})[9] == "490, reached"
+    text = learning_page.page([Row("A-v1", "B"), Row("A-v1", "C")], {"A-v1/B": entry()}, SOURCES)
+    assert "| A-v1 | C |  |  |  |  |  |  | 22.25 |" in text
+
+
+def test_rows_are_named_once_and_chosen_by_environment_algorithm_or_both() -> None:
+    names = [row.name for row in learning_page.rows()]
+    assert len(names) == len(set(names))
+    found = [row.name for row in learning_page.chosen(["acrobot-v1/dqn", "MountainCar-v0"])]
+    assert found[:2] == ["Acrobot-v1/DQN", "MountainCar-v0/DQN"]
+    assert {row.algo for row in learning_page.chosen(["PPO"])} == {"PPO"}
+    with pytest.raises(learning_page.BenchmarkError, match="Acrobat-v1 is not a row"):
+        learning_page.chosen(["Acrobat-v1"])
+
+
+def test_a_row_is_measured_with_its_own_preset_or_that_of_its_family() -> None:
+    assert Row("Hopper-v5", "SAC").command()[2:] == ["env_cfg.id=Hopper-v5"]
+    assert Row("Acrobot-v1", "DQN", words=("algo_cfg.lr=1",)).command()[2:] == ["algo_cfg.lr=1"]
+    for row in (Row("Nothing-v0", "DQN"), Row("Acrobot-v1", "DQN", preset="none/DQN.yaml")):
+        with pytest.raises(learning_page.BenchmarkError, match="has no preset yet"):
+            row.command()
+
+
+def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy gives 1 to who repeats the number that it shows, of three: at random a third of that."""
+    (tmp_path / "toy.yaml").write_text(TOY_PRESET)
+    row = f"{{env: shifted, algo: QLearning, goal: 1, preset: {tmp_path / 'toy.yaml'}}}"
+    (tmp_path / "learning.yaml").write_text(f"sources: {{}}\nrows:\n- {row}\n- {{env: shifted, algo: DQN}}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(learning_page, "TABLE", tmp_path / "learning.yaml")
+    monkeypatch.setattr(learning, "RESULTS", tmp_path / "learning.json")
+    monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
+    forking = SimpleNamespace(Popen=lambda command, stdout: Forked(*command[2:]), DEVNULL=None)
+    monkeypatch.setattr(learning, "subprocess", forking)
+    assert learning.main(["shifted", "--seeds", "5"]) == 2, "the second row has no preset"
+    known = json.loads((tmp_path / "learning.json").read_text())["shifted/QLearning"]
+    assert (known["seeds"], known["steps"], known["episodes"]) == ([5], [300], 100)
+    assert known["best"] == known["last"] == [1.0]
+    assert 0.2 < known["random"] < 0.5
+    starts = [row["seed"] for path in Path("tasks").glob("*/test_*_best/results/test.csv") for row in read_csv(path)]
+    assert len(set(starts)) == 100, "every episode has a start of its own"
+    assert "| 300 | 5 | **1** |  | 1 |" in (tmp_path / "learning.md").read_text()
+
+
+def test_the_starts_of_the_test_are_not_those_of_the_run() -> None:
+    """So that what chose the best model says nothing of how it is scored."""
+    trained = {number(seed, "evaluation", episode) for seed in range(1, 11) for episode in range(100)}
+    tested = {number(learning.TEST_SEED + seed, "evaluation", n) for seed in range(1, 11) for n in range(100)}
+    assert len(tested) == 1000
+    assert not trained & tested
+
+
+@pytest.mark.parametrize(("words", "status"), [(["--episodes", "5", "PPO"], 2), (["no-such-row"], 2), ([], 0)])
+def test_learning_refuses_what_it_cannot_measure_and_lists_what_it_knows(
+    words: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answered() -> int:
+        try:
+            return learning.main(words)
+        except SystemExit as end:
+            return int(end.code or 0)
+
+    assert answered() == status
+    assert words or "CartPole-v1/DQN" in capsys.readouterr().out
+
+
+def test_a_call_of_the_data_layer_meets_its_goals_if_it_is_short_and_twice_as_fast() -> None:
+    assert data_layer.row("add", [7.0, 8.0, 9.0], [30.0, 12.0, 27.0]) == ("| add | 8.0 | 27.0 | 3.0 | 15 |", True)
+    assert data_layer.row("add", [7.0], []) == ("| add | 7.0 |  |  | 15 |", True)
+    assert not data_layer.row("add", [16.0], [])[1]
+    assert not data_layer.row("add", [7.0], [13.0])[1]
+
+
+def test_the_bottleneck_is_shown_in_three_tables_with_the_numbers_of_the_reader(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs: list[set[str]] = []
+
+    def train(*words: str) -> dict[str, float]:
+        runs.append({word.removeprefix("general_cfg.") for word in words})
+        return {"seconds": 1.234}
+
+    monkeypatch.setattr(bottleneck, "train", train)
+    given = ["--interaction=0.2", "--learning=0.3", "--workers=1,3", "--learners=4", "--episodes=5"]
+    assert bottleneck.main(given) == 0
+    tables = capsys.readouterr().out.split("\n\n")
+    assert [table.strip().splitlines()[0] for table in tables] == [
+        "interaction 0.2 s, learning 0 s, 1 learner",
+        "interaction 0 s, learning 0.3 s, 1 learner",
+        "interaction 0 s, learning 0.3 s, 4 learners",
+    ]
+    assert all(table.count("time cost:  1.23") == 2 for table in tables)
+    assert {"env_cfg.seconds=0.2", "n_workers=3", "n_learners=1", "max_episode=5"} <= runs[1]
+    assert {"env_cfg.seconds=0", "algo_cfg.seconds=0.3", "n_workers=1", "n_learners=4"} <= runs[4]
+
+
+@pytest.mark.parametrize("word", ["--workers=a", "--workers=1,0", "--workers=", "--learners=0", "--episodes=-1"])
+def test_the_bottleneck_needs_numbers_from_1(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        bottleneck.main([word])
+    assert f"argument {word.partition('=')[0]}: " in capsys.readouterr().err

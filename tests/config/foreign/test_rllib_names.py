@@ -1,0 +1,417 @@
+"""RLlib's flags and files: each name means a setting here, or a sentence says what to write in its place."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from config.foreign.experiments import load_all
+from config.read.loader import ConfigError, RunConfig, load
+from framework.catalog import ALGOS, ENVS
+from framework.jobs import many_runs
+from main import main
+from tests.tools.process import forking
+
+__all__ = ["forking"]
+
+FIND = {"find_algo": ALGOS, "find_env": ENVS}
+
+
+def loaded(*words: str, **flags: object) -> RunConfig:
+    return load(None, words, **FIND, **flags)
+
+
+def of(algo: str, **settings: object) -> RunConfig:
+    return loaded(algo=algo, config=json.dumps(settings))
+
+
+def problems(*words: str, **flags: object) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        loaded(*words, **flags)
+    return caught.value.problems
+
+
+def file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "tuned.yaml"
+    path.write_text(text)
+    return path
+
+
+# ---------------------------------------------------------------------------------------------------- --config
+
+
+@pytest.mark.parametrize(
+    ("algo", "key", "value", "ours"),
+    [
+        ("PPO", "num_workers", 2, {"general.mp_backend": "ray", "general.n_workers": 2}),
+        ("PPO", "num_rollout_workers", 0, {"general.mp_backend": "single"}),
+        ("PPO", "num_envs_per_worker", 4, {"env.n_envs": 4}),
+        ("PPO", "num_gpus", 0.2, {"general.device": "auto", "general.num_gpus_per_learner": 0.2}),
+        ("PPO", "num_gpus", 0, {"general.device": "cpu"}),
+        ("PPO", "num_gpus_per_worker", 0.5, {"general.num_gpus_per_worker": 0.5}),
+        ("PPO", "num_cpus_per_worker", 2, {"general.num_cpus_per_worker": 2}),
+        ("PPO", "lr", 0.01, {"algo.lr": 0.01}),
+        ("SAC", "lr", 0.01, {"algo.actor_lr": 0.01, "algo.critic_lr": 0.01}),
+        ("PPO", "gamma", 0.9, {"algo.gamma": 0.9}),
+        ("PPO", "train_batch_size", 512, {"algo.batch_size": 512}),
+        ("DQN", "train_batch_size", 32, {"algo.batch_size": 32}),
+        ("PPO", "sgd_minibatch_size", 32, {"algo.sgd_batch_size": 32}),
+        ("PPO", "num_sgd_iter", 3, {"algo.k_epochs": 3}),
+        ("DQN", "rollout_fragment_length", 4, {"algo.train_fre": 4}),
+        ("PPO", "rollout_fragment_length", 200, {}),
+        ("PPO", "lambda", 0.9, {"algo.gae_lambda": 0.9}),
+        ("PPO", "clip_param", 0.3, {"algo.eps_clip": 0.3}),
+        ("PPO", "vf_loss_coeff", 0.7, {"algo.value_coef": 0.7}),
+        ("PPO", "entropy_coeff", 0.02, {"algo.entropy_coef": 0.02}),
+        ("PPO", "grad_clip", 0.7, {"algo.max_grad_norm": 0.7}),
+        ("PPO", "grad_clip", None, {}),
+        ("PPO", "kl_coeff", 0.3, {"algo.kl_lambda": 0.3, "algo.ppo_type": "clip"}),
+        ("PPO", "kl_coeff", 0.0, {"algo.kl_lambda": 0.5}),
+        ("PPO", "kl_target", 0.02, {"algo.kl_target": 0.02}),
+        ("DQN", "buffer_size", 5000, {"algo.buffer_size": 5000}),
+        ("DQN", "learning_starts", 300, {"algo.learning_starts": 300}),
+        ("DQN", "n_step", 3, {"algo.n_step": 3}),
+        ("DQN", "dueling", True, {"algo.dueling": True}),
+        ("DQN", "double_q", True, {"algo.double": True}),
+        ("C51", "num_atoms", 21, {"algo.n_atoms": 21}),
+        ("C51", "v_min", -9, {"algo.v_min": -9}),
+        ("C51", "v_max", 9, {"algo.v_max": 9}),
+        ("DQN", "noisy", True, {"algo.noisy": True}),
+        ("DQN", "prioritized_replay", True, {"algo.buffer_type": "PER"}),
+        ("DQN", "clip_rewards", True, {"algo.reward_clip": "sign"}),
+        ("SAC", "twin_q", False, {"algo.n_critics": 1, "algo.target_critics": 1}),
+        ("SAC", "initial_alpha", 0.3, {"algo.alpha_init": 0.3}),
+        ("PPO", "observation_filter", "MeanStdFilter", {"algo.normalize_obs": True}),
+        ("PPO", "use_gae", False, {"algo.gae_lambda": 1.0}),
+        ("PPO", "evaluation_interval", 0, {"general.online_eval": False}),
+        ("PPO", "evaluation_num_episodes", 7, {"general.online_eval_episode": 7}),
+        ("PPO", "seed", 5, {"general.seed": 5}),
+        ("PPO", "horizon", 77, {"general.max_step": 77}),
+        ("PPO", "explore", True, {}),
+        ("PPO", "framework", "torch", {}),
+        ("PPO", "log_level", "WARN", {}),
+    ],
+)
+def test_a_name_of_rllib_sets_what_it_means_here(algo: str, key: str, value: object, ours: dict[str, object]) -> None:
+    config = of(algo, **{key: value})
+    for path, expected in ours.items():
+        section, _, name = path.partition(".")
+        assert getattr(getattr(config, section), name) == expected
+    if value is not None and {f"{part}.{key}" for part in ("general", "algo", "env")} & set(ours) != set(ours):
+        assert [note for note in config.notes if note.startswith(f"--config: {key} ")], config.notes
+
+
+def test_each_use_is_a_note() -> None:
+    notes = of("PPO", num_workers=2, num_gpus=0.2, framework="torch", kl_coeff=0.3, seed=4).notes
+    assert "--config: num_workers 2 -> mp_backend ray, n_workers 2" in notes
+    assert "--config: num_gpus 0.2 -> device auto, num_gpus_per_learner 0.2 (the CPU where there is no GPU)" in notes
+    assert "--config: framework torch needs nothing here: networks are torch's" in notes
+    assert "not used: algo_cfg.kl_lambda (ppo_type is clip)" in notes
+    assert not [note for note in notes if "seed" in note], "a name and value that are the same here need no note"
+
+
+def test_the_target_update_is_counted_in_updates_here_and_in_steps_there() -> None:
+    """500 steps, with 3 updates for each 4 steps: 375 updates."""
+    settings = {"target_network_update_freq": 500, "rollout_fragment_length": 4}
+    assert loaded("algo_cfg.updates_per_train=3", algo="DQN", config=json.dumps(settings)).algo.target_update == 375
+    assert of("DQN", target_network_update_freq=0).algo.target_update == 1
+
+
+@pytest.mark.parametrize(("algo", "lists"), [("DQN", ["value_layers"]), ("PPO", ["actor_layers", "critic_layers"])])
+def test_fully_connected_models_become_layer_lists(algo: str, lists: list[str]) -> None:
+    config = of(algo, model={"fcnet_hiddens": [64, 32], "fcnet_activation": "swish", "use_lstm": False})
+    for name in lists:
+        [layer] = getattr(config.algo, name)
+        assert (layer.layer_type, layer.layer_size, layer.activation) == ("linear", [64, 32], "silu")
+    [layer] = getattr(of(algo, model={}).algo, lists[0])
+    assert (layer.layer_size, layer.activation) == ([256, 256], "tanh"), "the defaults of RLlib"
+
+
+def test_epsilon_greedy_and_arguments_of_the_environment_are_translated() -> None:
+    exploration = {"type": "EpsilonGreedy", "initial_epsilon": 1.0, "final_epsilon": 0.02, "epsilon_timesteps": 5000}
+    config = of("DQN", exploration_config=exploration, env="Pendulum-v1", env_config={"g": 9.0}, lr=0.5)
+    assert config.algo.model_dump(include={"epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule"}) == {
+        "epsilon_start": 1.0, "epsilon_end": 0.02, "epsilon_decay": 5000, "epsilon_schedule": "linear",
+    }  # fmt: skip
+    assert (config.env.id, config.env.model_extra) == ("Pendulum-v1", {"g": 9.0})
+
+
+def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() -> None:
+    text = json.dumps({"general_cfg": {"seed": 3}, "gamma": 0.8, "algo_cfg": {"lr": 0.25}})
+    config = loaded("algo_cfg.lr=0.125", algo="PPO", config=text)
+    assert (config.general.seed, config.algo.gamma, config.algo.lr) == (3, 0.8, 0.125)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("{", "--config:1:2: ends too early: a bracket or a quote is not closed"),
+        ('{"a": 1', "--config:1:8: "),
+        ("[1]", "--config: got [1]; expected {name: value}"),
+        ("null", "--config: got null; expected {name: value}"),
+        ("my.yaml", "--config: got 'my.yaml' (text); expected {name: value}; a file is given as --yaml FILE"),
+        ('{"lr": "fast"}', "--config: lr: got 'fast' (text); expected a number above 0"),
+        ('{"num_workers": "two"}', "--config: num_workers: got 'two' (text); expected a whole number at least 1"),
+        ('{"algo_cfg": {"lr": 0}}', "--config: algo_cfg.lr: got 0; expected a number above 0"),
+        ('{"algo_cfg": 3}', "--config: algo_cfg: got 3; expected lines of the form name: value"),
+        ('{"gama": 0.9}', "--config: gama: did you mean gamma?"),
+        ('{"xyzzy": 0.9}', "--config: xyzzy: has no counterpart here"),
+        ('{"numworkers": 2}', "--config: numworkers: did you mean num_workers?"),
+        ('{"polyak": 0.9}', "--config: polyak: is tau here (tau is 1 - polyak); write algo_cfg.tau"),
+        (
+            '{"sgd_minibatch_size": 9}',
+            "--config: sgd_minibatch_size: it is called sgd_batch_size here, a setting of AIRL, GAIL, MAPPO, PPO",
+        ),
+        ('{"explore": false}', "--config: explore: training explores; python main.py evaluate NAME plays without"),
+        (
+            '{"model": {"conv_filters": [3]}}',
+            "--config: model.conv_filters: expected a list of [filters, kernel, stride]",
+        ),
+        ('{"model": 3}', "--config: model: expected a mapping such as {fcnet_hiddens: [64, 64]"),
+        ('{"env_config": 3}', "--config: env_config: expected a mapping (name: value)"),
+        ('{"lr": 1, "algo_cfg": {"lr": 2}}', "--config: lr: sets algo_cfg.lr, which algo_cfg.lr sets too; keep one"),
+        (
+            '{"num_workers": 1, "num_env_runners": 2}',
+            "--config: num_env_runners: sets general_cfg.n_workers, which num_workers sets too; keep one",
+        ),
+        ('{"lr": 1, "lr": 2}', "--config: lr: written twice, first at --config; keep one"),
+        (
+            '{"exploration_config": {"type": "Curiosity"}}',
+            "--config: exploration_config.type: write exploration_type and",
+        ),
+    ],
+)
+def test_what_cannot_be_understood_is_one_sentence(text: str, answer: str) -> None:
+    [problem] = problems(algo="DQN", config=text)
+    assert problem.startswith(answer) or answer in problem
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    assert len(problems("algo_cfg.gamma=3", algo="DQN", config='{"lr": 0, "foo": 1}', stop="{")) == 4
+
+
+# ------------------------------------------------------------------------------------------------------ --stop
+
+
+def test_stop_rules_are_limits() -> None:
+    config = loaded(algo="DQN", stop='{"timesteps_total": 500, "time_total_s": 60.5, "episodes_total": 9}')
+    assert (config.general.max_total_step, config.general.max_time, config.general.max_episode) == (500, 60.5, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('{"lr": 1}', "--stop: lr: is not a stop rule; known: training_iteration, episode_reward_mean"),
+        ('{"timestep_total": 1}', "--stop: timestep_total: is not a stop rule; did you mean timesteps_total?"),
+        ('{"timesteps_total": 0}', "--stop: general_cfg.max_total_step: a limit of 0 trains nothing"),
+        ('{"timesteps_total": "x"}', "--stop: timesteps_total: got 'x' (text)"),
+        ('{"general_cfg": {}}', "--stop: general_cfg: is not a stop rule"),
+        ("{", "--stop:1:2: "),
+    ],
+)
+def test_another_stop_rule_is_refused(text: str, answer: str) -> None:
+    [problem] = problems(algo="DQN", stop=text)
+    assert problem.startswith(answer)
+
+
+# ------------------------------------------------------------------------------------------------- experiments
+
+TWO = """\
+first:
+  run: DQN
+  env: CartPole-v1
+  stop: {timesteps_total: 200}
+  config: {lr: 0.01}
+group/second:
+  run: PPO
+  env: CartPole-v1
+  checkpoint_at_end: true
+  num_samples: 1
+  stop:
+    timesteps_total: 300
+  config:
+    train_batch_size: 64
+    sgd_minibatch_size: 32
+"""
+
+
+def test_a_file_with_several_experiments_has_a_configuration_for_each(tmp_path: Path) -> None:
+    configs = load_all(file(tmp_path, TWO), ["general_cfg.seed=7"], **FIND)
+    assert list(configs) == ["first", "group/second"]
+    first, second = configs.values()
+    assert (first.algo_package.NAME, first.algo.lr, first.general.max_total_step) == ("DQN", 0.01, 200)
+    assert (second.algo_package.NAME, second.algo.batch_size, second.algo.sgd_batch_size) == ("PPO", 64, 32)
+    assert {config.general.seed for config in configs.values()} == {7}
+    assert f"{tmp_path / 'tuned.yaml'}:14: train_batch_size 64 -> batch_size 64" in second.notes
+
+
+def test_a_file_with_our_sections_is_one_run(tmp_path: Path) -> None:
+    assert list(load_all(file(tmp_path, "general_cfg: {algo_name: PPO}"), **FIND)) == [""]
+    assert list(load_all(None, **FIND)) == [""]
+
+
+def test_a_file_with_one_experiment_is_an_ordinary_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file(tmp_path, "one: {run: PPO, env: CartPole-v1, config: {lr: 0.125}, checkpoint_freq: 2}")
+    assert main(["-f", str(path), "--print-config"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"^  lr: 0.125 ", out, re.MULTILINE)
+    assert f"{path}:1: checkpoint_freq 2 -> model_save_unit iteration, model_save_fre 2" in err
+    assert main(["-f", str(path), "--jobs", "2", "--print-config"]) == 2
+
+
+def test_all_faults_of_all_experiments_are_reported_at_once(tmp_path: Path) -> None:
+    text = """\
+a:
+  run: DQN
+  stop: {timestep_total: 400}
+  config:
+    lrr: 0.001
+b:
+  run: PPOO
+  num_samples: 4
+  foo: 2
+  config: 3
+c: 3
+"""
+    with pytest.raises(ConfigError) as caught:
+        load_all(file(tmp_path, text), ["algo_cfg.gamma=x"], **FIND)
+    found = [problem.partition("tuned.yaml:")[2] or problem for problem in caught.value.problems]
+    for start in (
+        "3: a.stop.timestep_total: is not a stop rule; did you mean timesteps_total?",
+        "5: a.config.lrr: did you mean lr?",
+        "7: general_cfg.algo_name: unknown name 'PPOO'; did you mean PPO?",
+        "9: b.foo: is not a part of an experiment",
+        "10: b.config: got 3",
+        "11: c: got 3; expected run, env, stop, config",
+        "command line: algo_cfg.gamma: got 'x' (text)",
+    ):
+        assert len([problem for problem in found if problem.startswith(start)]) == 1, (start, found)
+
+
+def test_names_of_folders_are_safe_and_differ() -> None:
+    assert many_runs.file_names(["A-B", "a/b", "a b", "../..", "x" * 99]) == ["A-B", "a-b_2", "a-b_3", "run", "x" * 60]
+
+
+@pytest.mark.parametrize("words", [["--test", "x"], ["--resume", "x"]])
+def test_several_experiments_are_no_test_and_no_resume(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(tmp_path, TWO)
+    monkeypatch.chdir(tmp_path)
+    assert main(["-f", str(path), *words]) == 2
+    assert re.search("has 2 experiments; leave out bench, --test|'x' does not exist", capsys.readouterr().err)
+    assert [other.name for other in tmp_path.iterdir()] == ["tuned.yaml"]
+
+
+def test_an_experiment_that_cannot_run_is_refused_before_the_first_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = TWO + "third: {run: DQN, env: Pendulum-v1}\nfourth: {run: TD3, env: CartPole-v1}\n"
+    assert main(["-f", str(file(tmp_path, text))]) == 2
+    err = capsys.readouterr().err
+    assert re.search(r"third: .*:16: general_cfg.algo_name: DQN needs actions that are Discrete", err)
+    assert re.search(r"fourth: .*:17: general_cfg.algo_name: TD3 needs actions that are Box", err)
+    assert not Path("tasks").exists()
+
+
+@pytest.mark.usefixtures("forking")
+def test_algorithms_with_commas_and_seeds_are_a_run_for_each_and_a_mean_for_each_algorithm(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["general_cfg.env_name=toy", "general_cfg.max_total_step=100", "--env", "shifted", "--jobs", "1"]
+    assert main(["--algo", "QLearning,Sarsa", "--seeds", "1,2", *words]) == 0
+    out = capsys.readouterr().out
+    [group] = Path("tasks").iterdir()
+    runs = ["QLearning_1", "QLearning_2", "Sarsa_1", "Sarsa_2"]
+    assert {path.name for path in group.iterdir() if path.is_dir()} == set(runs)
+    assert [row.split(",")[0] for row in (group / "runs.csv").read_text().splitlines()[1:]] == [
+        run.replace("_", " ") for run in runs
+    ]
+    facts = json.loads((group / "group.json").read_text())["experiments"]
+    assert {name: each["finished"] for name, each in facts.items()} == {"QLearning": 2, "Sarsa": 2}
+    assert re.search(r"experiment +finished +mean +lowest to highest", out), "two seeds have no interval"
+    assert (group / "learning_curves.png").exists()
+    seeds = [json.loads((group / run / "run.json").read_text())["seed"] for run in runs]
+    assert seeds == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--algo", "QLearning,qlearning"], "QLearning is named twice"),
+        (["--algo", "QLearning,"], "names of algorithms with commas between them"),
+        (["--algo", "DQN,PPO", "--yaml", "x.yaml"], "leave out --yaml, or train with one at a time"),
+        (["bench", "--algo", "DQN,PPO"], "leave out bench, --test and --resume, or name one"),
+    ],
+)
+def test_algorithms_with_commas_that_make_no_comparison(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert problem in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("forking")
+def test_the_runs_of_a_file_have_a_folder_a_table_and_no_common_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two short runs on a toy, and one of them again alone: the same numbers."""
+    text = """\
+a/1: {run: QLearning, env: shifted, stop: {timesteps_total: 200}, config: {lr: 0.5}}
+b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}}
+"""
+    words = ["general_cfg.env_name=toy", "general_cfg.seed=1", "general_cfg.save_fig=false"]
+    assert main(["-f", str(file(tmp_path, text)), "--jobs", "1", *words]) == 0
+    out = capsys.readouterr().out
+    [group] = Path("tasks").iterdir()
+    assert group.name.startswith("Runs_tuned_2_")
+    files = {"a-1", "b", "a-1.yaml", "b.yaml", "group.json", "runs.csv", "learning_curves.png", "report.html"}
+    assert {path.name for path in group.iterdir()} == files
+    table = (group / "runs.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in table] == ["run", "a/1", "b"]
+    assert "interquartile" not in out
+    assert main(["-f", str(group / "b.yaml"), "--into", "alone"]) == 0
+    assert Path("alone/results/train.csv").read_bytes() == (group / "b/results/train.csv").read_bytes()
+    assert main(["resume", group.name]) == 2
+    assert f"is a group of runs; name one of them, such as {group / 'a-1'}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("algo", "settings", "expected"),
+    [
+        ("SAC", {"optimization": {"actor_learning_rate": 1e-4, "critic_learning_rate": 2e-4}},
+         {"actor_lr": 1e-4, "critic_lr": 2e-4}),
+        ("SAC", {"learning_rate": 1e-4}, {"actor_lr": 1e-4, "critic_lr": 1e-4, "alpha_lr": 1e-4}),
+        ("DQN", {"replay_buffer_config": {"type": "MultiAgentPrioritizedReplayBuffer", "capacity": 5000}},
+         {"buffer_type": "PER", "buffer_size": 5000}),
+        ("DQN", {"num_atoms": 1, "noisy": False, "use_huber": True}, {"loss": "huber", "noisy": False}),
+        ("DQN", {"sample_batch_size": 8}, {"train_fre": 8}),
+        ("PPO", {"framework": "tf", "use_pytorch": False, "eager_tracing": False, "enable_connectors": True,
+                 "batch_mode": "complete_episodes", "metrics_smoothing_episodes": 5, "smoothing_num_episodes": 5}, {}),
+    ],
+)  # fmt: skip
+def test_names_of_older_and_newer_versions_are_understood(algo: str, settings: dict, expected: dict) -> None:
+    env = "Pendulum-v1" if algo == "SAC" else "CartPole-v1"
+    run = loaded(algo=algo, env=env, config=json.dumps(settings))
+    assert {key: getattr(run.algo, key) for key in expected} == expected
+
+
+def test_shared_layers_of_actor_and_critic_are_a_trunk() -> None:
+    model = {"model": {"vf_share_layers": True, "fcnet_hiddens": [32, 16]}}
+    run = loaded(algo="PPO", env="CartPole-v1", config=json.dumps(model))
+    for layers in (run.algo.actor_layers, run.algo.critic_layers):
+        assert [(layer.layer_size, layer.shared) for layer in layers] == [([32], "trunk_1"), ([16], "trunk_2")]
+
+
+def test_recorded_data_and_videos_are_translated() -> None:
+    settings = {"output": "/tmp/out", "output_compress_columns": [], "output_max_file_size": 2**21, "monitor": True}
+    general = (run := of("PPO", env="CartPole-v1", **settings)).general
+    assert (general.traces, general.traces_compress, general.traces_file_mb) == ("results/traces", [], 2)
+    assert (run.env.render_mode, general.video_fre) == ("rgb_array", 100)
+    assert of("BC", input="tasks/x").algo.data == "tasks/x"
+    assert of("BC", input="dataset", input_config={"format": "json", "paths": ["a.json"]}).algo.data == ["a.json"]
+    assert of("PPO", input="sampler").notes
+    with pytest.raises(ConfigError, match="input: it is called data here, a setting of"):
+        of("PPO", input="tasks/x")

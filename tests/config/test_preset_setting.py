@@ -1,0 +1,124 @@
+"""The same words mean the same settings in Python, in a file and on the command line; general_cfg.preset decides."""
+
+from pathlib import Path
+
+import pytest
+
+import joystick
+from config.read.loader import ConfigError, load
+from framework.catalog import ALGOS, ENVS
+from main import main
+
+PRESET = str(Path(__file__).parents[2] / "presets" / "CartPole-v1" / "PPO.yaml")
+WORDS = {"general_cfg": {"seed": 3, "compile": "off"}, "algo_cfg": {"gamma": 0.9}}
+FILE = "general_cfg: {algo_name: PPO, seed: 3, compile: off, %s}\nalgo_cfg: {gamma: 0.9}\nenv_cfg: {id: CartPole-v1}\n"
+LINE = ("general_cfg.seed=3", "general_cfg.compile=off", "algo_cfg.gamma=0.9")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def loaded(path=None, *words, **flags):
+    return load(path, words, find_algo=ALGOS, find_env=ENVS, **flags)
+
+
+def in_python(**options):
+    with joystick.Run("PPO", "CartPole-v1", into="run", **WORDS, **options) as run:
+        return run.config
+
+
+def in_a_file(key=""):
+    Path("run.yaml").write_text(FILE % key)
+    return loaded("run.yaml")
+
+
+def typed(*words):
+    return loaded(None, *LINE, *words, algo="PPO", env="CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("python", "key", "words", "preset"),
+    [
+        ({}, "preset: default", (), PRESET),
+        ({"preset": "cartpole-v1/ppo"}, "preset: CartPole-v1/PPO.yaml", ("general_cfg.preset=CartPole-v1/PPO",),
+         PRESET),
+        ({"preset": None}, "", ("general_cfg.preset=none",), None),
+        ({"preset": "none"}, "preset: null", ("general_cfg.preset=null",), None),
+        ({"preset": "Acrobot-v1/PPO"}, "preset: Acrobot-v1/PPO", ("general_cfg.preset=Acrobot-v1/PPO",),
+         PRESET.replace("CartPole", "Acrobot")),
+    ],
+)  # fmt: skip
+def test_the_same_words_give_the_same_settings_everywhere(python, key, words, preset):
+    configs = [in_python(**python), in_a_file(key), typed(*words)]
+    assert len({config.to_yaml() for config in configs}) == 1
+    assert [config.preset for config in configs] == [preset] * 3
+    assert configs[0].algo.gamma == 0.9
+    assert (configs[0].algo.lr == configs[0].algo_package.Config().lr) == (preset is None)
+    assert (configs[0].expected_return == 500) == (preset == PRESET)
+
+
+def test_the_printed_settings_repeat_the_run_without_a_preset(tmp_path):
+    first = typed()
+    Path("config.yaml").write_text(first.to_yaml())
+    again = loaded("config.yaml")
+    assert "preset:" not in first.to_yaml()
+    assert (again.to_yaml(), again.preset) == (first.to_yaml(), None)
+    assert not [note for note in again.notes if "preset" in note]
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"),
+    [
+        ("general_cfg: {algo_name: PPO}\nenv_cfg: {id: CartPole-v1}", True),
+        ("general_cfg: {algo_name: PPO}\nalgo_cfg: {vf_clip: 1}\nenv_cfg: {id: CartPole-v1}", True),
+        ("general_cfg: {algo_name: PPO}\nalgo_cfg: {lr: 1e-3}\nenv_cfg: {id: CartPole-v1}", False),
+        ("general_cfg: {algo_name: PPO, preset: none}\nenv_cfg: {id: CartPole-v1}", False),
+        ("general_cfg: {algo_name: ValueIteration}\nenv_cfg: {id: CartPole-v1}", False),
+    ],
+)
+def test_a_file_of_bare_defaults_says_which_preset_there_is(text, noted):
+    Path("run.yaml").write_text(text.replace("vf_clip", "value_coef"))
+    notes = [note for note in loaded("run.yaml").notes if "there is a preset" in note]
+    assert notes == [f"there is a preset, {PRESET}; general_cfg.preset: default takes it"] * noted
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["general_cfg.preset=CartPole-v1/PP"], "general_cfg.preset: there is no preset 'CartPole-v1/PP'; did you mean "
+         "CartPole-v1/PPO?"),
+        (["general_cfg.preset=../secret"], "general_cfg.preset: there is no preset '../secret'; write default, or a "
+         "name such as CartPole-v1/PPO"),
+        (["general_cfg.preset=CartPole-v1/PPO", "general_cfg.algo_name=DQN"], "is for PPO, and algo_name is DQN"),
+        (["general_cfg.preset=3"], "general_cfg.preset: got 3; expected text or null"),
+    ],
+)  # fmt: skip
+def test_a_name_that_leads_to_no_fitting_preset_is_refused(words, message):
+    with pytest.raises(ConfigError) as caught:
+        loaded(None, *words)
+    assert str(caught.value).endswith(message)
+
+
+def test_a_run_that_is_loaded_takes_no_preset(capsys):
+    with joystick.Run("PPO", "CartPole-v1", into=Path("tasks/run"), general_cfg={"max_total_step": 100}) as run:
+        run.train(10)
+    assert main(["resume", "run", "general_cfg.preset=default"]) == 2
+    assert "general_cfg.preset: a run that is loaded has its own settings; leave it out" in capsys.readouterr().err
+    with joystick.Run.resume("run") as again:
+        assert again.preset is None
+
+
+def test_python_names_the_preset_once_and_in_its_repr(capsys):
+    with joystick.Run("PPO", "CartPole-v1", into="run", general_cfg={"max_total_step": 9000}) as run:
+        assert capsys.readouterr().err == ""
+        run.train(10)
+        assert capsys.readouterr().err == f"preset: {PRESET} (preset=None: none)\n"
+        run.train(10)
+        assert (run.preset, repr(run).endswith(f", preset {PRESET}>")) == (PRESET, True)
+        assert capsys.readouterr().err == ""
+    for options in ({"preset": "default"}, {"preset": None}, {"show": True}):
+        with joystick.Run("PPO", "CartPole-v1", into=f"run_{len(options)}_{options}", **options) as run:
+            run.train(10)
+        assert "(preset=None: none)" not in capsys.readouterr().err

@@ -1,0 +1,256 @@
+"""What the pages say is true: links lead somewhere, commands are understood, the example trains."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import algos
+import main
+from config.foreign import names as foreign_names
+from config.own import trust
+from config.read.yaml_reader import read
+from framework.commands import cli
+from framework.disk.csv_table import read_csv
+from tests.tools.compare import make_run
+from tests.tools.pages import blocks
+from tests.tools.process import forked, forked_program
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("algos/*/README.md")])
+README, CHINESE = ROOT / "README.md", ROOT / "README.zh.md"
+COMMANDS = ROOT / "docs" / "commands.md"
+ZH = ROOT / "docs" / "zh"
+ENGLISH = {
+    CHINESE: README,
+    ZH / "commands.md": COMMANDS,
+    ZH / "sources.md": ROOT / "docs" / "sources.md",
+    ZH / "tianshou.md": ROOT / "docs" / "tianshou.md",
+    **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
+}
+"""Page in English by its page in Chinese."""
+QUICKSTART = ROOT / "tests" / "data" / "quickstart.yaml"
+
+COMMAND = re.compile(r"(?:^|`)python main\.py\b([^`\n]*)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words after main.py, up to a redirection, of every command on a page, but the help."""
+    lines = [shlex.split(found.partition(" > ")[0], comments=True) for found in COMMAND.findall(text(page))]
+    return [words for words in lines if "FILE" not in words and words != ["--help"]]
+
+
+def anchors(page: Path) -> list[str]:
+    """Names of the headings, as GitHub makes them, in their order."""
+    headings = re.findall(r"^#+ (.+)$", text(page), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def levels(page: Path) -> list[str]:
+    """The signs before the headings, in their order."""
+    return re.findall(r"^#+ ", text(page), re.MULTILINE)
+
+
+def code_of_the_example() -> dict[str, str]:
+    """Path -> content of each Python file in docs/algorithms.md."""
+    return dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", text(ROOT / "docs" / "algorithms.md"), re.DOTALL))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in LINK.findall(text(page)):
+        if link.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{name(page)}: {link}"
+        assert not anchor or anchor in anchors(target), f"{name(page)}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_is_understood(page: Path) -> None:
+    for words in commands(page):
+        cli.parse(words)
+
+
+@pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words != ["watch"]], ids=" ".join)
+def test_every_command_of_the_list_gives_a_valid_configuration(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Run where the files of the pages and a task are, and no further than the configuration. The command watch would
+    serve its page until Ctrl-C."""
+    if any("pettingzoo" in word for word in words):
+        pytest.importorskip("mpe2")
+    [(file, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", text(COMMANDS), re.DOTALL)
+    [(module, code)] = re.findall(r"```python\n# (\S+)\n(.*?)```", text(ROOT / "docs" / "environments.md"), re.DOTALL)
+    (tmp_path / file).write_text(settings)
+    (tmp_path / module).write_text(code)
+    (tmp_path / "old.yaml").write_text(settings)
+    (tmp_path / "ppo.yml").write_text("CartPole-v1: {n_timesteps: 100, policy: MlpPolicy}\n")
+    (tmp_path / "tasks" / "NAME" / "models").mkdir(parents=True)
+    (tmp_path / "tasks" / "NAME" / "config.yaml").write_text(settings)
+    (tmp_path / "tasks" / "NAME" / "results").mkdir()
+    zeros = {name: np.zeros(2) for name in ("observations", "actions", "rewards", "terminals")}
+    np.savez(tmp_path / "tasks" / "NAME" / "results" / "trajs.npz", **zeros | {"terminals": [False, True]})
+    for run, algo in (("NAME", "PPO"), ("OTHER", "DQN")) if "compare" in words else ():
+        make_run(tmp_path / "tasks" / run, algo=algo)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("user")))
+    trust.remember(tmp_path)  # as a yes to the question of a command
+    lookup = bool(words) and words[0] in cli.LOOKUPS
+    more = [] if lookup or "--print-config" in words else ["--print-config"]
+    words = [word for word in words if word != "--dry-run"]
+    assert main.main([*words, *more]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} <= {file, module, "old.yaml", "ppo.yml", "tasks", "__pycache__"}
+
+
+def target(page: Path, link: str) -> str:
+    """Where a link leads: for a page in Chinese, to the page in English and its heading at the same place."""
+    if link.startswith("http"):
+        return link
+    path, _, anchor = link.partition("#")
+    aim = (page.parent / path).resolve() if path else page.resolve()
+    english = {chinese.resolve(): page.resolve() for chinese, page in ENGLISH.items()}.get(aim, aim)
+    if anchor and english != aim:
+        anchor = anchors(english)[anchors(aim).index(anchor)]
+    return f"{english}#{anchor}"
+
+
+def targets(page: Path) -> list[str]:
+    return sorted(target(page, link) for link in LINK.findall(text(page)))
+
+
+@pytest.mark.parametrize("chinese", ENGLISH, ids=name)
+def test_a_chinese_page_has_the_headings_commands_links_and_blocks_of_the_english_one(chinese: Path) -> None:
+    english = ENGLISH[chinese]
+    assert levels(chinese) == levels(english)
+    assert commands(chinese) == commands(english)
+    assert targets(chinese) == targets(english)
+    assert list(blocks(chinese)) == list(blocks(english))
+
+
+def test_every_chinese_page_has_an_english_one() -> None:
+    assert {*ZH.glob("*.md"), CHINESE} == set(ENGLISH)
+
+
+@pytest.mark.parametrize(("picture", "kib"), [("lunar_lander.gif", 400), ("report.png", 200)])
+def test_the_pictures_of_the_readme_are_small(picture: str, kib: int) -> None:
+    assert 0 < (ROOT / "docs" / "images" / picture).stat().st_size < kib * 1024
+
+
+def test_both_readmes_name_what_is_in_the_root() -> None:
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    for page in (README, CHINESE):
+        assert folders <= set(re.findall(r"^    (\w+)/ ", text(page), re.MULTILINE))
+
+
+def test_both_readmes_name_the_same_folders_and_every_kind_of_environment() -> None:
+    trees = [
+        {
+            line.split()[0]: set(re.findall(r"[a-z]+/", line))
+            for line in re.findall(r"^    \w+/ .*", text(page), re.MULTILINE)
+        }
+        for page in (README, CHINESE)
+    ]
+    assert trees[0] == trees[1]
+    assert {f"{path.parent.name}/" for path in ROOT.glob("envs/*/env.py")} <= trees[0]["envs/"]
+
+
+def test_the_index_names_every_page() -> None:
+    index = set(LINK.findall(text(ROOT / "docs" / "README.md")))
+    folder = ROOT / "docs"
+    pages = {path.relative_to(folder).as_posix() for path in folder.glob("**/*.md")} - {"README.md"}
+    assert pages <= index
+    assert {f"../{name(path)}" for path in ROOT.glob("algos/*/README.md")} <= index
+
+
+@pytest.mark.parametrize("algo", algos.available())
+def test_every_algorithm_has_a_page_with_its_preset_if_it_learns(algo: str) -> None:
+    folder = Path(algos.get(algo).__path__[0])
+    lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
+    assert 15 <= len(lines) <= 60
+    named = any(re.search(rf"presets/[\w-]+/{algo}\.yaml", line) for line in lines)
+    assert named == algos.get(algo).Config.LEARNS, "an opponent learns nothing that a preset could promise"
+
+
+def test_the_settings_that_the_pages_name_exist() -> None:
+    """A dotted setting in any page is one of the models', or of an environment's constructor."""
+    from config.config import GeneralConfig
+    from framework.catalog import ENVS
+
+    fields = {field for kind in ENVS.available() for field in ENVS.get(kind).Config.model_fields}
+    known = {
+        "general_cfg": set(GeneralConfig.model_fields),
+        "env_cfg": {*fields, "max_episode_steps", "size"},
+    }
+    known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
+    for page in PAGES:
+        for section, key in re.findall(r"\b(general_cfg|algo_cfg|env_cfg)\.(\w+)", text(page)):
+            assert key in known[section], f"{name(page)}: {section}.{key}"
+
+
+@pytest.mark.parametrize("library", sorted(set(foreign_names.TABLES) - {"RLlib"}))
+def test_the_table_of_foreign_names_is_that_of_the_messages(library: str) -> None:
+    names = text(ROOT / "docs" / "names.md").partition(f"## {library}\n")[2].partition("\n## ")[0]
+    lines = [line for line in names.splitlines() if line.startswith("| `")]
+    assert lines == [foreign_names.line(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
+
+
+def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    """COMPAT 0"""
+    assert main.main(["--yaml", str(QUICKSTART), "--print-config"]) == 0
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed["general_cfg"]["algo_name"] == "DQN"
+    assert [layer["layer_size"] for layer in printed["algo_cfg"]["value_layers"]] == [[256], [256]]
+    assert set(read(QUICKSTART).value) == {"general_cfg", "algo_cfg", "env_cfg"}
+
+
+def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy gives 1 for the right of two actions, so knowing nothing is worth 0."""
+    files = code_of_the_example()
+    assert {Path(path).name for path in files} == {"__init__.py", "config.py", "agent.py"}
+    for path, code in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(code)
+    words = (
+        "--allow-import mine general_cfg.algo_name=mine.actor_critic general_cfg.env_name=toy env_cfg.n_envs=8 "
+        "general_cfg.max_episode=3000 general_cfg.seed=1 general_cfg.save_fig=false algo_cfg.lr=0.01"
+    )
+    monkeypatch.chdir(tmp_path)
+    done = forked(*words.split())
+    assert done.returncode == 0, done.stderr
+    [task] = (tmp_path / "tasks").iterdir()
+    assert "ActorCritic" in task.name
+    assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
+
+
+def test_the_programs_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
+    assert len(blocks) == 5
+    for block in blocks:
+        done = forked_program(block)
+        assert done.returncode == 0, done.stderr
+    first, *_, last = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
+    assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))
+    assert "pole_angle_max" in read_csv(last / "results" / "progress.csv")[0]

@@ -1,0 +1,108 @@
+"""What happens when an environment or its process fails: where it is said to have happened, and what goes on."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+from envs.base import EnvError
+from envs.toy import Config as Toy
+from envs.toy import env as toy_env
+from tests.tools.envs import Corridor, cartpole, corridor_with, everyone, foreign
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_crash_says_where_it_happened_and_what_came_before(kind):
+    """ENV-4: id, row, step, action, seed, and the line of the environment's code."""
+    env = toy_env.make(Toy(id="crash", at="step", step=2, vectorization=kind), 2)
+    env.reset(everyone(env), np.array([40, 41]))
+    env.step(np.array([0, 1]))
+    message = r"toy crash failed in step 2 of row \d: ZeroDivisionError: the toy crashes.* at faults.py:\d+ "
+    with pytest.raises(EnvError, match=message + r"\(seed of the episode 4\d; action [01]\)") as caught:
+        env.step(np.array([0, 1]))
+    assert kind == "async" or isinstance(caught.value.__cause__, ZeroDivisionError)
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("at", "place"), [("make", "could not be made"), ("reset", "failed in its first reset"), ("step", "first step")]
+)
+def test_a_crash_before_training_is_found_at_the_start(at, place):
+    """ENV-4"""
+    with pytest.raises(EnvError, match=f"toy crash .*{place}.*ZeroDivisionError"):
+        toy_env.make(Toy(id="crash", at=at, step=1), 2)
+
+
+@pytest.mark.parametrize("at", ["render", "close"])
+def test_a_crash_while_rendering_or_closing_names_the_environment(at):
+    """ENV-4"""
+    env = toy_env.make(Toy(id="crash", at=at), 1)
+    env.reset(everyone(env), np.array([3]))
+    with pytest.raises(EnvError, match=f"toy crash failed in {at} of row 0: ZeroDivisionError"):
+        getattr(env, at)()
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(("field", "word"), [("reward", "reward is"), ("obs", "observation is not finite")])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_values_that_are_not_finite_stop_the_run_in_their_step(field, word, value, kind):
+    """NUM-1: the first bad value, before it reaches a memory."""
+    env = toy_env.make(Toy(id="bad", field=field, value=value, step=2, vectorization=kind), 1)
+    env.reset(everyone(env), np.array([3]))
+    env.step(np.array([0]))
+    with pytest.raises(EnvError, match=rf"step 2 of row 0: ValueError: the {word}.*{value}"):
+        env.step(np.array([0]))
+    env.close()
+
+
+def test_values_of_a_foreign_environment_are_looked_at_too():
+    def step(self, action):
+        obs, reward, *rest = Corridor.step(self, action)
+        return obs, float("nan") if reward == 1 else reward, *rest
+
+    env = foreign(SyncVectorEnv, "Disabled", corridor_with(step=step), rows=2)
+    env.reset(everyone(env), np.array([8, 9]))
+    env.step(np.array([0, 1]))
+    with pytest.raises(EnvError, match=r"row 1: the reward is not finite: nan \(seed of the episode 9\)"):
+        env.step(np.array([0, 1]))
+
+
+def test_a_process_that_is_killed_is_reported_and_close_ends_the_others():
+    env = cartpole("async")
+    processes = env._mode.env.processes
+    env.reset(everyone(env), np.arange(3))
+    os.kill(processes[1].pid, signal.SIGKILL)
+    processes[1].join()
+    with pytest.raises(EnvError, match="a process of the environment ended"):
+        env.step(np.zeros(3, int))
+    env.close()
+    assert not any(process.is_alive() for process in processes)
+
+
+def test_a_process_of_an_environment_leaves_ctrl_c_to_its_parent():
+    """OSX-1: a Ctrl-C reaches every process of a terminal, and the round must still be finished and saved."""
+    env = cartpole("async", rows=2)
+    env.reset(everyone(env), np.arange(2))
+    for process in env._mode.env.processes:
+        os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.05)
+    assert np.isfinite(env.step(np.zeros(2, int)).obs).all()
+    env.close()
+
+
+def test_a_process_of_an_environment_can_be_ended_whatever_its_parent_does_on_a_signal():
+    """OSX-1: a child that inherited "save first" for SIGTERM would never end."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        env = cartpole("async", rows=2)
+        env.reset(everyone(env), np.arange(2))
+        for process in env._mode.env.processes:
+            process.terminate()
+            process.join(5)
+            assert process.exitcode == -signal.SIGTERM
+        env.close()
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,305 @@
+"""Deaths, and going on from a saved state, with a Ray that runs everything in this process."""
+
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch.distributed
+
+from framework.collect.collector import Collector
+from framework.distributed.data_server import DataServer
+from framework.distributed.ray_backend import _of_meeting
+from framework.errors import JoystickError
+from framework.loop.backend import Lost
+from tests.tools.distributed import Run, config_of, local, nothing_twice, remote, without_pauses
+from tests.tools.fake_ray import FakeRay, RayActorError, RayTaskError
+
+KINDS = {"DQN": ("algo_cfg.n_step=3",), "PER_DQN": (), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
+"""Memories of every kind: a replay memory, one with priorities, a window, and windows that overlap."""
+
+
+class Recorded:
+    """The fragments that come to a data server."""
+
+    def __init__(self, monkeypatch):
+        self.fragments, add = [], DataServer.add
+        self.incarnations, collect = {}, Collector.collect
+
+        def recorded(server, *fragments):
+            self.fragments.extend(fragments)
+            return add(server, *fragments)
+
+        def collected(collector, steps, progress):
+            self.incarnations[collector.worker, collector.steps] = collector.incarnation
+            return collect(collector, steps, progress)
+
+        monkeypatch.setattr(DataServer, "add", recorded)
+        monkeypatch.setattr(Collector, "collect", collected)
+
+    def incarnation(self, fragment):
+        """That of the worker which collected last at this place: what comes twice was lost the first time."""
+        return self.incarnations[fragment.origin.worker, fragment.origin.first_step]
+
+    def of(self, worker, incarnation):
+        mine = [fragment for fragment in self.fragments if fragment.origin.worker == worker]
+        return [fragment for fragment in mine if self.incarnation(fragment) == incarnation]
+
+
+def dies_once(kind, number, method, count, when):
+    """The fate of one actor."""
+    return lambda call: when if tuple(call) == (kind, number, method, count) else None
+
+
+# ----------------------------------------------------------------------------------------------- workers that die
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, when, ahead, monkeypatch):
+    """RAY-1, RAY-8: its successor goes on with the step after the last that was accepted, with later episodes, and
+    with random numbers of its own."""
+    without_pauses(monkeypatch)
+    monkeypatch.setattr("framework.distributed.worker_pool.LONGEST_FRAGMENT", 4)
+    recorded = Recorded(monkeypatch)
+    config = config_of("DQN", "algo_cfg.train_fre=16", workers=2, ahead=ahead, rows=4)
+    ray = FakeRay(count, dies_once("Worker", 1, "collect", count, when))
+    said = []
+    backend = remote(config, ray)
+    run = Run(config, backend)
+    backend.say = said.append
+    run.until(350).rest()
+    assert len(said) == 1
+    assert "worker 1 died" in said[0]
+    assert [worker.incarnation for worker in backend.pool.workers] == [0, 1]
+    nothing_twice(run.episodes())
+    first, second = recorded.of(1, 0), recorded.of(1, 1)
+    assert second
+    assert second[0].origin.first_step == sum(fragment.steps for fragment in first)
+    assert second[0].start["first"].all()
+    ended = [episode for accepted in run.accepted for episode in accepted.episodes if episode.worker == 1]
+    for row in range(4):
+        numbers = {episode.number for episode in ended if episode.row == row}
+        assert len(set(range(max(numbers))) - numbers) == 1, "the episode that was lost is not begun again"
+    if first:  # rows, steps and chances are the same; what was drawn is not
+        assert not np.array_equal(first[0].columns["action"], second[0].columns["action"])
+
+
+@pytest.mark.parametrize("algo", ["DQN", "PPO", "A2C"])
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("seed", range(2))
+def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(seed, ahead, algo, monkeypatch):
+    """RAY-2: every tenth call is the last of its worker, in any order of arrival; construction and saving too."""
+    without_pauses(monkeypatch)
+    monkeypatch.setattr("framework.distributed.worker_pool.LONGEST_FRAGMENT", 4)
+    rng = np.random.default_rng(seed)
+    dying = []
+
+    def fate(call):
+        if call.kind != "Worker" or not dying or rng.random() > 0.1:
+            return None
+        dying.append(call.method)
+        return "before" if rng.random() < 0.5 else "after"
+
+    recorded = Recorded(monkeypatch)
+    config = config_of(algo, workers=3, ahead=ahead, rows=4)
+    run = Run(config, remote(config, FakeRay(seed, fate)))
+    dying.append("from now on")
+    for steps in (150, 300, 450):
+        run.until(steps).saved()
+    assert {"collect"} < set(dying)
+    nothing_twice(run.episodes())
+    assert run.count.step == sum(fragment.columns["reward"].size for fragment in recorded.fragments)
+    for worker in range(3):
+        mine = [fragment for fragment in recorded.fragments if fragment.origin.worker == worker]
+        assert [f.origin.first_step for f in mine] == np.cumsum([0, *(f.steps for f in mine)])[:-1].tolist()
+        anew = [later for one, later in pairwise(mine) if recorded.incarnation(one) < recorded.incarnation(later)]
+        assert all(fragment.start["first"].all() for fragment in anew)
+
+
+def test_a_worker_that_dies_while_it_is_given_its_place_is_replaced(monkeypatch):
+    """RAY-2: on a resume. Its rows go on with later episodes than those that had begun."""
+    without_pauses(monkeypatch)
+    config = config_of("DQN", workers=2)
+    first = Run(config, remote(config)).until(101)
+    saved = first.saved()
+    again = Run(config, remote(config, FakeRay(None, dies_once("Worker", 0, "load_state", 0, "before"))))
+    again.load(saved, ("0 of worker 0", "1 of worker 0")).until(200)
+    nothing_twice(first.episodes() + again.episodes())
+    running = saved.state["collectors"][0]["rows"]["episode"]
+    begun = {e.row: e.number for a in reversed(again.accepted) for e in reversed(a.episodes) if e.worker == 0}
+    assert [begun[0], begun[1]] == (running + 1).tolist()
+
+
+def test_a_worker_whose_successor_finds_no_room_keeps_nobody_waiting(monkeypatch):
+    """The others go on, a checkpoint can be taken, and a resume begins the episodes that the successor would have."""
+    without_pauses(monkeypatch)
+    config = config_of("DQN", workers=2, ahead=2)
+    ray = FakeRay(3, dies_once("Worker", 1, "collect", 3, "before"))
+    ray.no_room = {("Worker", 2)}
+    first = Run(config, remote(config, ray)).until(300)
+    saved = first.saved()
+    lost = saved.state["collectors"][1]
+    assert "tape" not in lost
+    assert lost["incarnation"] == 1
+    again = Run(config, remote(config, FakeRay(4))).load(saved).until(500)
+    nothing_twice(first.episodes() + again.episodes())
+    mine = [e for a in again.accepted for e in a.episodes if e.worker == 1]
+    for row in (0, 1):
+        numbers = [e.number for e in mine if e.row == row]
+        assert numbers[0] == lost["rows"]["episode"][row]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_only_what_comes_of_the_talk_between_learners_is_mended_by_new_ones():
+    assert _of_meeting(RuntimeError("[gloo/transport/tcp/pair.cc:553] Connection closed by peer"))
+    assert _of_meeting(torch.distributed.DistNetworkError("no route"))
+    assert not _of_meeting(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert not _of_meeting(ValueError("gloo"))
+
+
+def test_a_worker_that_was_given_what_a_dead_learner_made_has_not_died():
+    """Ray's error of its task is of the kind of the cause, too."""
+
+    class OfBothKinds(RayTaskError, RayActorError):
+        pass
+
+    backend = remote(config_of("DQN", workers=1))
+    [worker] = backend.pool.workers
+    with pytest.raises(Lost, match="a learner died"):
+        backend.pool._failed(worker, OfBothKinds(RayActorError("gone\n\tclass_name: LearnerActor")))
+    assert worker.deaths == 0
+
+
+def test_a_worker_that_dies_again_and_again_ends_the_run(monkeypatch):
+    monkeypatch.setattr("framework.distributed.worker_pool.FIRST_PAUSE", 0.0)
+    config = config_of("DQN", workers=1)
+    ray = FakeRay(None, lambda call: "before" if call.method == "collect" and call.count == 3 else None)
+    with pytest.raises(JoystickError, match=r"worker 0 died 6 times, the last time because killed before collect"):
+        Run(config, remote(config, ray)).until(600)
+
+
+# --------------------------------------------------------------------------------------- the others, and going on
+
+
+class Straight(NamedTuple):
+    """The end of a run of 200 steps from which nobody died and which nobody stopped."""
+
+    state: dict
+    episodes: list
+
+
+@cache
+def straight(algo):
+    config = config_of(algo, *KINDS[algo], workers=2)
+    run = Run(config, remote(config)).until(200)
+    return Straight(run.state(), run.episodes())
+
+
+@pytest.mark.parametrize("algo", KINDS)
+@pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
+def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, algo):
+    """RAY-1: in lockstep, to the bit."""
+    config = config_of(algo, *KINDS[algo], workers=2)
+    method = "learn" if kind == "LearnerActor" else "take"
+    calls = 4 if algo == "PPO" else 30
+    backend = remote(config, FakeRay(2, dies_once(kind, 0, method, calls, "before")))
+    run = Run(config, backend).until(50)
+    saved = run.saved()
+    who = "a learner" if kind == "LearnerActor" else "the data server"
+    with pytest.raises(Lost, match=rf"^{who} died \(killed before {method}\)$"):
+        run.until(200)
+    backend.restart()
+    assert run.load(saved).until(200).state() == straight(algo).state
+
+
+@pytest.mark.parametrize(
+    "call", [("DataServer", "add"), ("LearnerActor", "learn"), ("Worker", "collect")], ids="-".join
+)
+def test_what_was_on_its_way_on_a_node_that_is_gone_comes_back_from_the_checkpoint(call):
+    """RAY-1: nobody has died, and yet a fragment, a chunk or the weights that a call was given cannot be had."""
+    config = config_of("DQN", *KINDS["DQN"], workers=2)
+    backend = remote(config, FakeRay(2, dies_once(call[0], 0, call[1], 30, "lost")))
+    run = Run(config, backend).until(50)
+    saved = run.saved()
+    with pytest.raises(Lost, match=r"what a process has made is lost \(ObjectLostError\)"):
+        run.until(200)
+    backend.restart()
+    assert run.load(saved).until(200).state() == straight("DQN").state
+
+
+class Moments:
+    """Asks to stop at one of the moments at which the driver looks."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def __call__(self):
+        self.left -= 1
+        return self.left <= 0
+
+
+@pytest.mark.parametrize("algo", KINDS)
+@pytest.mark.parametrize("moment", [1, 2, 3, 50, 51])
+def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(moment, algo):
+    """RES-1, RAY-4: whatever workers, data server and learner were at; in another order of arrival, too."""
+    config = config_of(algo, *KINDS[algo], workers=2)
+    backend = remote(config, FakeRay(moment))
+    cut = Run(config, backend)
+    moments = Moments(moment)
+    backend.stopping = moments
+    while moments.left > 0:
+        cut.take_in(backend.round(cut.now))
+    saved = cut.saved()
+    again = Run(config, remote(config, FakeRay(7))).load(saved).until(200)
+    assert again.state() == straight(algo).state
+    assert cut.episodes() + again.episodes() == straight(algo).episodes
+
+
+@pytest.mark.parametrize("algo", ["DQN", "PPO", "RecurrentPPO", "PQN"])
+@pytest.mark.parametrize("steps", [64, 330])
+def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(steps, algo, monkeypatch):
+    """RAY-4: saved while fragments are on their way; those are collected again, and nothing comes twice."""
+    recorded = Recorded(monkeypatch)
+    config = config_of(algo, workers=2, ahead=2, rows=4)
+    cut = Run(config, remote(config, FakeRay(steps))).until(steps)
+    saved = cut.saved()
+    assert cut.state()["weights"] == Run(config, remote(config)).load(saved).state()["weights"]
+    before = len(recorded.fragments)
+    again = Run(config, remote(config, FakeRay(1))).load(saved)
+    assert again.backend.owed == cut.backend.owed
+    again.until(steps + 200).rest()
+    nothing_twice(cut.episodes() + again.episodes())
+    for worker in (0, 1):
+        mine = [f for f in recorded.fragments if f.origin.worker == worker]
+        assert [f.origin.first_step for f in mine] == np.cumsum([0, *(f.steps for f in mine)])[:-1].tolist()
+        later = [f for f in recorded.fragments[before:] if f.origin.worker == worker]
+        at = saved.state["collectors"][worker]["rows"]
+        np.testing.assert_array_equal(later[0].columns["obs"][0], at["obs"])
+        np.testing.assert_array_equal(later[0].start["first"], at["length"] == 0)
+
+
+@pytest.mark.parametrize("algo", KINDS)
+@pytest.mark.parametrize("counts", [(2, 3, 1, 2), (1, 2, 0, 3)])
+def test_with_another_number_of_workers_each_goes_on_where_it_stood(counts, algo):
+    """RAY-4: 0 is one process, whose collector is worker 0. Nobody repeats a seed, whoever rests for a while."""
+    episodes, saved, steps, running = [], None, 0, {}
+    for count in counts:
+        config = config_of(algo, *KINDS[algo], workers=count, steps=2000)
+        run = Run(config, remote(config) if count else local(config))
+        if saved is not None:
+            run.load(saved)
+        steps += 100
+        run.until(steps)
+        saved = run.saved()
+        episodes += run.episodes()
+        running |= {number: c["rows"]["episode"] for number, c in enumerate(saved.state["collectors"])}
+        assert len(saved.state["collectors"]) == len(running), "who rests is not forgotten"
+        assert {worker for worker, *_ in run.episodes()} == set(range(count or 1))
+    nothing_twice(episodes)
+    for worker in running:
+        for row in (0, 1):
+            numbers = [number for w, r, number, _ in episodes if (w, r) == (worker, row)]
+            assert numbers == list(range(len(numbers))), "none is left out"

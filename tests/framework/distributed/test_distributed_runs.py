@@ -1,0 +1,208 @@
+"""Whole runs through the command line, with a Ray that runs everything in this process."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from framework.dataset.trajectories import read
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.csv_table import read_csv
+from framework.distributed import worker_pool
+from framework.distributed.ray_backend import RayBackend
+from framework.loop.trainer import Trainer
+from main import main
+from tests.tools.distributed import fake_rays
+
+GENERAL = [
+    "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.max_episode=-1", "general_cfg.online_eval=true",
+    "general_cfg.online_eval_episode=2", "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=100",
+    "general_cfg.env_timeout=0", "general_cfg.env_name=toy", "env_cfg.id=match", "env_cfg.steps=7", "env_cfg.n_envs=2",
+]  # fmt: skip
+SMALL = "[{layer_type: linear, layer_size: [8]}]"
+REPLAY = [f"algo_cfg.value_layers={SMALL}", "algo_cfg.batch_size=16", "algo_cfg.learning_starts=32"]
+ALGOS = {
+    "DQN": ["--algo=DQN", *REPLAY],
+    "PER_DQN": ["--algo=PER_DQN", *REPLAY, "algo_cfg.n_step=3"],
+    "PPO": ["--algo=PPO", f"algo_cfg.actor_layers={SMALL}", f"algo_cfg.critic_layers={SMALL}", "algo_cfg.batch_size=32",
+            "algo_cfg.sgd_batch_size=16", "algo_cfg.normalize_reward=true", "algo_cfg.lr_schedule=constant"],
+}  # fmt: skip
+UNPLANNED = ["DQN", "PPO"]
+"""Nothing in them follows the planned length of the run, which is another one before the resume."""
+LOCKSTEP = ("general_cfg.mp_backend=ray", "general_cfg.run_ahead=0")
+
+
+@pytest.fixture
+def rays(monkeypatch):
+    """Every Ray that was started; `rays.fate` decides who dies in the next one."""
+    return fake_rays(monkeypatch)
+
+
+def train(folder, algo, steps, *words):
+    assert main([*GENERAL, *ALGOS[algo], f"general_cfg.max_total_step={steps}", *words, "--into", str(folder)]) == 0
+    return folder
+
+
+def resume(folder, steps, *words):
+    assert main(["--resume", str(folder), f"general_cfg.max_total_step={steps}", *words]) == 0
+
+
+def fingerprint(task):
+    """Digests of the results and of everything in the last checkpoint but its journal's place."""
+    files = [*sorted((task / "results").glob("*.csv"))]
+    saved = CheckpointStore(task / "models").newest(print)
+    assert saved.tree["count"]["update"] > 10
+    files.append(saved.path / "state.safetensors")
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def counted_once(task):
+    rows = read_csv(task / "results/train.csv")
+    assert [row["episode"] for row in rows] == list(range(1, len(rows) + 1))
+    assert max(Counter((row["worker"], row["row"], row["seed"]) for row in rows).values()) == 1
+    assert len({row["seed"] for row in rows}) == len(rows)
+    return rows
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays, tmp_path):
+    """RAY-7, TRJ-1: the curves, the evaluations, the checkpoint and the trajectories."""
+    words = ("general_cfg.collect_traj=true",)
+    one = train(tmp_path / "one", algo, 400, *words)
+    other = train(tmp_path / "other", algo, 400, *words, *LOCKSTEP)
+    assert fingerprint(one) == fingerprint(other)
+    a, b = (read(task / "results/trajs.pkl") for task in (one, other))
+    assert a.keys() == b.keys()
+    assert [list(map(float, rewards)) for rewards in a["reward"]] == [list(map(float, r)) for r in b["reward"]]
+    assert len(rays) == 1
+    assert not any(rays[0].alive(kind) for kind in ("Worker", "DataServer", "LearnerActor")), "nothing of ours is left"
+
+
+@pytest.mark.parametrize("algo", UNPLANNED)
+def test_a_run_with_several_workers_that_was_resumed_was_never_stopped(algo, rays, tmp_path):
+    """RES-1: in lockstep, to the bit."""
+    words = (*LOCKSTEP, "general_cfg.n_workers=2")
+    straight = train(tmp_path / "straight", algo, 600, *words)
+    cut = train(tmp_path / "cut", algo, 250, *words)
+    resume(cut, 600)
+    assert fingerprint(cut) == fingerprint(straight)
+
+
+@pytest.mark.parametrize("algo", ALGOS)
+def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays, tmp_path):
+    """RAY-4: two, three, one, two; each worker's rows go on where they stood."""
+    task = train(tmp_path / "run", algo, 200, *LOCKSTEP, "general_cfg.n_workers=2")
+    for steps, workers in ((400, 3), (600, 1), (800, 2)):
+        before = len(counted_once(task))
+        resume(task, steps, f"general_cfg.n_workers={workers}")
+        assert {row["worker"] for row in counted_once(task)[before:]} == set(range(workers))
+    assert {row["worker"] for row in counted_once(task)} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
+@pytest.mark.parametrize("algo", ALGOS)
+def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo, kind, rays, tmp_path, capsys):
+    """RAY-1, RAY-8: all begin again at the last checkpoint, and the curves have each episode once."""
+    straight = train(tmp_path / "straight", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    method, count = ("learn", 5) if kind == "LearnerActor" else ("add", 4)
+    rays.fate = lambda call: "before" if tuple(call) == (kind, 0, method, count) else None
+    broken = train(tmp_path / "broken", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert "all processes begin again at checkpoint" in capsys.readouterr().out
+    assert fingerprint(broken) == fingerprint(straight)
+
+
+def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_time(rays, tmp_path, capsys):
+    """RAY-1: the run has met its limit, and its last checkpoint is still to come."""
+    straight = train(tmp_path / "straight", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    asked = []
+    rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "LearnerActor" else None
+    train(tmp_path / "counted", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    rays.fate = lambda call: "before" if call == asked[-1] else None
+    broken = train(tmp_path / "broken", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert "all processes begin again at checkpoint" in capsys.readouterr().out
+    assert fingerprint(broken) == fingerprint(straight)
+
+
+def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, tmp_path, capsys):
+    """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
+    straight = train(tmp_path / "straight", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    dying = [("LearnerActor", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("LearnerActor", 2, "load_state", 0)]
+    rays.fate = lambda call: "before" if tuple(call) in dying else None
+    broken = train(tmp_path / "broken", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    assert capsys.readouterr().out.count("all processes begin again at checkpoint 0") == 3
+    assert fingerprint(broken) == fingerprint(straight)
+
+
+def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays, tmp_path, capsys):
+    rays.fate = lambda call: "before" if call.kind == "DataServer" and call.method == "add" else None
+    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=400")
+    assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
+    assert capsys.readouterr().out.count("all processes begin again") == 5
+
+
+def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, tmp_path, capsys):
+    """Before it has saved by its own clock."""
+    task = train(tmp_path / "run", "DQN", 300, *LOCKSTEP, "general_cfg.n_workers=2")
+    words = (f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true", "general_cfg.n_workers=2")
+    start = CheckpointStore(task / "models").numbers()[1]
+    rays.fate = lambda call: "before" if tuple(call) == ("DataServer", 0, "add", 2) else None
+    train(tmp_path / "branch", "DQN", 300, *LOCKSTEP, *words, f"general_cfg.load_model_step={start}")
+    assert f"all processes begin again at checkpoint {start}" in capsys.readouterr().out
+    numbers = [row["episode"] for row in read_csv(tmp_path / "branch" / "results/train.csv")]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays, tmp_path, capsys, monkeypatch):
+    """RAY-1, RAY-2"""
+    monkeypatch.setattr(worker_pool, "LONGEST_FRAGMENT", 8)
+    rays.fate = lambda call: "after" if call.kind == "Worker" and call.method == "collect" and call.count == 5 else None
+    words = ("general_cfg.mp_backend=ray", f"general_cfg.run_ahead={ahead}", "general_cfg.n_workers=2")
+    task = train(tmp_path / "run", "PER_DQN", 600, *words, "algo_cfg.train_fre=8")
+    assert "another takes its place" in capsys.readouterr().out
+    rows = counted_once(task)
+    assert {row["worker"] for row in rows} == {0, 1}
+
+
+def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(rays, tmp_path, capsys, monkeypatch):
+    """RAY-2: replaced later and later, and not for ever. What was collected before is saved."""
+    monkeypatch.setattr(worker_pool, "MOST_DEATHS", 5)
+    monkeypatch.setattr(worker_pool, "FIRST_PAUSE", 0.001)
+    fatal = ("Worker", "collect", 30)
+    rays.fate = lambda call: "before" if (call.kind, call.method, call.count) == fatal else None
+    words = (*LOCKSTEP, "general_cfg.max_total_step=2000")
+    assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
+    out, err = (" ".join(text.split()) for text in capsys.readouterr())
+    pauses = re.findall(r"worker 0 died \(killed before collect.*?\); another takes its place in (\S+) s", out)
+    assert pauses == ["0.001", "0.002", "0.004", "0.008", "0.016"]
+    assert "worker 0 died 6 times, the last time because killed before collect" in err
+    assert "main.py resume " in err
+    assert "Traceback" not in out + err
+    counted_once(tmp_path / "run")
+
+
+@pytest.mark.parametrize("words", [(), (*LOCKSTEP, "general_cfg.n_workers=2")], ids=["one process", "two workers"])
+def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tmp_path):
+    """RES-6: its own journal holds what it began with."""
+    task = train(tmp_path / "run", "DQN", 300, *words)
+    start = CheckpointStore(task / "models").numbers()[1]
+    from_there = [f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true"]
+    for name, steps in (("straight", 500), ("cut", 400)):
+        train(tmp_path / name, "DQN", steps, *words, *from_there, f"general_cfg.load_model_step={start}")
+    resume(tmp_path / "cut", 500)
+    assert fingerprint(tmp_path / "cut") == fingerprint(tmp_path / "straight")
+
+
+def test_the_speed_of_the_whole_run_is_that_of_training(rays, monkeypatch, tmp_path):
+    """What is said of the processes is known before the final save and evaluation, which are no part of it."""
+    order = []
+    load, finish = RayBackend.load, Trainer.finish
+    monkeypatch.setattr(
+        RayBackend, "load", lambda self, whole=False: order.append(("load", whole)) or load(self, whole)
+    )
+    monkeypatch.setattr(Trainer, "finish", lambda self: order.append("finish") or finish(self))
+    train(tmp_path / "run", "DQN", 200, *LOCKSTEP)
+    assert [event for event in order if event != ("load", False)] == [("load", True), "finish"]
+    assert "busy, learners" in json.loads((tmp_path / "run" / "run.json").read_text())["processes_said"]

@@ -1,0 +1,625 @@
+"""--seeds: one run per seed, each in a process and a task directory of its own, and what they say together."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from config import machine
+from config.config import GeneralConfig
+from config.read import arguments
+from framework.archive import statistics, task_list
+from framework.assemble import resources
+from framework.disk.csv_table import last_row
+from framework.disk.task_dir import TaskDir
+from framework.jobs import group, runs_table
+from framework.jobs.children import Child
+from framework.jobs.runs_table import Result
+from framework.pages import figures, group_page
+from framework.record.console import Console
+from framework.runs.signals import StopSignals
+from framework.seeding import number
+from main import main
+from tests.tools.process import Forked, forked, forking
+
+__all__ = ["forking"]
+
+TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]
+LIMITS = ["general_cfg.max_episode=-1", "general_cfg.max_total_step=200"]
+QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_fre=50"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> int:
+    """The exit status, also where argparse ends the program."""
+    try:
+        return main(list(words))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def the_group() -> Path:
+    (folder,) = Path("tasks").glob("Seeds_*")
+    return folder
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "seeds.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ------------------------------------------------------------------------------------------------- statistics
+
+
+def test_the_interquartile_mean_drops_a_quarter_at_each_end_with_parts_of_values() -> None:
+    """n/4 values fall away at each end: 1 of 4; of 5 one and a quarter of the next; of 3 three quarters of one."""
+    iqm = statistics.interquartile_mean
+    assert iqm(np.array([100.0, 2.0, 3.0, -50.0])) == 2.5
+    assert iqm(np.array([0.0, 1.0, 2.0, 4.0, 90.0])) == pytest.approx((0.75 * 1 + 2 + 0.75 * 4) / 2.5)
+    assert iqm(np.array([0.0, 1.0, 5.0])) == pytest.approx((0.25 * 0 + 1 + 0.25 * 5) / 1.5)
+    assert iqm(np.array([0.0, 1.0])) == 0.5
+    assert iqm(np.array([7.0])) == 7.0
+    assert np.array_equal(iqm(np.array([[1.0, 1.0], [0.0, 4.0]])), [1.0, 2.0])
+
+
+def test_the_interval_leaves_two_and_a_half_percent_on_each_side() -> None:
+    """Of two values 0 and 1 the mean of a sample is 0 or 1 with probability 1/4 each: both ends lie inside. Of 0 and
+    nine 1s, a sample holds k ~ Binomial(10, 1/10) zeros; P(k >= 4) = 0.013 < 0.025 < P(k >= 3) = 0.07: the low end
+    is 1 - 3/10."""
+    assert statistics.interval(np.array([0.0, 1.0]), statistics.mean) == (0.0, 1.0)
+    assert statistics.interval(np.array([0.0] + [1.0] * 9), statistics.mean) == pytest.approx((0.7, 1.0))
+    assert statistics.interval(np.array([3.0, 3.0, 3.0]), statistics.interquartile_mean) == (3.0, 3.0)
+    assert statistics.interval(np.array([3.0]), statistics.mean) is None
+    values = np.random.default_rng(1).normal(size=7)
+    again = [statistics.interval(values, statistics.interquartile_mean) for _ in range(2)]
+    assert again[0] == again[1], "the same runs have the same interval"
+
+
+# ----------------------------------------------------------------------------------------------- command line
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1..5", (1, 2, 3, 4, 5)), ("1,2,7", (1, 2, 7)), ("1..3, 7", (1, 2, 3, 7)), ("4", (4,))]
+)
+def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) -> None:
+    assert arguments.seeds(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["--seeds", "5..1"], "empty range 5..1: use 1..5"),
+        (["--seeds", "0"], "a seed is a number from 1 to 2**63 - 1"),
+        (["--seeds", "0..2"], "a seed is a number from 1"),
+        (["--seeds", str(2**63)], "a seed is a number from 1"),
+        (["--seeds", "1,2,1"], "1 is listed twice"),
+        (["--seeds", "1..3,2"], "2 is listed twice"),
+        (["--seeds", "-1..2"], "invalid seed '-1..2': use 1..5"),
+        (["--seeds", "--dry-run"], "--seeds: expected one argument"),
+        (["--seeds", "a"], "invalid seed 'a': use 1..5, or a list such as 1,2,7"),
+        (["--seeds", ""], "invalid seed ''"),
+        (["--seeds", "1.."], "invalid seed '1..'"),
+        (["--seeds", "1...3"], "invalid seed '1...3'"),
+        (["--seeds", "1.5"], "invalid seed '1.5'"),
+        (["--seeds", "²"], "invalid seed '²'"),
+        (["--seeds", "1..9999999999"], "1..9999999999 is more than 1000 runs"),
+        (["--seed", "1..5"], "did you mean --seeds?"),
+        (["--seeds", "1..2", "general_cfg.seed=3"], "--seeds and general_cfg.seed both set the seed"),
+        (["--seeds", "1..2", "--resume", "x"], "--resume continues one run, and --seeds starts several"),
+        (["--seeds", "1..2", "--jobs", "0"], "invalid number '0': use 1 or more"),
+        (["--jobs", "2"], "it needs --seeds"),
+        (["--resume", "x", "--into", "y"], "leave out --into"),
+        (["--seeds", "1..2", "algo_cfg.lr=fast"], "algo_cfg.lr"),
+        (["--seeds", "1..2", "env_cfg.id=Pendulum-v1"], "DQN needs actions that are Discrete"),
+        (["--seeds", "1..2", "general_cfg.device=cuda:7"], "finds no CUDA device"),
+        (["--seeds", "1..2", "algo_cfg.buffer_size=100000000000"], "choose a smaller algo_cfg.buffer_size"),
+        (["--seeds", "1..2", "--into", "taken"], "taken exists; --into names a new folder"),
+    ],
+)
+def test_a_wrong_word_is_one_clear_answer_and_nothing_is_created(
+    words: list[str], answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("taken").mkdir()
+    assert run(*words) == 2
+    out, err = capsys.readouterr()
+    assert answer in err
+    assert out == ""
+    assert [path.name for path in Path().iterdir()] == ["taken"]
+
+
+def test_a_test_or_a_loaded_model_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("old/models").mkdir(parents=True)
+    Path("old/config.yaml").write_text("general_cfg: {algo_name: DQN}\n")
+    load = ["general_cfg.load_checkpoint=true", f"general_cfg.load_path={Path('old').resolve()}"]
+    assert run("--seeds", "1..2", "general_cfg.mode=test", *load) == 2
+    assert "command line: general_cfg.mode: --seeds trains" in capsys.readouterr().err
+    assert run("--seeds", "1..2", *load) == 2
+    assert (
+        "command line: general_cfg.load_checkpoint: --seeds starts every run from the beginning"
+        in capsys.readouterr().err
+    )
+    assert not Path("tasks").exists()
+
+
+def test_looking_shows_the_first_of_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for look in ("--print-config", "--dry-run"):
+        assert run("--seeds", "3..5", look, *QUICK) == 0
+        out, err = capsys.readouterr()
+        assert re.search(r"^  (seed: |general_cfg.seed +)3 ", out, re.MULTILINE)
+        assert "--seeds: 3 runs; this is the one with seed 3" in err
+    assert list(Path().iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------------ whole groups
+
+
+@pytest.mark.usefixtures("forking")
+def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "cores", lambda: 2)
+    Path("my.yaml").write_text("general_cfg: {seed: 9}\n")  # the command line comes after the file
+    assert run("--yaml", "my.yaml", "--seeds", "1,3,2", *QUICK) == 0
+    said = capsys.readouterr().out
+    folder = the_group()
+    assert f"3 runs, 2 at once: {folder}" in said
+    files = {"config.yaml", "group.json", "seeds.csv", "learning_curves.png", "report.html"}
+    assert {path.name for path in folder.iterdir()} == files | {"seed_1", "seed_2", "seed_3"}
+    assert Image.open(folder / "learning_curves.png").size == (1200, 690)
+
+    table = rows(folder)
+    assert [(row["seed"], row["status"], row["folder"]) for row in table] == [
+        ("1", "0", "seed_1"), ("3", "0", "seed_3"), ("2", "0", "seed_2")
+    ]  # fmt: skip
+    assert run("general_cfg.seed=3", "--into", "alone", *QUICK) == 0
+    for file in ("train.csv", "eval.csv"):
+        assert (folder / "seed_3/results" / file).read_bytes() == (Path("alone/results") / file).read_bytes()
+    last = last_row(Path("alone/results/eval.csv"))
+    assert last is not None
+    row = table[1]
+    assert (float(row["mean"]), float(row["max"]), int(row["episodes"])) == (last["mean"], last["max"], 10)
+    assert (int(row["step"]), float(row["best"])) == (200, json.loads(Path("alone/run.json").read_text())["best"])
+
+    facts = json.loads((folder / "group.json").read_text())
+    means = np.array([float(row["mean"]) for row in table])
+    assert (facts["seeds"], facts["at_once"], facts["finished"]) == ([1, 3, 2], 2, 3)
+    assert facts["mean"] == means.mean()
+    assert facts["interquartile_mean"] == statistics.interquartile_mean(means)
+    for line in (
+        "interquartile mean",
+        "(last evaluations of 3 of 3 runs, 10 episodes each)",
+        "learning_curves.png",
+        "seeds.csv",
+        f"report   {folder / 'report.html'}",
+    ):
+        assert line in said
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert re.findall('<td><a href="(.*?)">(.*?)</a></td><td>finished</td>', page) == [
+        (f"seed_{n}/report.html", f"seed {n}") for n in (1, 3, 2)
+    ]
+    assert f'<a href="../report.html">{folder.name}</a>' in (folder / "seed_3/report.html").read_text(encoding="utf-8")
+
+    assert run("--resume", str(folder / "seed_3"), "general_cfg.max_total_step=300") == 0
+    test = ["general_cfg.mode=test", "general_cfg.load_checkpoint=true", f"general_cfg.load_path={folder}/seed_2"]
+    assert run(*test, "--into", "tested") == 0
+    assert Path("tested/results/test.csv").is_file()
+    capsys.readouterr()
+    assert run("--resume", folder.name) == 2
+    assert f"is a group of runs; name one of them, such as {folder / 'seed_1'}" in capsys.readouterr().err
+
+
+MINE = """
+import os, signal, sys, time
+import gymnasium
+from gymnasium.spaces import Discrete
+
+class Picky(gymnasium.Env):
+    observation_space, action_space = Discrete(2), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seed, self.left = seed, 6
+        return 0, {}
+
+    def step(self, action):
+        self.left -= 1
+        time.sleep(PAUSE if self.seed else 0)  # the probe of a new environment has seed 0
+        if self.seed == RAISES:
+            raise RuntimeError("this start is not for me")
+        if self.seed == DIES:
+            print("warning: not the reason", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 1, float(action), self.left == 0, False, {}
+
+gymnasium.register("Picky-v0", Picky)
+"""
+PICKY = ["--allow-import", "mine", "env_cfg.id=mine:Picky-v0", "general_cfg.algo_name=QLearning"]
+
+
+def write_picky(**settings: float) -> None:
+    """An environment in a module of the user's own."""
+    settings = {"PAUSE": 0, "RAISES": -1, "DIES": -1, **settings}
+    Path("mine.py").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()) + MINE)
+
+
+@pytest.mark.usefixtures("forking")
+def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
+    """One seed's first training episode raises, another's kills the process; --allow-import reaches the runs."""
+    write_picky(RAISES=number(2, "episode", 0, 0, 0), DIES=number(3, "episode", 0, 0, 0))
+    process = forked(*PICKY, "--seeds", "1..3", "general_cfg.max_total_step=60")
+    out = process.stdout
+    assert process.returncode == group.FAILED, process.stderr
+    folder = the_group()
+    assert [row["status"] for row in rows(folder)] == ["0", "2", "137"]
+    assert "warning: seed 2 failed with status 2: error: mine:Picky-v0 failed in step 1 of row 0: RuntimeError" in out
+    assert "warning: seed 3 failed with status 137: killed, perhaps because memory ran out" in out
+    assert "this start is not for me" in (folder / "seed_2.errors.txt").read_text()
+    assert not (folder / "seed_1.errors.txt").exists()
+    assert "(last evaluations of 1 of 3 runs, 10 episodes each)" in out
+    assert "95 %" not in out, "one run says nothing of the spread"
+    assert f"python main.py --allow-import mine resume {folder / 'seed_2'}" in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    why = "mine:Picky-v0 failed in step 1 of row 0: RuntimeError: this start is not for me"
+    assert f"<td>failed (status 2): error: {why}" in page
+    assert "<td>failed (status 137): killed, perhaps because memory ran out</td>" in page
+    assert f"  {why}" in task_list.listing("seed_2")
+    assert [one["reason"][: len(why)] for one in json.loads(task_list.as_json("seed_2"))] == [why]
+
+
+def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
+    """OSX-1: sent to the whole process group, as by a terminal. The runs save, those that wait are not begun, and no
+    process is left."""
+    write_picky(PAUSE=0.01)
+    words = ["general_cfg.max_total_step=100000", "general_cfg.model_save_fre=20", "general_cfg.max_episode=-1"]
+    process = Forked(*PICKY, "--seeds", "1..3", "--jobs", "2", *words, new_session=True)
+    wait_for(lambda: all(list(Path("tasks").glob(f"*/seed_{n}/models/[0-9]*/manifest.json")) for n in (1, 2)), process)
+    children = children_of(process.pid)
+    assert len(children) == 2
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait() == 130, process.stderr
+    out = process.stdout
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    folder = the_group()
+    assert [row["status"] for row in rows(folder)] == ["130", "130", ""]
+    assert len(re.findall(r"resume seed \d  python main.py --allow-import mine resume", out)) == 2
+    begin = f"--yaml {folder}/config.yaml --into {folder}/seed_3 general_cfg.seed=3"
+    assert f"start seed 3   python main.py --allow-import mine {begin}" in out
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert (page.count("<td>stopped</td>"), page.count("<td>not started</td>")) == (2, 1)
+    assert page.count("<pre>python main.py --allow-import mine resume ") == 2
+    assert f"<p>Start seed 3</p><pre>python main.py --allow-import mine {begin}</pre>" in page
+    assert "while runs trained" not in page
+    assert not list(folder.glob("*.errors.txt"))
+    done = json.loads((folder / "seed_1/run.json").read_text())["step"]
+    write_picky()
+    assert run(*PICKY[:2], "--resume", str(folder / "seed_1"), f"general_cfg.max_total_step={done + 60}") == 0
+    assert run(*PICKY[:2], *begin.split(), "general_cfg.max_total_step=60") == 0
+
+
+def test_a_closed_terminal_stops_a_run_that_nohup_did_not_ask_to_outlive_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stop.received is None
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with StopSignals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert (stop.received, stop.exit_status) == (signal.SIGHUP, 129)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_second_signal_ends_everything_at_once() -> None:
+    write_picky(PAUSE=20)
+    process = Forked(*PICKY, "--seeds", "1..2", "--jobs", "2", "general_cfg.online_eval_episode=1", new_session=True)
+    wait_for(lambda: len(list(Path("tasks").glob("*/seed_*/run.json"))) == 2, process)
+    time.sleep(0.5)
+    children = children_of(process.pid)
+    os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(3) == 130
+    wait_for(lambda: not any(alive(child) for child in children), seconds=5)
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(condition: Callable[[], bool], process: Forked | None = None, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        assert process is None or process.poll() is None, process.stderr
+        time.sleep(0.05)
+
+
+# -------------------------------------------------------------------------------------------- what is shown
+
+
+def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
+    good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
+    bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
+    none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
+    assert runs_table.table([*good, bad, none]) == [
+        "",
+        "seed  mean ± std  min  max  best   steps  time       status",
+        "   1       1 ± 1    0    9    50  12,345  1:05     finished",
+        "   2       2 ± 1    0    9    50  12,345  1:05     finished",
+        "   3      99 ± 0   99   99    99          0:03     status 2",
+        "   4                                            not started",
+        "",
+        "mean                     1.5   lowest to highest 1 to 2",
+        "interquartile mean       1.5   lowest to highest 1 to 2",
+        "(last evaluations of 2 of 4 runs, 10 episodes each)",
+        "",
+    ]
+    assert "no run finished with an evaluation" in runs_table.table([bad, none])
+
+
+@pytest.mark.parametrize(
+    ("seed", "mean", "left_out"),
+    [
+        (5, -123.4, []),
+        (5, -12345.6, ["min", "max"]),
+        (2**63 - 1, -123.4, ["min", "max"]),
+        (2**63 - 1, -12345.6, ["min", "max"]),
+    ],
+)
+def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
+    """What does not fit is left out; seeds.csv has it."""
+    one = Result(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
+    lines = runs_table.table([one, one])
+    assert max(map(len, lines)) <= 80
+    assert not set(left_out) & set(lines[1].split())
+    assert {"seed", "best", "status"} <= set(lines[1].split())
+
+
+def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """From step 10 to step 20: the runs 0, 1, ... along 5..20 and twice that along 10..40 have means known by hand."""
+    drawn = {}
+    monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes))
+    curves = [(np.array([5.0, 20.0]), np.array([5.0, 20.0])), (np.array([10.0, 40.0]), np.array([20.0, 80.0]))]
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return", names=["seed 1", "seed 2"])
+    assert [text.get_text() for text in drawn["axes"].texts] == ["seed 1", "seed 2"]
+    line = next(line for line in drawn["axes"].lines if line.get_label() == "mean")
+    x, y = line.get_data()
+    assert (x[0], x[-1]) == (10.0, 20.0)
+    np.testing.assert_allclose(y, (x + 2 * x) / 2)
+    apart = [(np.array([1.0, 2.0]), np.zeros(2)), (np.array([3.0, 4.0]), np.zeros(2))]
+    figures.seed_curves(apart, tmp_path / "b.png", title="t", what="return")
+    assert "mean" not in [line.get_label() for line in drawn["axes"].lines]
+
+
+def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        results = tmp_path / f"seed_{seed}" / "results"
+        results.mkdir(parents=True)
+        (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
+        (results / "eval.csv").write_text("update,step,mean\n1,10,1.5\n2,20,2.5\n")
+    tasks = {f"seed {seed}": TaskDir(tmp_path / f"seed_{seed}") for seed in (1, 2, 3)}
+    lines, what, over = runs_table.curves_of(tasks, evaluated=True)
+    assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
+    assert (what, over) == ("evaluation return", "environment steps")
+    lines = runs_table.curves_of(tasks, evaluated=False).lines
+    assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
+    (tmp_path / "seed_2/results/eval.csv").write_text("update,step,mean\n1,10,1.5\n")
+    assert runs_table.curves_of(tasks, evaluated=True).what.startswith("episode return")
+
+
+def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path: Path) -> None:
+    """Eight rows, 40 episodes, returns 0 to 7 at each of five ends; a window of five holds one end as a whole."""
+    (tmp_path / "results").mkdir()
+    rows = [f"{200 * (n // 8 + 1)},{n % 8 + n // 8}\n" for n in range(40)]
+    (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(rows))
+    for whole in (False, True):
+        [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=whole).lines.values()
+        assert (step.tolist(), mean.tolist()) == ([200, 400, 600, 800, 1000], [3.5, 4.5, 5.5, 6.5, 7.5])
+
+
+def test_the_beginning_of_a_running_mean_is_left_out_if_only_whole_windows_count(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(f"{n},{n}\n" for n in range(1, 31)))
+    [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=True).lines.values()
+    assert (step[0], mean[0], len(step)) == (5, 3, 26)
+
+
+def test_curves_are_over_updates_if_a_run_learned_before_its_first_step(tmp_path: Path) -> None:
+    for name, rows in {"bc": "5,0,1\n9,0,2\n", "dqn": "2,10,3\n4,20,4\n"}.items():
+        (tmp_path / name / "results").mkdir(parents=True)
+        (tmp_path / name / "results/eval.csv").write_text("update,step,mean\n" + rows)
+    lines, _, over = runs_table.curves_of({name: TaskDir(tmp_path / name) for name in ("bc", "dqn")}, evaluated=True)
+    assert over == "updates"
+    assert {name: step.tolist() for name, (step, _) in lines.items()} == {"bc": [5, 9], "dqn": [2, 4]}
+
+
+def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = {}
+    shown = figures.dress
+    monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes) or shown(axes, *words))
+    one, two = (np.array([0.0, 10.0]), np.array([0.0, 2.0])), (np.array([0.0, 10.0]), np.array([2.0, 4.0]))
+    figures.comparison({"BC": [one, two], "IQL": [one]}, tmp_path / "a.png", title="t", what="return", over="updates")
+    lines = {line.get_label(): line.get_data() for line in drawn["axes"].lines}
+    assert (lines["BC"][1][0], lines["BC"][1][-1]) == (1.0, 3.0)
+    assert lines["IQL"][1].tolist() == [0.0, 2.0]
+    assert len(drawn["axes"].collections) == 1
+    assert drawn["axes"].get_xlabel() == "updates"
+
+
+def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **changes: Any) -> group_page.Group:
+    """What a page shows of finished runs, with curves that rise from 0 to these returns."""
+    runs = [
+        group_page.Member(f"seed {n}", "finished", Result(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
+        for n, value in enumerate(returns, start=1)
+    ]
+    lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
+    values: dict[str, Any] = {
+        "title": "DQN on X, some seeds", "runs": runs, "curves": runs_table.Curves(lines, "return"),
+        "experiments": {name: [runs[n - 1].result for n in ones] for name, ones in (experiments or {}).items()},
+        "levels": {"expected": 8.0, "random policy": None}, "settings": {"config.yaml": {"algo_cfg": {"lr": 0.5}}},
+        "commands": [("Resume", "python main.py resume a")], "facts": {}, "seconds": 61.0, "drawn": "",
+    }  # fmt: skip
+    return group_page.Group(**(values | changes))
+
+
+@pytest.mark.parametrize(("returns", "called"), [((1.0, 3.0), "lowest to highest"), ((1.0, 2, 3), "95 % interval")])
+def test_the_page_of_a_group_has_its_mean_and_what_its_band_is(
+    tmp_path: Path, returns: tuple[float, ...], called: str
+) -> None:
+    page = group_page.write(tmp_path, a_group(*returns)).read_text(encoding="utf-8")
+    cards = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert cards["mean of the seeds"] == "2"
+    assert cards[called] == "1 to 3"
+    assert (cards["finished"], cards["expected"]) == (f"{len(returns)} of {len(returns)}", "8")
+    kinds = re.findall('<path class="(.*?)"', page)
+    assert (kinds.count("pale"), kinds.count("first"), kinds.count("band")) == (len(returns), 1, 1)
+    assert ("95 %" in page) == (len(returns) > 2)
+    assert called in page[page.index("Thick: the mean") :]
+    assert "Dashed: expected 8." in page
+    assert re.findall("<h2>(.*?)</h2>", page)[:3] == ["Learning curves", "Runs", "Commands"]
+    assert "<script" not in page
+
+
+def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path: Path) -> None:
+    files = {"a.yaml": {"algo_cfg": {"lr": 0.5}}, "b.yaml": {"algo_cfg": {"lr": 0.25}}}
+    shown = a_group(1, 3, 5, experiments={"A": [1, 2], "B <b>": [3]}, settings=files)
+    page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
+    assert "mean of the seeds</dt>" not in page
+    assert "<td>A</td><td class=n>2</td><td class=n>2</td><td class=n>1 to 3</td><td>lowest to highest</td>" in page
+    assert page.count("B &lt;b&gt;") == 2, "in the legend and in the table"
+    assert re.findall("<summary>(.*?)</summary>", page) == ["a.yaml", "b.yaml"]
+    different = group_page.write(tmp_path, shown._replace(curves=None, levels={})).read_text(encoding="utf-8")
+    assert "<svg" not in different, "runs in different environments have no common axis"
+
+
+def test_the_page_of_a_group_that_has_begun_is_a_page_too(tmp_path: Path) -> None:
+    none = Result(1, None, None, None, None, None, None, None, None, None, "seed_1")
+    shown = a_group(1.0, runs=[group_page.Member("seed 1", "waiting", none)], drawn="10:15", curves=None)
+    page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
+    assert "As it stood at 10:15" in page
+    assert "<td>seed 1</td><td>waiting</td>" in page
+
+
+def test_names_on_the_page_of_a_group_are_text(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>\"'&"
+    shown = a_group(1, 2, title=evil, levels={evil: 1.0}, settings={evil: {evil: {evil: evil}}}, facts={"cpu": evil})
+    shown = shown._replace(commands=[(evil, evil)], runs=[run._replace(label=evil, state=evil) for run in shown.runs])
+    page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+
+
+@pytest.mark.parametrize(("seeds", "names"), [(2, {"lowest to highest"}), (3, {"95 % interval of the mean"})])
+def test_the_band_of_a_figure_is_called_an_interval_from_three_seeds_on(
+    seeds: int, names: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure.axes[0]))
+    curves = [(np.array([0.0, 10.0]), np.array([0.0, n])) for n in range(seeds)]
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return")
+    assert {band.get_label() for band in drawn[0].collections} == names
+    figures.comparison({"A": curves}, tmp_path / "a.png", title="t", what="return", over="steps")
+    said = names.pop().removesuffix(" of the mean")
+    assert drawn[1].get_title(loc="right") == f"mean of {seeds} seeds, {said}"
+
+
+def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
+    one = group.Run(cast(group.Member, None), TaskDir(tmp_path / "seed_1"), Child(tmp_path / "none"))
+    cfg = GeneralConfig(max_episode=-1, max_total_step=200)
+    assert group.look(one, cfg) == (0.0, "waiting")
+    one.child.process = subprocess.Popen(["true"])
+    one.child.process.wait()
+    assert group.look(one, cfg) == (0.0, "starting")
+    one.task.results.mkdir(parents=True)
+    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
+    (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
+    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    one.task.logs.mkdir()
+    console = Console(one.task.logs / "log.txt", cfg, io.StringIO())
+    with console.during("evaluating the model of update 40"):
+        said = " 25%   step 50   return 3   evaluation 7.25 ± 0.5   evaluating the model of update 40"
+        assert group.look(one, cfg) == (0.25, said)
+    console.note("evaluation: 8")
+    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
+    with console.during("measuring the random policy"):
+        end = "evaluation 7.25 ± 0.5   measuring the random policy"
+        assert group.look(one, cfg) == (1.0, f"100%   step 200   return 2   {end}")
+    console.close()
+    one.child.status, one.child.seconds = 0, 64.9
+    assert group.look(one, cfg) == (1.0, "ended in 1:05")
+    one.child.status = 130
+    assert group.look(one, cfg) == (1.0, "stopped after 1:05")
+    [_, line] = runs_table.lines([runs_table._cells(runs_table.result(one.task, 1, 130, 64.9))])
+    assert line.split()[-1] == "stopped"
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("3", True), ("1", False), ("2..3", False), ("12345", False)])
+def test_a_single_seed_that_may_be_meant_as_a_number_of_runs_gets_a_hint(
+    typed: str, hint: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--algo", "PPO", "--env", "CartPole-v1", "--seeds", typed, "--print-config"]) == 0
+    text = (
+        f"--seeds {typed}: one run, with seed {typed}; for {typed} runs with different seeds write --seeds 1..{typed}\n"
+    )
+    err = capsys.readouterr().err
+    assert (text in err) is hint
+    assert ("this is the one with seed" in err) is (typed == "2..3")
+
+
+def test_the_newest_row_is_found_at_the_end_of_a_long_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    assert last_row(path) is None
+    path.write_text("a,b\n")
+    assert last_row(path) is None
+    path.write_text("a,b\n" + "".join(f"{n},{n / 2}\n" for n in range(5000)) + "5000,25")
+    assert last_row(path) == {"a": 4999, "b": 2499.5}
+
+
+def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three memories of a full run fit where free memory is three times as large and a half."""
+    monkeypatch.setattr(machine, "cores", lambda: 8)
+    monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100 * 2**20)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 350 * 2**20)
+    taken = []
+    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
+    assert run("--seeds", "1..5", *QUICK) == 0
+    assert run("--seeds", "1..5", "--jobs", "2", *QUICK) == 0
+    monkeypatch.setattr(machine, "cores", lambda: 1)
+    assert run("--seeds", "1..5", *QUICK) == 0
+    assert taken == [3, 2, 1]
+
+
+def test_runs_of_many_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three workers and a learner each, on eight cores; and one run at a time where a single one has too few."""
+    taken = []
+    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
+    for cores in (8, 2):
+        monkeypatch.setattr(machine, "cores", lambda cores=cores: cores)
+        assert run("--seeds", "1..5", *QUICK, "general_cfg.mp_backend=ray", "general_cfg.n_workers=3") == 0
+    assert taken == [2, 1]

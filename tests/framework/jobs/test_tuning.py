@@ -1,0 +1,338 @@
+"""tune: the same file and seed give the same trials and the same winner, whatever runs at once or is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.read import presets
+from config.read.yaml_reader import read
+from framework.assemble import resources
+from framework.disk.task_dir import take_lock
+from framework.jobs import session, tuner
+from tests.tools.process import Forked
+from tests.tools.tuning import GENERAL, forking, run, table, written
+
+__all__ = ["forking"]
+pytestmark = pytest.mark.usefixtures("forking")
+
+NINE = f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 270}}
+env_cfg: {{id: shifted}}
+algo_cfg:
+  lr: {{log: [1.0e-3, 0.5]}}
+  gamma: {{grid: [0.9, 0.95, 0.99]}}
+tune_cfg: {{samples: 3, scheduler: halving, score: return_mean}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+
+
+# --------------------------------------------------------------------------------------------------- what it does
+
+
+def test_a_grid_is_tried_as_a_whole_and_the_best_settings_train_to_what_their_file_promises(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{grid: [0.01, 0.1, 0.5]}}, gamma: {{grid_search: [0.9, 0.99]}}}}
+"""
+    written(text)
+    assert run("tune", "--yaml", "tune.yaml", "--into", "six") == 0
+    found = [(row["algo_cfg.lr"], row["algo_cfg.gamma"]) for row in table("six")]
+    assert found == [(lr, gamma) for lr in ("0.01", "0.1", "0.5") for gamma in ("0.9", "0.99")]
+    assert [row["state"] for row in table("six")] == ["finished"] * 6
+    assert {path.name for path in Path("six").iterdir()} >= {
+        "config.yaml",
+        "tune.json",
+        "best.yaml",
+        "learning_curves.png",
+    }
+    best = json.loads(Path("six/tune.json").read_text())["best"]
+    promised = presets.promised_return(read("six/best.yaml").comment)
+    assert run("--yaml", "six/best.yaml", "--into", "again") == 0
+    for name in ("results/train.csv", "results/eval.csv"):
+        assert Path("again", name).read_bytes() == Path("six/trials", best, name).read_bytes()
+    assert promised == pytest.approx(json.loads(Path("again/run.json").read_text())["best"])
+    assert run("runs", "six") == 0
+    assert not capsys.readouterr().err
+
+
+def test_population_based_training_goes_on_from_the_best_with_other_settings() -> None:
+    written(f"""\
+general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 150}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{log: [1e-4, 0.1]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
+tune_cfg: {{samples: 4, scheduler: pbt, rungs: 50, score: return_mean}}
+""")
+    assert run("tune", "--yaml", "tune.yaml", "--into", "pbt") == 0
+    rows = {row["name"]: row for row in table("pbt")}
+    assert [row["state"] for row in rows.values()].count("finished") == 4
+    copies = [name for name in rows if "_" in name]
+    assert len(copies) == 2, "one of four at each of two rungs"
+    known = json.loads(Path("pbt/tune.json").read_text())["trials"]
+    for name in copies:
+        parent = rows[known[name]["parent"]]
+        assert rows[name]["algo_cfg.batch_size"] == parent["algo_cfg.batch_size"], "it may not change in a training"
+        facts = json.loads(Path("pbt/trials", name, "run.json").read_text())
+        assert f"trials/{parent['name']}/models" in facts["branched_from"]
+        assert facts["pauses"][str(known[name]["at_step"])]["step"] == known[name]["at_step"]
+
+
+def test_a_trial_of_several_seeds_has_their_interquartile_mean_as_score() -> None:
+    """Of two values the middle half is half of each."""
+    written(f"""\
+general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}
+env_cfg: {{id: shifted}}
+algo_cfg: {{lr: {{grid: [0.1, 0.5]}}}}
+tune_cfg: {{seeds: 2, score: return_mean}}
+""")
+    assert run("tune", "--yaml", "tune.yaml", "--into", "seeds") == 0
+    for row in table("seeds"):
+        ends = []
+        for seed in (3, 4):
+            lines = Path("seeds", row["folder"], f"seed_{seed}/results/progress.csv").read_text().splitlines()
+            ends.append(float(lines[-1].split(",")[lines[0].split(",").index("return_mean")]))
+        assert float(row["score"]) == pytest.approx(sum(ends) / 2)
+    assert "seed: 3" in Path("seeds/best.yaml").read_text()
+
+
+# --------------------------------------------------------------------------------------------------- what goes wrong
+
+
+def test_all_wrong_points_of_the_space_are_told_at_once_and_nothing_is_created(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written("""\
+general_cfg: {env_name: toy, algo_name: QLearning, max_total_step: 60}
+env_cfg: {id: shifted}
+algo_cfg:
+  lr: {grid: [0.1, -1]}
+  gamma: {grid: [0.9, 3]}
+tune_cfg: {score: retrun_mean}
+""")
+    assert run("tune", "--yaml", "tune.yaml", "--into", "new") == 2
+    err = capsys.readouterr().err
+    assert "tune.yaml:4: algo_cfg.lr: got -1; expected a number above 0" in err
+    assert "tune.yaml:5: algo_cfg.gamma: got 3; expected a number from 0 to 1" in err
+    assert "tune.yaml:6: tune_cfg.score: retrun_mean is not a column of progress.csv; did you mean return_mean?" in err
+    assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
+
+
+SPACE = "algo_cfg: {lr: {log: [1e-3, 0.1]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "answer"),
+    [
+        ("algo_cfg: {lr: 0.1}", [], "nothing to try; write values such as algo_cfg: {lr: {log: [1e-4, 1e-2]}}"),
+        ("algo_cfg: {lr: {log: [0, 1]}}", [], "algo_cfg.lr: log: got [0, 1]; expected two numbers above 0"),
+        ("algo_cfg: {lr: {uniform: [2, 1]}}", [], "expected two numbers, the lower one first"),
+        ("algo_cfg: {lr: {int: [1.5, 2]}}", [], "expected two whole numbers"),
+        ("algo_cfg: {lr: {int: [0, 1000000000000000000000]}}", [], "int: got [0, 1000000000000000000000]; expe"),
+        ("algo_cfg: {lr: {uniform: [-1e308, 1e308]}}", [], "expected two numbers of a size up to 1e+18"),
+        ("algo_cfg: {lr: {grid: 3}}", [], "grid: got 3; expected a list of values"),
+        ("algo_cfg: {lr: {choice: [1, 2, 1]}}", [], "choice: 1 is listed twice"),
+        (SPACE + "tune_cfg: {sampels: 3}", [], "tune.yaml:2: tune_cfg.sampels: unknown setting; did you mean samples?"),
+        (SPACE + "tune_cfg: 3", [], "tune.yaml:2: tune_cfg: got 3; expected lines of the form name: value"),
+        (SPACE, ["tune_cfg.samples=x"], "command line: tune_cfg.samples: got 'x' (text)"),
+        (SPACE, ["tune_cfg.samples=2", "--samples", "3"], "--samples and tune_cfg.samples are the same setting"),
+        ("algo_cfg: {lr: {grid: [1, 2]}}", ["--samples", "2"], "--samples: tune_cfg.samples: nothing is drawn"),
+        ("general_cfg: {seed: {grid: [1, 2]}}\ntune_cfg: {seeds: 2}", [], "seed: tune_cfg.seeds sets it too"),
+        (SPACE, ["--resume", "x"], "--resume continues a tuning with its own settings; leave out --yaml"),
+        (SPACE, ["--seeds", "1..3"], "leave out --seeds"),
+        (SPACE + "general_cfg: {mode: test}", [], "mode"),
+        (SPACE + "tune_cfg: {scheduler: halving}", ["--samples", "3"], "limit them by general_cfg.max_total_step"),
+        (
+            SPACE + "general_cfg: {max_total_step: 100}\ntune_cfg: {scheduler: halving, rungs: 60, samples: 9}", [],
+            "tune.yaml:3: tune_cfg.rungs: the last of 2 comparisons would be at step 120, and the run has 100",
+        ),
+        (
+            SPACE + "general_cfg: {max_total_step: 100}\ntune_cfg: {scheduler: pbt, rungs: 100, samples: 4}", [],
+            "tune.yaml:3: tune_cfg.rungs: the first comparison would be at step 100, and the run has 100",
+        ),
+        (
+            SPACE + "tune_cfg: {score: nonsense}", [],
+            "known: best, episode, episodes_this_iteration, evaluation, grad_norm, iteration",
+        ),
+        (
+            SPACE + "general_cfg: {max_total_step: 1500}\n"
+            "tune_cfg: {scheduler: halving, score: return_mean, samples: 9}", [],
+            "tune.yaml:3: tune_cfg.score: return_mean is known when an iteration has ended, after 1000 steps, and the "
+            "first comparison is at step 167; set general_cfg.iteration_steps=167 or compare later",
+        ),
+        (
+            "algo_cfg: {batch_size: {int: [8, 64]}}\ngeneral_cfg: {max_total_step: 100}\n"
+            "tune_cfg: {scheduler: pbt, samples: 4}", [],
+            "pbt changes settings while it trains, and none of those that are tried may change then",
+        ),
+        (
+            SPACE + "general_cfg: {max_total_step: {grid: [100, 200]}}\ntune_cfg: {scheduler: halving}", [],
+            "all of them need the same limits",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_one_clear_answer_and_nothing_is_created(
+    text: str, words: list[str], answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(text)
+    assert run("tune", "--yaml", "tune.yaml", *words) == 2
+    assert answer in capsys.readouterr().err
+    assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
+
+
+def test_an_experiment_of_rllib_may_have_values_to_try(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "{run: DQN, env: CartPole-v1, stop: {timesteps_total: 50}, config: {lr: {grid_search: [-1, 0.1]}}}\n"
+    written(f"one: {text}")
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    err = capsys.readouterr().err
+    assert "tune.yaml:1: algo_cfg.lr: got -1; expected a number above 0" in err.replace("one.config.lr", "algo_cfg.lr")
+    assert len(err.splitlines()) == 1
+    written(f"one: {text}two: {text}")
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    assert "tune.yaml has 2 experiments; copy the one to tune into a file of its own" in capsys.readouterr().err
+
+
+def test_without_the_word_tune_values_to_try_are_the_wrong_type(capsys: pytest.CaptureFixture[str]) -> None:
+    written(NINE)
+    assert run("--yaml", "tune.yaml") == 2
+    err = capsys.readouterr().err
+    assert "tune.yaml:4: algo_cfg.lr: got " in err
+    assert "values to try are for: python main.py tune --yaml FILE" in err
+    assert "tune.yaml:6: tune_cfg: only tuning reads it" in err
+
+
+def test_a_trial_that_dies_is_told_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    written(f"""\
+general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 60}}
+env_cfg: {{id: crash, at: {{grid: [render, step]}}}}
+algo_cfg: {{learning_starts: 1000}}
+""")
+    assert run("tune", "--yaml", "tune.yaml", "--into", "dies") == 0
+    out = capsys.readouterr().out
+    assert "warning: trial 001 failed with status 2 and is left out: error: " in out
+    assert "the toy crashes in step" in out
+    assert [(row["state"], row["status"]) for row in table("dies")] == [("finished", "0"), ("failed", "2")]
+    assert run("tune", "--resume", "dies") == 0
+    assert "failed with status" not in capsys.readouterr().out, "it is not tried again"
+
+
+def test_without_room_on_the_disk_nothing_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(NINE)
+    monkeypatch.setattr(resources, "checkpoint_bytes", lambda weights: 2**60)
+    assert run("tune", "--yaml", "tune.yaml") == 2
+    assert "9 runs may write about" in (err := capsys.readouterr().err)
+    assert "try fewer samples" in err
+    assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
+
+
+def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
+    assert run("tune", "--yaml", "tune.yaml", "--into", "done") == 0
+    before = table("done", without=())
+    assert run("tune", "--resume", "done") == 0, "nothing is left to do"
+    assert table("done", without=()) == before
+    with session.locked(Path("done")):
+        assert run("tune", "--resume", "done") == 2
+    assert "done is being tuned by another process" in capsys.readouterr().err
+    text = Path("done/config.yaml").read_text()
+    Path("done/config.yaml").write_text(text.replace("0.9,", "0.91,"))
+    assert run("tune", "--resume", "done") == 2
+    assert "has other settings than done/config.yaml gives trial 000 now" in capsys.readouterr().err
+    assert run("tune", "--resume", "nowhere") == 2
+    assert "nowhere/config.yaml: no such file" in capsys.readouterr().err
+    assert run("tune", "--resume", "done/trials/000") == 2
+    assert "done/trials/000 is not a tuning folder: it has no tune.json" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------------------------------- interruptions
+
+
+def outcome(folder: str) -> Any:
+    return table(folder), json.loads(Path(folder, "tune.json").read_text())["best"]
+
+
+def test_halving_of_nine_has_the_same_rungs_and_winner_whatever_runs_at_once_and_whatever_is_killed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written(NINE)
+    assert run("tune", "--yaml", "tune.yaml", "--into", "whole", "--jobs", "1") == 0
+    assert sorted(int(row["step"]) for row in table("whole")) == [30] * 6 + [90] * 2 + [270]
+    [winner] = [row for row in table("whole") if row["state"] == "finished"]
+    assert f"best         trial {winner['name']}, return_mean" in capsys.readouterr().out
+    scores = [float(row["score"]) for row in table("whole")]
+    assert max(scores) == float(winner["score"])
+    assert len(set(scores)) > 1, "or any choice would pass"
+    process = Forked("tune", "--yaml", "whole/config.yaml", "--into", "parts", "--jobs", "2")
+    for rows in (1, 3, 5):
+        deadline = time.monotonic() + 60
+        while process.poll() is None and len(list(Path("parts/trials").glob("*/run.json"))) < rows:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        process = Forked("tune", "--resume", "parts", "--jobs", "2")
+    while process.poll() is None and "at once" not in process.stdout:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    if process.poll() is None:
+        os.kill(process.pid, signal.SIGINT)  # saves all; the next session goes on
+    assert process.wait() in (0, 130), process.stderr
+    assert process.returncode == 0 or "to go on: python main.py tune --resume parts" in process.stdout
+    last = Forked("tune", "--resume", "parts", "--jobs", "2")
+    assert last.wait() == 0, last.stderr
+    assert outcome("parts") == outcome("whole")
+
+
+def test_a_process_that_an_earlier_session_has_left_is_waited_for_and_not_joined() -> None:
+    """Its stderr is locked until it ends."""
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
+    process = Forked("tune", "--yaml", "tune.yaml", "--into", "left", "--jobs", "1")
+    deadline = time.monotonic() + 60
+    while not Path("left/trials/000.yaml").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with open("left/trials/001.errors.txt", "ab") as errors:
+        assert take_lock(errors)
+        earlier = subprocess.Popen(["sleep", "60"], stderr=errors)
+    again = Forked("tune", "--resume", "left", "--jobs", "2")
+    while not Path("left/trials/002/run.json").exists() or "pauses" not in Path("left/trials/002/run.json").read_text():
+        assert time.monotonic() < deadline
+        assert again.poll() is None, again.stderr
+        time.sleep(0.01)
+    time.sleep(0.5)
+    assert not Path("left/trials/001").exists()
+    assert again.poll() is None, again.stderr
+    earlier.kill()
+    earlier.wait()
+    assert again.wait() == 0, again.stderr
+    assert Path("left/trials/001/run.json").exists()
+
+
+def test_a_tuning_is_listed_by_its_trials_and_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
+    assert run("tune", "--yaml", "tune.yaml", "--into", "tasks/Tune_a") == 0
+    capsys.readouterr()
+    assert run("runs") == 0
+    lines = sorted(line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:])
+    assert lines == [f"Tune_a/trials/{number:03}" for number in range(3)]
+    assert run("test", "Tune_a") == 2
+    err = capsys.readouterr().err
+    assert "is a tuning, with a run for each trial; name one of them, such as tasks/Tune_a/trials/000" in err

@@ -1,0 +1,126 @@
+"""What a run with several policies writes and shows: figure, report, console, TensorBoard and results."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from tests.framework.record.test_agent_records import DQN, PPO, words
+
+import joystick
+from framework.disk.csv_table import read_csv
+from framework.loop.iteration import EpisodeRows
+from framework.pages import figures
+from main import main
+
+TWO = {"car": ["agents=car_*", *PPO], "light": ["agents=light_*", *DQN]}
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    more = ["general_cfg.save_fig=true", "general_cfg.iteration_steps=200", "general_cfg.score_policy=light"]
+    assert main([*words("traffic", TWO, 500, *more), "--into", str(folder)]) == 0
+    return folder
+
+
+def test_the_results_have_the_returns_of_the_policies(task: Path) -> None:
+    rows, train = read_csv(task / "results/progress.csv"), read_csv(task / "results/train.csv")
+    results = [json.loads(line) for line in (task / "results/result.json").read_text().splitlines()]
+    assert len(rows) == len(results) == 3
+    first = [row for row in train if row["step"] <= rows[0]["step"]]
+    for policy in TWO:
+        known = [row[f"return_{policy}"] for row in first]
+        expected = {"return_mean": sum(known) / len(known), "return_min": min(known), "return_max": max(known)}
+        assert results[0]["policies"][policy] == pytest.approx(expected)
+        assert [row[f"return_{policy}_max"] for row in rows] == [
+            result["policies"][policy]["return_max"] for result in results
+        ]
+    assert results[0]["custom"] == {}
+    text = joystick.pretty(results[-1])
+    assert re.search(r"^car +return [\d.]+, loss .*, lr ", text, re.MULTILINE)
+    assert "metrics " not in text
+
+
+def test_a_line_of_the_console_shows_two_numbers_for_each_policy(task: Path) -> None:
+    log = (task / "logs/log.txt").read_text()
+    last = [line for line in log.splitlines() if " episode " in line][-1]
+    shown = last.partition("length ")[2].split(", ")[1:]
+    assert [text.split(" ")[0] for text in shown] == ["return_car", "car/loss", "return_light", "light/loss"]
+    assert re.search(r"evaluation: .* of light at update \d+ \(return_car [\d.]+, return_light [\d.]+\)", log)
+
+
+def test_many_policies_do_not_make_a_line_endless() -> None:
+    class Many:
+        METRICS = tuple(f"p{n}/{name}" for n in range(30) for name in ("loss", "entropy"))
+
+        def metric_names(self) -> tuple[str, ...]:
+            return self.METRICS
+
+        def exploration(self, progress: object) -> dict[str, float]:
+            return {}
+
+    names = [f"p{n}" for n in range(30)]
+    shown = EpisodeRows(Many(), [f"return_{name}" for name in names], policies=names).shown  # type: ignore[arg-type]
+    assert shown == tuple(name for n in range(4) for name in (f"return_p{n}", f"p{n}/loss"))
+
+
+def test_the_figure_has_a_panel_for_the_policies_and_shows_the_one_that_is_scored(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Image.open(task / "results/learning_curve.png") as picture:
+        assert picture.size == (1200, 1140)
+    drawn = []
+    monkeypatch.setattr(figures, "_save", lambda figure, *rest: drawn.append(figure))
+    rows = [{"step": n, "return": 9.0, "return_a": float(n), "return_b": -1.0} for n in range(10)]
+    for score, label, upper in (("a", "return of a", list(range(10))), (None, "return of all agents", [9] * 10)):
+        figures.learning_curve(rows, [], tmp_path / "x.png", title="x", policies=["a", "b"], score=score)
+        above, below = drawn.pop().axes
+        assert above.get_ylabel() == label
+        assert above.lines[0].get_ydata().tolist() == upper
+        found = {line.get_label(): line.get_ydata().tolist() for line in below.lines if line.get_label()[0] != "_"}
+        assert found.keys() == {"a", "b", *(["sum of all agents"] if score else [])}
+        assert found["b"] == [-1] * 10
+
+
+def test_the_report_has_a_table_of_the_policies_and_metrics_for_each(task: Path) -> None:
+    page = (task / "report.html").read_text()
+    cells = re.search(r"<tr><td>light \(its return is the score\)</td>(.*?)</tr>", page)
+    assert cells
+    assert "<td>DQN</td><td>light_0, light_1</td>" in cells[1]
+    assert "<h3>car</h3>" in page
+    metrics = page.partition("<h3>light</h3>")[2].partition("</table>")[0]
+    assert [re.sub("<.*?>", "", name) for name in re.findall(r"<tr><td>(.*?)</td>", metrics)][:2] == ["loss", "q_mean"]
+    assert "<td>return</td>" in metrics
+
+
+def test_tensorboard_groups_curves_by_policy(task: Path) -> None:
+    for group, curves in (
+        ("interact", ("train_car/ep_return", "train_light/online_eval_return")),
+        ("model", ("train_car/loss", "train_light/q_mean")),
+    ):
+        data = b"".join(path.read_bytes() for path in (task / "tb_logs" / group).iterdir())
+        assert all(curve.encode() in data for curve in curves)
+
+
+def test_a_test_shows_the_policies_and_scores_the_same_one(task: Path, tmp_path: Path, capsys) -> None:
+    assert main(["test", str(task), "--episodes", "2", "--into", str(tmp_path / "test")]) == 0
+    rows = read_csv(tmp_path / "test/results/test.csv")
+    mean = sum(row["return_light"] for row in rows) / 2
+    said = capsys.readouterr().out
+    assert re.search(rf"^score +{mean:.4g} ", said, re.MULTILINE)
+    assert f"return_light {mean:.4g}" in said
+    assert ", the same" in said
+    assert "return_car</th>" in (tmp_path / "test/report.html").read_text()
+
+
+def test_sums_that_are_always_0_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policies = {"a": ["agents=player_1", *PPO], "b": ["agents=player_2", *PPO]}
+    given = [word for word in words("x", policies, 100) if not word.startswith(("env_cfg.id", "general_cfg.env_name"))]
+    game = ["general_cfg.env_name=pettingzoo", "env_cfg.id=classic/tictactoe_v3"]
+    pytest.importorskip("pettingzoo")
+    for number, more in enumerate(([], ["general_cfg.score_policy=b"])):
+        assert main([*given, *game, *more, "--into", str(tmp_path / str(number))]) == 0
+        said = capsys.readouterr()
+        assert ("added up to 0" in said.out + said.err) == (not more)

@@ -1,0 +1,169 @@
+"""Earlier versions of a policy as opponents, and policies that start from the weights of another run."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from tests.framework.policies.test_several_policies import PER, PPO, joint_config
+
+import joystick
+from config.read.loader import ConfigError
+from envs.several.joint import AgentType, JointLayout
+from framework.assemble import build
+from framework.assemble import fit as compatibility
+from framework.errors import JoystickError
+from framework.policies.slots import Slots
+from tests.tools.distributed import Run, local
+
+SELF = {**PPO, "opponents": {"past": 0.5, "every": 4, "keep": 3}}
+
+
+def records_of(seeds):
+    kind = AgentType(("a", "b", "c"), Box(-1, 1, (2,)), Discrete(2))
+    slots = Slots(JointLayout((kind,)), kind.agents, [["p"]] * 3, "p", agent_id=False)
+    records = JointLayout((kind,)).new(len(seeds))
+    records["seed"] = seeds
+    return slots, records
+
+
+def test_in_a_share_of_the_episodes_an_earlier_version_plays_all_agents_but_one():
+    slots, records = records_of(np.arange(4000))
+    slots.past_share = 0.25
+    past = slots.past(records)
+    count = past.sum(1)
+    assert set(count.tolist()) == {0, 2}
+    assert abs((count == 2).mean() - 0.25) < 0.02
+    learners = (~past[count == 2]).mean(0)
+    assert np.abs(learners - 1 / 3).max() < 0.05
+    slots.past_share = 0.0
+    assert not slots.past(records).any()
+    slots.past_share = 1.0
+    assert (slots.past(records).sum(1) == 2).all()
+
+
+def test_versions_are_kept_at_every_so_many_updates_the_newest_ones():
+    config = joint_config(car=SELF, light=PER)
+    backend = local(config)
+    league = backend.agent.leagues["car"]
+    first = {name: value.copy() for name, value in backend.agent.agents["car"].weights().items()}
+    assert all((league.weights()[f"past/0/{name}"] == value).all() for name, value in first.items())
+    league.learned(3)
+    assert len(league._weights) == 1
+    league.learned(1)
+    league.learned(9)  # a chunk of many updates keeps one version
+    assert len(league._weights) == 3
+    league.learned(4)
+    assert len(league._weights) == 3
+    assert (league.updates, league.versions) == (17, 4)
+
+
+def test_a_version_keeps_its_place_until_it_is_replaced():
+    """With places for 3, an episode that drew the second version meets it until the fifth one is kept."""
+    config = joint_config(car=SELF, light=PER)
+    agent = local(config).agent
+    league, own = agent.leagues["car"], agent.agents["car"]
+    for version in range(1, 5):
+        own.load_weights({name: np.full_like(value, version) for name, value in own.weights().items()})
+        league.learned(4)
+    versions = [next(iter(weights.values())).flat[0] for weights in league._weights]
+    assert versions == [3, 4, 2]
+
+
+def test_what_an_earlier_version_does_is_not_learned_from():
+    config = joint_config(car={**SELF, "opponents": {"past": 1.0}}, light=PER)
+    backend = local(config)
+    fragment, _ = backend.collector.collect(1, Run(config, backend).now())
+    backend.memory.add(fragment)
+    rollout = backend.memory._parts["car"]._rollouts[0]
+    assert len(rollout.state()["slot"]) == 2  # of five cars in each of two environments, one learns
+
+
+def test_the_actions_of_opponents_are_those_of_their_version():
+    config = joint_config(car={**SELF, "opponents": {"past": 1.0}}, light=PER)
+    env = build.make_env(config, 2)
+    agent = build.make_agent(config, build.env_spec(config, env), 3, build.CPU)
+    obs = env.reset(np.ones(2, bool), np.array([1, 2]))
+    slots, records = agent.slots["car"], agent.layout.decode(obs)
+    biased = {name: np.zeros_like(value) for name, value in agent.agents["car"].weights().items()}
+    last = max(name for name in biased if name.endswith("bias") and len(biased[name]) == 2)
+    biased[last] = np.array([100.0, -100.0], np.float32)  # always action 0
+    agent.leagues["car"].load_weights({f"past/0/{name}": value for name, value in biased.items()})
+    biased = {**biased, last: -biased[last]}
+    agent.agents["car"].load_weights(biased)
+    act = agent.sample_action(obs, None, Run(config, local(config)).now(), np.random.default_rng(0))
+    actions = slots.actions(agent.layout.decode_action(act.action))
+    assert (actions == np.where(slots.past(records), 0, 1)).all()
+    best = slots.actions(agent.layout.decode_action(agent.predict_action(obs, None).action))
+    assert (best == 1).all()  # evaluations play the newest version
+
+
+def test_a_resumed_league_has_the_same_versions_to_the_bit():
+    config = joint_config(car=SELF, light=PER)
+    whole = Run(config, local(config)).until(100)
+    saved = whole.saved()
+    assert len(whole.backend.agent.leagues["car"]._weights) > 1
+    again = Run(config, local(config)).load(saved).until(200)
+    assert again.state() == whole.until(200).state()
+
+
+def test_a_policy_of_one_agent_has_no_agents_for_earlier_versions():
+    config = joint_config(car={**PPO, "agents": "car_0", "opponents": {"past": 0.5}}, rest=PPO, light=PER)
+    with pytest.raises(ConfigError, match=r"policies_cfg\.car\.opponents: earlier versions play some of the agents"):
+        compatibility.check(config)
+
+
+# -------------------------------------------------------------------------------------------------- policies_cfg.load
+
+WORDS = ["env_cfg.cars=5", "env_cfg.lights=2", "env_cfg.n_envs=2"]
+GIVEN = {
+    "env_name": "toy",
+    "general_cfg": {"max_total_step": 200, "save_fig": False},
+    "env_cfg": {"id": "traffic"},
+    "words": WORDS,
+}
+
+
+def trained(into, **policies):
+    with joystick.Run(**GIVEN, policies_cfg=policies, into=str(into)) as run:
+        run.train(60)
+        weights = {name: value.copy() for name, value in run.weights().items()}
+    return weights
+
+
+@pytest.fixture
+def earlier(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return trained(tmp_path / "earlier", car=PPO, light=PER)
+
+
+def test_a_policy_starts_from_the_weights_of_another_run(earlier, tmp_path):
+    other = {
+        "car": {**PPO, "load": str(tmp_path / "earlier"), "train": False},
+        "lamp": {**PER, "load": "earlier:light"},
+    }
+    with joystick.Run(**GIVEN, policies_cfg=other, into=str(tmp_path / "later")) as run:
+        now = run.weights()
+    for name in earlier:
+        assert (now[name.replace("light/", "lamp/")] == earlier[name]).all(), name
+
+
+def test_a_league_begins_with_the_weights_that_were_loaded(earlier, tmp_path):
+    policies = {"car": {**SELF, "load": str(tmp_path / "earlier")}, "light": PER}
+    with joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later")) as run:
+        now = run.weights()
+    for name in earlier:
+        if name.startswith("car/"):
+            assert (now[name.replace("car/", "car/past/0/")] == earlier[name]).all(), name
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        ("nothing", "policies_cfg.lamp.load: .*nothing"),
+        ("earlier", "has the policies car, light; write earlier:POLICY"),
+        ("earlier:car", "does not fit this policy"),
+    ],
+)
+def test_weights_that_are_not_there_or_do_not_fit_are_refused(earlier, load, message, tmp_path):
+    policies = {"car": PPO, "lamp": {**PER, "load": load}}
+    with pytest.raises((ConfigError, JoystickError), match=message):
+        joystick.Run(**GIVEN, policies_cfg=policies, into=str(tmp_path / "later"))

@@ -1,0 +1,218 @@
+"""The architecture: who may import whom, what is imported where, and how deep classes inherit."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("imports")  # one process parses all files, once
+ROOT = Path(__file__).parents[2]
+OURS = ("config", "algos", "envs", "framework")
+FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])
+CONTRACTS = (
+    "algos.base",
+    "envs.base",
+    "envs.several.joint",
+    "config.model.schema",
+    "algos.common.settings",
+    "framework.data.policy",
+)
+"""Classes of these modules are there to be inherited from."""
+FAMILY = re.compile(r"algos\.\w+\.config\.Config")
+"""So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
+EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
+"""Earlier names of packages, which hold nothing but an import."""
+BUILT_UPON = ("torch.nn", "gymnasium")
+"""Libraries whose classes count like a contract."""
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+class Trees(dict[str, ast.Module]):
+    """Module -> its syntax tree, parsed when it is first asked for."""
+
+    def __missing__(self, module: str) -> ast.Module:
+        self[module] = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+        return self[module]
+
+
+MODULES = {module_of(path): path for path in FILES}
+TREES = Trees()
+
+
+def targets(node: ast.stmt) -> Iterator[str]:
+    """Modules that a statement imports; `from package import module` means the module."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        for alias in node.names:
+            inner = f"{node.module}.{alias.name}"
+            yield inner if inner in MODULES else str(node.module)
+
+
+@cache
+def imports(module: str) -> set[str]:
+    """Everything that a module imports, at its top or inside a function."""
+    nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {target for node in nodes for target in targets(node)}
+
+
+def inside(target: str, *packages: str) -> bool:
+    return any(target == package or target.startswith(package + ".") for package in packages)
+
+
+SETTINGS = ("config.model", "config.own", "config.machine")
+"""What algorithms and environments see of config: types of settings, and objects that settings name."""
+
+
+def allowed(module: str, target: str) -> bool:
+    package = module.split(".")[0]
+    if package == "config":
+        return inside(target, "config")
+    if package == "envs":
+        return inside(target, "envs", *SETTINGS)
+    if package == "framework":
+        if inside(module, "framework.data") and target == "algos.common.maths.returns":
+            return True  # returns in a loop of the user's own are those of training
+        return inside(target, "framework", "config", "algos.common.fast") or target in (
+            "algos",
+            "algos.base",
+            "envs",
+            "envs.base",
+            "envs.several.joint",
+        )
+    if package == "algos":
+        if EARLIER.get(module) == target:
+            return True
+        own = [".".join(module.split(".")[:2])] if module.count(".") else []
+        if is_variant(module) and target.endswith(".config"):
+            return True
+        shared = target == "algos" and own  # `from algos import base`
+        return bool(shared) or inside(target, *own, "algos.base", "algos.common", *SETTINGS)
+    return inside(target, "config", "framework")
+
+
+def is_variant(module: str) -> bool:
+    """The config of an algorithm without an agent of its own: it is built on the config of its family."""
+    name, _, file = module.rpartition(".")
+    return file == "config" and f"{name}.agent" not in MODULES
+
+
+def test_a_module_imports_only_what_its_layer_may():
+    foreign = {module: {t for t in imports(module) if inside(t, *OURS, "main")} for module in MODULES}
+    assert not [f"{module} may not import {t}" for module in foreign for t in foreign[module] if not allowed(module, t)]
+
+
+@pytest.mark.parametrize(
+    ("package", "homes"),
+    [
+        ("ray", ("framework.distributed",)),
+        ("matplotlib", ("framework.pages.figures", "framework.archive.curves", "framework.pages.fonts")),
+        ("imageio", ("framework.film.gif_stream", "framework.film.mp4")),
+        ("gymnasium.vector", ("envs.common.rows", "envs.common.vector", "envs.gym")),
+        ("pickle", ("framework.dataset.safe_pickle", "framework.dataset.trajectories")),
+    ],
+)
+def test_a_package_is_imported_only_in_its_own_place(package, homes):
+    """SEC-1 for pickle: one restricted reader, and one writer of plain values."""
+    users = [module for module in MODULES if any(inside(target, package) for target in imports(module))]
+    assert not [module for module in users if not inside(module, *homes)]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports inside functions and for type checkers count too: a knot does not come loose by hiding it."""
+    graph = {module: imports(module) & MODULES.keys() - {module} for module in MODULES}
+    while leaves := [module for module, needed in graph.items() if not needed & graph.keys()]:
+        for module in leaves:
+            del graph[module]
+    assert not graph, f"a circle among {sorted(graph)}"
+
+
+def test_nothing_of_ours_evaluates_text_as_code():
+    """SEC-3: no eval, exec or compile, and no loader that builds objects."""
+    for module in MODULES:
+        calls = [node.func for node in ast.walk(TREES[module]) if isinstance(node, ast.Call)]
+        names = {call.id for call in calls if isinstance(call, ast.Name)}
+        assert not names & {"eval", "exec", "compile", "__import__"}, module
+
+
+def names_in(module: str) -> dict[str, str]:
+    """Returns the full name of each name that a module imports by `from`."""
+    nodes = [node for node in ast.walk(TREES[module]) if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+
+
+def levels() -> dict[str, int]:
+    """How many steps each class stands below a contract class, or below a class of a library."""
+    bases = {
+        f"{module}.{node.name}": [full_name(module, ast.unparse(base)) for base in node.bases]
+        for module in MODULES
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def level(name: str) -> int:
+        if name.rpartition(".")[0] in CONTRACTS or FAMILY.fullmatch(name):
+            return 0
+        if name not in bases:
+            return 0
+        return max((level(base) + (base in bases or inside(base, *BUILT_UPON)) for base in bases[name]), default=0)
+
+    return {name: level(name) for name in bases}
+
+
+def full_name(module: str, base: str) -> str:
+    first, dot, rest = base.split("[")[0].partition(".")
+    return names_in(module).get(first, f"{module}.{first}" if not dot else first) + dot + rest
+
+
+def test_nothing_inherits_deeper_than_one_level_below_a_contract():
+    found = levels()
+    assert found["algos.dqn.agent.Agent"] == found["envs.common.rows.SyncVector"] == 1
+    assert found["algos.common.maths.normalize.Moments"] == found["envs.common.rows.Row"] == 1
+    assert {name: level for name, level in found.items() if level > 1} == {}
+
+
+def test_settings_have_at_most_two_families():
+    """A variant's defaults are those of its family but for a few: what a reader has to open is bounded."""
+    for path in ROOT.glob("algos/*/config.py"):
+        name = f"algos.{path.parent.name}.config"
+        families = [
+            cls.__module__ for cls in importlib.import_module(name).Config.__mro__ if FAMILY.fullmatch(full(cls))
+        ]
+        assert families[0] == name
+        assert len(families) <= 3, families
+
+
+def full(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_a_config_is_checked_without_anything_heavy():
+    """A wrong config is answered in less than a second: nothing that takes longer to import is touched."""
+    statement = "from config import loader, describe, json_schema, cli; from framework.catalog import ALGOS, ENVS; "
+    statement += "loader.load(None, [], find_algo=ALGOS, find_env=ENVS); ENVS.available(); "
+    statement += "[ALGOS.get(name) for name in ALGOS.available()]"
+    heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors", "imageio"}
+    assert not loaded_after(statement) & heavy
+    own = "from config import loader, describe, json_schema, cli, config, schema"
+    assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})
+
+
+def test_the_writers_of_videos_are_imported_when_a_film_begins():
+    assert not loaded_after("import framework.commands.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}

@@ -1,0 +1,51 @@
+"""The files for those who join, cite, or package the project agree with it."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+FILES = [
+    ROOT / "CITATION.cff",
+    ROOT / ".pre-commit-config.yaml",
+    *ROOT.glob(".github/**/*.yml"),
+]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_each_file_is_yaml_with_a_mapping(file: Path) -> None:
+    assert isinstance(yaml.safe_load(file.read_text(encoding="utf-8")), dict)
+
+
+def test_the_citation_and_the_changes_name_the_version() -> None:
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == VERSION
+    newest = re.findall(r"^## (\S+?)[,\s]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    assert newest == VERSION
+
+
+def test_the_hosted_check_is_make_check_with_the_oldest_python() -> None:
+    job = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]["check"]
+    assert [step["run"].split()[:2] for step in job["steps"] if "run" in step] == [["make", "check"]]
+    assert job["strategy"]["matrix"]["python"][0] == "3.11"
+
+
+def test_the_container_installs_what_a_run_needs_and_starts_the_command() -> None:
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    assert "RUN pip install --no-cache-dir -r requirements.txt" in lines
+    assert lines[-1] == 'ENTRYPOINT ["python", "main.py"]'
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    for needed in ("main.py", "config", "algos", "envs", "framework", "presets", "requirements.txt"):
+        assert (ROOT / needed).exists()
+        assert needed not in ignored
+
+
+def test_the_page_for_contributors_names_targets_and_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"make (\w+)", text)) <= targets
+    for path in re.findall(r"\b((?:benchmarks|tests|docs)/[\w.]+)", text):
+        assert (ROOT / path.rstrip(".")).exists(), path

@@ -1,0 +1,166 @@
+"""main.py in a process of its own that is forked, so that it need not import torch for three seconds."""
+
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, BinaryIO
+
+import pytest
+
+from framework.jobs import children
+from main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PATIENCE = 120.0
+"""Seconds after which a process that should have ended is an error."""
+
+
+class Forked:
+    """A running main.py. `poll`, `wait`, `pid` and `returncode` as those of subprocess.Popen."""
+
+    def __init__(self, *words: str, new_session: bool = False, work: Callable[[], int] | None = None) -> None:
+        """work: what the process does; None: main.py with these words."""
+        self.returncode: int | None = None
+        self._out, self._err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if not self.pid:
+            if new_session:
+                os.setsid()
+            become(work or (lambda: main(list(words))), self._out.fileno(), self._err.fileno())
+
+    def poll(self) -> int | None:
+        """Returns the exit status, or None if the process runs."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        """Returns the exit status once the process has ended."""
+        until = time.monotonic() + seconds
+        while (status := self.poll()) is None:
+            assert time.monotonic() < until, f"no end: {self.stdout}{self.stderr}"
+            time.sleep(0.01)
+        return status
+
+    @property
+    def stdout(self) -> str:
+        """What was written so far."""
+        return _content(self._out)
+
+    @property
+    def stderr(self) -> str:
+        """What was written so far."""
+        return _content(self._err)
+
+
+def forked(*words: str) -> Forked:
+    """Runs main.py to its end."""
+    process = Forked(*words)
+    process.wait()
+    return process
+
+
+def forked_program(source: str) -> Forked:
+    """Runs a Python program to its end, in the current folder."""
+
+    def work() -> int:
+        exec(compile(source, "<program>", "exec"), {"__name__": "__main__"})
+        return 0
+
+    process = Forked(work=work)
+    process.wait(300)
+    return process
+
+
+def _content(file: IO[str]) -> str:
+    return os.pread(file.fileno(), 10**8, 0).decode()
+
+
+def _forget_modules_of_tests() -> None:
+    """Forgets what other tests imported from folders of theirs, and these folders: a new process has neither."""
+    ours = (sys.prefix, sys.base_prefix, str(ROOT))
+    sys.path[:] = [path for path in sys.path if path == os.getcwd() or path.startswith(ours)]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.startswith("/") and not file.startswith(ours):
+            del sys.modules[name]
+
+
+def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None:
+    """Ends this process, a forked one, with the exit status of the work. out, err: descriptors of the files that it
+    prints to. failed: status after an error that the work does not catch."""
+    status = failed
+    try:
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
+        _forget_modules_of_tests()
+        status = work()
+    except SystemExit as end:
+        status = int(end.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+class ForkedPopen:
+    """subprocess.Popen for the runs of a group or a tuning: commands of main.py."""
+
+    def __init__(
+        self, command: Sequence[str], *, stderr: BinaryIO, process_group: int, cwd: Path | None = None, **_: Any
+    ) -> None:
+        sys.stdout.flush()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid:
+            return
+
+        os.chdir(cwd or Path())
+
+        def work() -> int:
+            os.setpgid(0, process_group)
+            os.closerange(3, 1000)  # as exec does: among them is the lock of the tuner
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            return main(list(command[2:]))
+
+        become(work, os.open(os.devnull, os.O_WRONLY), stderr.fileno())
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def wait(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture
+def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of runs are forked, and the folder is a new one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None))
+    monkeypatch.setattr(children, "POLL_SECONDS", 0.01)

@@ -1,0 +1,33 @@
+"""Tuning whose processes are forked: none of them need import torch again."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from main import main
+from tests.tools.process import forking
+
+__all__ = ["GENERAL", "forking", "run", "table", "written"]
+
+
+def table(folder: str | Path, without: Sequence[str] = ("seconds",)) -> list[dict[str, str]]:
+    """The rows of trials.csv."""
+    with open(Path(folder) / "trials.csv", encoding="utf-8", newline="") as file:
+        return [{key: row[key] for key in row if key not in without} for row in csv.DictReader(file)]
+
+
+def run(*words: str) -> int:
+    """The exit status, also where argparse ends the program."""
+    try:
+        return main(list(words))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def written(text: str, name: str = "tune.yaml") -> Path:
+    path = Path(name)
+    path.write_text(text)
+    return path
+
+
+GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"
