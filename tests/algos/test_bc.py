@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from tests.framework.memory.test_offline import data_for, run_of, write
 from torch import nn
 
 import joystick
@@ -25,6 +24,7 @@ from framework.loop.learner import Learner
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.policies.plan import plan
+from tests.framework.memory.test_offline import data_for, run_of, write
 from tests.tools.core import stream
 
 torch.set_num_threads(1)

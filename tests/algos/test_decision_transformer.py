@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, Space
-from tests.algos.test_learners import Together
-from tests.framework.memory.test_offline import data_for, run_of, spec_of, write
 
 import joystick
 from algos.base import Act, EnvSpec, Progress, Streams
@@ -20,6 +18,8 @@ from config.read.loader import ConfigError
 from framework.loop.learner import Learner
 from framework.memory.given import Earnings, given
 from framework.memory.stored import Stored
+from tests.algos.test_learners import Together
+from tests.framework.memory.test_offline import data_for, run_of, spec_of, write
 from tests.tools.core import TapeAgent, collector_of, stream, toy_of
 
 torch.set_num_threads(1)

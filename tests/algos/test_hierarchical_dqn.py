@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Discrete
-from tests.framework.policies.test_algorithms_as_policies import config_of
-from tests.framework.memory.test_offline import data_for
 
 import joystick
 from algos.base import EnvSpec, Progress
@@ -18,6 +16,8 @@ from envs.toy.tasks import TASKS, Draws
 from framework.assemble import fit as compatibility
 from framework.loop.learner import Learner
 from framework.memory import Replay
+from tests.framework.memory.test_offline import data_for
+from tests.framework.policies.test_algorithms_as_policies import config_of
 from tests.tools.core import agent_of, collector_of, memory_of, score, toy_of, trained, written
 from tests.tools.core import spec_of as facts_of
 from tests.tools.distributed import Run, local

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.algos.test_learners import Together
-from tests.framework.memory.test_offline import SMALL, spec_of
 
 import algos
 import joystick
@@ -26,6 +24,8 @@ from config.model.memory_spec import EXPERT
 from config.read.loader import ConfigError
 from framework.loop.learner import Learner, digest
 from framework.memory import Chunk
+from tests.algos.test_learners import Together
+from tests.framework.memory.test_offline import SMALL, spec_of
 from tests.tools.core import agent_of
 
 LN2, LN3 = math.log(2), math.log(3)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.framework.memory.test_offline import SMALL, run_of, write
 
 import algos
 import joystick
@@ -15,6 +14,7 @@ from algos.base import Array
 from config.read.loader import ConfigError, RunConfig
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
+from tests.framework.memory.test_offline import SMALL, run_of, write
 from tests.tools.distributed import Run as Cluster
 from tests.tools.distributed import config_of, local, remote
 from tests.tools.fake_ray import FakeRay

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import own_losses
 import pytest
-from tests.algos import test_contract as contract
 import torch
 from own_losses import SEEN
 
@@ -24,6 +23,7 @@ from config.model.layers import Gru, Linear
 from config.own import objects as own
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
+from tests.algos import test_contract as contract
 from tests.tools.core import agent_of, spec_of, toy_of, trained
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,6 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from tests.tools.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
 
 import algos
 from config import machine
@@ -21,6 +20,7 @@ from config.read.yaml_reader import DocumentError
 from config.tell import json_schema, names
 from envs import gym
 from framework import catalog
+from tests.tools.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root
 
 __all__ = ["preset_root", "task_root"]
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.tools.config_fixtures import loaded, preset_root, task_root
 
 import main
 from config.read import yaml_reader
 from config.read.loader import ConfigError
 from config.tell import names
 from framework.commands import cli
+from tests.tools.config_fixtures import loaded, preset_root, task_root
 
 __all__ = ["preset_root", "task_root"]
 

@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 import yaml
 from gymnasium.spaces import Box, Discrete
-from tests.tools.config_fixtures import loaded
 
 import algos
 from algos.base import EnvSpec
@@ -32,6 +31,7 @@ from framework.errors import CheckpointError
 from framework.pages import html_report
 from framework.runs import resume
 from framework.runs.session import Run
+from tests.tools.config_fixtures import loaded
 from tests.tools.core import replay
 
 TRAFFIC = """\

@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.docs.test_tutorials import follow
 
+from tests.docs.test_tutorials import follow
 from tests.tools.pages import ROOT, blocks
 from tests.tools.process import forked, forking
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.framework.distributed.test_ray_faults import PATIENCE, ROOT, counted_once
 
 from framework.jobs import stages
+from tests.framework.distributed.test_ray_faults import PATIENCE, ROOT, counted_once
 from tests.tools.ray import RAY, TINY
 from tests.tools.tuning import forking, run, table, written
 

@@ -58,7 +58,7 @@ def keys(value: Any, place: str = "") -> Iterator[str]:
 def files(task: Path) -> Iterator[str]:
     """Yields the files of a task directory, and the keys or the columns of those that are read by programs."""
     for path in sorted(task.rglob("*")):
-        name = re.sub(r"\d{8,}|\d+(?=\.)", "N", str(path.relative_to(task)))
+        name = re.sub(r"\d[\d_-]{7,}|\d+(?=\.)", "N", str(path.relative_to(task)))
         yield name + ("/" if path.is_dir() else "")
         if path.suffix == ".json" and "models" not in path.parts:
             first = path.read_text(encoding="utf-8").splitlines()[0] if path.name == "result.json" else None

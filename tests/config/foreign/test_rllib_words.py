@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.config.foreign.test_rllib_names import FIND, file, loaded, of, problems
 
 from config.foreign import names as foreign_names
 from config.foreign import rllib
@@ -21,6 +20,7 @@ from config.read.opening import named
 from config.read.yaml_reader import read
 from framework.catalog import ALGOS, ENVS
 from main import main
+from tests.config.foreign.test_rllib_names import FIND, file, loaded, of, problems
 
 MODEL_DEFAULTS: dict[str, Any] = {
     "conv_filters": None, "conv_activation": "relu", "fcnet_activation": "tanh", "fcnet_hiddens": [256, 256],

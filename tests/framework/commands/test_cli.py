@@ -11,11 +11,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tests.tools.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 import main
 from config.tell import describe
 from framework import catalog, runs
+from tests.tools.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.framework.record.test_agent_records import TRAFFIC, words
-from tests.framework.record.test_traces import killed_after
 
 from framework.dataset import archives, minari_sets, open_data, writers
 from framework.dataset.trajectories import read
@@ -17,6 +15,8 @@ from framework.dataset.writers import EpisodeWriter, episode_writer
 from framework.disk.csv_table import read_csv
 from framework.errors import DataError
 from main import main
+from tests.framework.record.test_agent_records import TRAFFIC, words
+from tests.framework.record.test_traces import killed_after
 from tests.tools.dataset import NAMES, episode, flat, recorded, same, whole
 
 FORMS = ("pkl", "npz", "jsonl")

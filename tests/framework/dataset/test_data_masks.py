@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.framework.dataset.test_collect_format import FORMS
-from tests.framework.record.test_traces import killed_after
 
 import algos
 import joystick
@@ -32,6 +30,8 @@ from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.seeding import stream
 from main import main
+from tests.framework.dataset.test_collect_format import FORMS
+from tests.framework.record.test_traces import killed_after
 from tests.tools.core import agent_of
 from tests.tools.dataset import episode, flat, jsonl, recorded
 from tests.tools.distributed import Run as Cluster

@@ -15,8 +15,6 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from safetensors.numpy import load_file
-from tests.framework.record.test_agent_records import DQN, words
-from tests.algos.test_contract import TOYS, agent_for, small, spaces_suit
 
 import algos
 import joystick
@@ -29,6 +27,8 @@ from framework.export import check, example, onnx_file
 from framework.export.played import Seen
 from framework.export.policy import FileModule
 from main import main
+from tests.algos.test_contract import TOYS, agent_for, small, spaces_suit
+from tests.framework.record.test_agent_records import DQN, words
 from tests.tools.core import agent_of
 from tests.tools.joint import joint_spec, slot_spec
 from tests.tools.pages import ROOT

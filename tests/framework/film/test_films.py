@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from imageio import v3 as imageio
 from PIL import Image
-from tests.framework.record.test_output import film
-from tests.framework.runs.test_run_end import FILMED, ONLINE, WORDS
 
 from config.read.loader import load
 from envs.base import Step
@@ -31,6 +29,8 @@ from framework.loop.evaluator import Evaluation
 from framework.record.recorders import Tape
 from framework.runs.wrap_up import Wanted
 from main import main
+from tests.framework.record.test_output import film
+from tests.framework.runs.test_run_end import FILMED, ONLINE, WORDS
 
 ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")
 

@@ -10,13 +10,13 @@ import numpy as np
 import own_parts
 import pytest
 from PIL import Image, ImageSequence
-from tests.framework.record.test_traces import DQN, PPO, killed_after, train
 
 from framework.dataset.trace_reader import read_traces
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
 from framework.film import film
 from main import main
+from tests.framework.record.test_traces import DQN, PPO, killed_after, train
 from tests.tools.distributed import Rays, fake_rays
 
 EVERY = "general_cfg.video_fre=5"

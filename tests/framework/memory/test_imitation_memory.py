@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.framework.memory.test_offline import spec_of, write
 
 from algos.base import Array
 from config.model.memory_spec import EXPERT, DataSpec, ReplaySpec, RolloutSpec
@@ -19,6 +18,7 @@ from framework.memory.demonstrated import Demonstrated
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.policies.plan import plan
+from tests.framework.memory.test_offline import spec_of, write
 from tests.tools.core import saved_and_read, stream
 
 

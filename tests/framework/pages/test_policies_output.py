@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.framework.record.test_agent_records import DQN, PPO, words
 
 import joystick
 from framework.disk.csv_table import read_csv
 from framework.loop.iteration import EpisodeRows
 from framework.pages import figures
 from main import main
+from tests.framework.record.test_agent_records import DQN, PPO, words
 
 TWO = {"car": ["agents=car_*", *PPO], "light": ["agents=light_*", *DQN]}
 

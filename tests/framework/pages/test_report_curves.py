@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.framework.runs.test_run_end import outcome, train
 
 from config import machine
 from framework.archive.curves import legend_columns
@@ -16,6 +15,7 @@ from framework.disk.csv_table import read_csv
 from framework.pages import figures, html_curves, html_report
 from framework.record import redraw
 from framework.record.redraw import Redraw
+from tests.framework.runs.test_run_end import outcome, train
 from tests.tools.browser import PROGRAM, Browser
 from tests.tools.watch import episodes_of, iterations, run, served
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from tests.framework.policies.test_several_policies import PER, PPO, joint_config
 
 import joystick
 from config.read.loader import ConfigError
@@ -12,6 +11,7 @@ from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.errors import JoystickError
 from framework.policies.slots import Slots
+from tests.framework.policies.test_several_policies import PER, PPO, joint_config
 from tests.tools.distributed import Run, local
 
 SELF = {**PPO, "opponents": {"past": 0.5, "every": 4, "keep": 3}}

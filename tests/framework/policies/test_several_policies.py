@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from tests.framework.distributed.test_distributed_faults import dies_once
 
 from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
@@ -17,6 +16,7 @@ from framework.policies.plan import plan
 from framework.policies.rollout import SlotRollout
 from framework.policies.slots import JointSlots, Slots, mixed
 from framework.policies.splitter import Splitter, Transitions
+from tests.framework.distributed.test_distributed_faults import dies_once
 from tests.tools.distributed import Run, local, nothing_twice, remote, without_pauses
 from tests.tools.fake_ray import FakeRay
 

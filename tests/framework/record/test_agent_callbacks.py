@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.framework.record.test_agent_records import PPO
 
 import joystick
+from tests.framework.record.test_agent_records import PPO
 
 HEARD: list[list[Any]] = []
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.framework.record.test_traces import killed_after, written
 
 from framework.dataset.trace_reader import read_traces
 from framework.dataset.trajectories import read
 from framework.disk.csv_table import read_csv
 from main import main
+from tests.framework.record.test_traces import killed_after, written
 
 SMALL = "[{layer_type: linear, layer_size: [8]}]"
 PPO = ["batch_size=64", "sgd_batch_size=32", f"actor_layers={SMALL}", f"critic_layers={SMALL}"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import own_parts
 import pytest
-from tests.framework.record.test_traces import DQN, train
 
 from framework.collect.log_lines import Lines, repeat
 from framework.log import LOGGER
 from main import main
+from tests.framework.record.test_traces import DQN, train
 from tests.tools.distributed import Rays, fake_rays
 
 PLAIN = [*DQN, "general_cfg.traces=null"]

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.framework.runs.test_run_end import ONLINE, WORDS, outcome
-from tests.framework.runs.test_run_end import Line as Line
 
 from framework.pages import figures
 from framework.record import mlflow_logger, wandb_logger
 from framework.record.loggers import Logger, Loggers
 from main import main
+from tests.framework.runs.test_run_end import ONLINE, WORDS, outcome
+from tests.framework.runs.test_run_end import Line as Line
 
 OWN = ["--allow-import", "own_loggers"]
 

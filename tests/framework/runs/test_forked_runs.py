@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.framework.runs.test_run import fingerprint
 
 import joystick
 from framework.disk.csv_table import read_csv
+from tests.framework.runs.test_run import fingerprint
 from tests.tools.process import forked_program
 
 BEGIN = """

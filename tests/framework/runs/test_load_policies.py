@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
-from tests.framework.record.test_agent_records import DQN, PPO, SMALL, words
 
 import joystick
 from framework.runs import experiment, resume
 from main import main
+from tests.framework.record.test_agent_records import DQN, PPO, SMALL, words
 
 DRQN = ["algo_name=DRQN", "learning_starts=20", "batch_size=4", "lookup_step=3", "burn_in=1"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from tests.framework.runs.test_run import fingerprint, settings
 
 import joystick
 from framework.disk.csv_table import read_csv
 from main import main
+from tests.framework.runs.test_run import fingerprint, settings
 
 ROOT = Path(__file__).parents[3]
 STEPS = (170, 170, 160)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.framework.runs.test_rllib_python import QUICK, SMALL, OldAlone, OldTraffic, Plain
 
 import joystick
 from config.own import objects as own
+from tests.framework.runs.test_rllib_python import QUICK, SMALL, OldAlone, OldTraffic, Plain
 
 Make = Callable[..., Any]
 
