@@ -1,0 +1,193 @@
+"""Prints how the code is divided into rooms, in numbers: python -m tests.tools.house
+
+Each line has a number of the present code and the goal that it is held to.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("config", "algos", "envs", "framework")
+ROOMS = (
+    ("errors", "log", "seeding", "catalog"),
+    ("disk",),
+    ("screen",),
+    ("collect",),
+    ("dataset",),
+    ("memory",),
+    ("policies",),
+    ("archive",),
+    ("loop",),
+    ("record",),
+    ("pages",),
+    ("assemble",),
+    ("film",),
+    ("data",),
+    ("dialog",),
+    ("export",),
+    ("runs",),
+    ("jobs",),
+    ("live",),
+    ("commands",),
+    ("distributed",),
+)
+"""Rooms of framework/ from the ground up: a module imports from its own room and from those before it."""
+CLIMBING = {
+    ("runs.experiment", "distributed.launch"): "only a run with mp_backend: ray needs the package ray",
+    ("jobs.session", "distributed.stage_tasks"): "only a tuning with ray_address needs it",
+}
+"""Imports of a room above, each with its reason. They stand inside functions."""
+FORMER = ("output",)
+"""Packages that hold nothing but former names."""
+FACTS_OF_RUNS = re.compile(r"run\.json|(train|eval|progress|models|seeds|runs|trials)\.csv|(tune|group|result)\.json")
+"""Names of the files that say what a run is."""
+CHORES = {
+    "seed_dropout": re.compile(r"\bseed_dropout\("),
+    "following of learning rates": re.compile(r"\bfollow(_schedule)?\("),
+    "views of sequences": re.compile(r"\bwith_views\("),
+    "the signature of acting": re.compile(r"rng: np\.random\.Generator, mask: Array \| None = None\s*\) -> Act"),
+}
+PRIVATE = re.compile(r"torch\._|torch\.ops\.|from torch\._")
+
+
+class Goal(NamedTuple):
+    """A number of the code, and what it is to be."""
+
+    what: str
+    now: str
+    goal: str
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Returns the product's modules: dotted name -> file."""
+    files = [ROOT / "main.py", ROOT / "joystick.py"]
+    files += [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    return {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in sorted(files)}
+
+
+def imports(module: str) -> Iterator[str]:
+    """Yields the modules that a module imports, wherever the statement stands."""
+    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in modules() else str(node.module) for name in names)
+
+
+def climbing() -> set[tuple[str, str]]:
+    """Returns the imports inside framework/ that lead from a room to one above it: (module, imported module)."""
+    level = {room: at for at, rooms in enumerate(ROOMS) for room in rooms}
+    pairs = set()
+    for module in modules():
+        for target in imports(module) if module.startswith("framework.") else ():
+            here, there = (name.removeprefix("framework.") for name in (module, target))
+            rooms = here.split(".")[0], there.split(".")[0]
+            if target.startswith("framework.") and rooms[0] not in FORMER and level[rooms[1]] > level[rooms[0]]:
+                pairs.add((here, there))
+    return pairs
+
+
+def top(folder: str) -> list[str]:
+    """Returns the modules that lie in a folder itself."""
+    return sorted(path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py")
+
+
+def code_lines() -> int:
+    """Returns the number of lines of product code, with docstrings."""
+    return sum(lines_of(path) for path in modules().values())
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def readers_of_runs() -> list[str]:
+    """Returns the modules that name a file of a run in a string that is no docstring."""
+    names = []
+    for module, path in modules().items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+        if any(isinstance(text.value, str) and FACTS_OF_RUNS.fullmatch(text.value) for text in texts):
+            names.append(module)
+    return names
+
+
+def chores() -> dict[str, int]:
+    """Returns how many files of agents contain each chore."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "algos").glob("*/agent.py")]
+    return {what: sum(bool(pattern.search(text)) for text in texts) for what, pattern in CHORES.items()}
+
+
+def private_reaches() -> list[str]:
+    """Returns the modules that use what torch does not document."""
+    return [name for name, path in modules().items() if PRIVATE.search(path.read_text(encoding="utf-8"))]
+
+
+def path_of_a_transition(algo: str = "DQN") -> set[Path]:
+    """Returns the files whose functions are called while a run collects and learns, from env.step to the weights."""
+    sys.path.insert(0, str(ROOT))
+    import tempfile
+
+    import joystick
+
+    files: set[str] = set()
+
+    def called(frame: FrameType, event: str, value: Any) -> None:
+        if event == "call":
+            files.add(frame.f_code.co_filename)
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = joystick.Run(
+            algo, "CartPole-v1", into=f"{folder}/run", general_cfg={"max_total_step": 10_000, "device": "cpu"}
+        )
+        with run:
+            trainer = run._experiment.trainer  # a round is not part of the interface
+            for at in range(350):
+                if at == 300:  # the first rounds learn nothing
+                    sys.setprofile(called)
+                list(trainer.backend.round(trainer.progress))
+            sys.setprofile(None)
+    return {Path(name) for name in files if Path(name).is_relative_to(ROOT) and "tests" not in Path(name).parts}
+
+
+def goals() -> Iterator[Goal]:
+    """Yields all numbers."""
+    above = climbing()
+    yield Goal("imports of framework/ that climb to a room above", str(len(above)), "at most 2, with their reasons")
+    files = top("framework")
+    yield Goal("files at the top of framework/", f"{len(files)}: {', '.join(files)}", "at most 4")
+    rooms = sorted(path.parent.name for path in (ROOT / "config").glob("*/__init__.py"))
+    flat = top("config")
+    yield Goal("files at the top of config/, and its rooms", f"{len(flat)}; {', '.join(rooms)}", "at most 3; six rooms")
+    common = [path for path in (ROOT / "algos" / "common").rglob("*.py") if path.name != "__init__.py"]
+    yield Goal("files in algos/common/", str(len(common)), "about 25 in nets, maths, parts, fast")
+    yield Goal("lines of product code", f"{code_lines():,}", "at most 49,000")
+    path = path_of_a_transition()
+    counted = f"{len(path)} files, {sum(map(lines_of, path)):,} lines"
+    yield Goal("DQN, from env.step to the weights", counted, "at most 24 files, 4,200 lines")
+    yield Goal("chores in agents", ", ".join(f"{what} {n}" for what, n in chores().items()), "0, 0, 0, 1")
+    readers = readers_of_runs()
+    yield Goal("modules that name files of a run", f"{len(readers)}: {', '.join(readers)}", "1 room")
+    reaches = private_reaches()
+    yield Goal("modules with private parts of torch", f"{len(reaches)}: {', '.join(reaches)}", "algos.common.fast")
+    tests = [path for path in (ROOT / "tests").glob("test_*.py")]
+    yield Goal("test files at the top of tests/", str(len(tests)), "0")
+
+
+def main() -> None:
+    """Prints a line for each number."""
+    for goal in goals():
+        print(f"{goal.what}\n    now   {goal.now}\n    goal  {goal.goal}")
+
+
+if __name__ == "__main__":
+    main()
