@@ -146,6 +146,8 @@ class TrainingVideos(Observer):
     """Films every video_fre-th training episode when the round that it ended in is complete. What cannot be filmed
     costs a warning, never the run."""
 
+    KEY = "TrainingVideos"
+
     def __init__(
         self,
         config: RunConfig,

@@ -46,7 +46,7 @@ def summary(experiment: Experiment, running: bool) -> str:
     trains it: then only what is in its files is shown."""
     task, results = experiment.task, experiment.task.results
     if running:
-        experiment.trainer.log.flush()
+        experiment.log.flush()
     run = {**task.read_run(), **(wrap_up.so_far(experiment.trainer) if running else {})}
     train, evaluations = read_table(results / "train.csv"), read_csv(results / "eval.csv")
     parts = [cards(outcome_facts(run, train, evaluations))]
@@ -88,7 +88,7 @@ class Picture:
 def picture(experiment: Experiment, running: bool) -> Picture:
     """Draws the current learning curve. running: as for `summary`."""
     if running:
-        experiment.trainer.log.flush()
+        experiment.log.flush()
     return Picture(wrap_up.curve_now(experiment.config, experiment.task))
 
 
