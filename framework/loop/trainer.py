@@ -40,8 +40,8 @@ class Trainer:
         pause_at: int | None = None,
         offline: int = 0,
     ) -> None:
-        """observers: told of events after the narrator. pause_at: environment step at which training pauses; no schedule
-        depends on it. offline: number of updates from given data alone before the first step; -1: all of them."""
+        """observers: told of events after the narrator. pause_at: environment step at which training pauses, on which
+        no schedule depends. offline: number of updates from given data before the first step; -1: all of them."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.limits = {name: value for name in RUN_LIMITS if (value := getattr(cfg, name)) > 0}
         """Limits of the run that are set, in the order in which they are looked at."""

@@ -21,6 +21,7 @@ from config.read.paths import as_written
 from envs.base import EnvError
 from framework.assemble import build, resources
 from framework.assemble.compiling import with_compile
+from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
 from framework.dataset.writers import episode_writer
 from framework.disk.checkpoints import BAD_CONTENT, Saved
@@ -44,7 +45,7 @@ from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, initial_weights, record, wrap_up
 from framework.runs.choice import choose_best
-from framework.runs.resume import identity, plain, start, with_seed
+from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.runs.wrap_up import Ending, guarded
 from framework.screen.formatting import counted, resume_command
@@ -190,7 +191,8 @@ class Experiment:
         self.evaluator = build.make_evaluator(config, eval_env, self._check, self.watch, phases.evaluation, recorders)
         observers: list[Observer] = [log, *([CallbackObserver(user, self.handle(self))] if user else [])]
         if cfg.video_fre:
-            observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
+            opens = build.open_drawing(build.drawing(config), self.watch)
+            observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self._check, self.watch))
         observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,

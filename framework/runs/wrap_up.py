@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from algos.base import EnvSpec
 from config import machine
 from config.read.loader import RunConfig
+from framework.assemble import build
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
 from framework.disk.csv_table import read_csv, read_table
@@ -286,7 +287,8 @@ def film(
     before each step and may raise. Returns the path of the video."""
     taped = wanted.of(evaluation, tape)
     with console.during(f"filming {counted(len(taped), 'episode')}"):
-        made, different = film_into(task.videos / file_name(config), config, taped, check, watch, wanted.columns)
+        path, open_env = task.videos / file_name(config), build.open_drawing(config, watch)
+        made, different = film_into(path, open_env, taped, check, watch, wanted.columns)
     if different:
         console.warn(different)
     if config.env.render_mode == config.env.FILM[0]:
