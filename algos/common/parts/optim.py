@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from algos.common.fast import lists, switch
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.parts import own_loss
 from algos.common.settings import NetworkConfig
@@ -50,10 +51,10 @@ def make(
         return torch.optim.RMSprop(params, lr, RMSPROP_DECAY, RMSPROP_EPSILON, decay, centered=True, foreach=True)
     decoupled = cfg.optimizer == "adamw"
     betas = (beta1, BETAS[1])
-    if fused:
+    if fused and switch.on("Adam"):
         return FusedAdam(params, lr, epsilon, decay, decoupled, betas)
     return torch.optim.Adam(
-        params, lr, betas, epsilon, weight_decay=decay, foreach=True, decoupled_weight_decay=decoupled
+        params, lr, betas, epsilon, decay, foreach=not fused, fused=fused, decoupled_weight_decay=decoupled
     )
 
 
@@ -83,7 +84,7 @@ def follow(schedule: str, fraction: float, *rates: tuple[Optimizer, float]) -> N
 @torch.no_grad()
 def norm_of(grads: list[Tensor]) -> Tensor:
     """Returns the Euclidean norm over all gradients, 0-dimensional."""
-    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    return torch.linalg.vector_norm(torch.stack(lists.norms(grads)))
 
 
 def clip_factor(norm: Tensor, max_norm: float) -> Tensor:
@@ -112,7 +113,7 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm
     reduce(grads)
     optimizer.grad_norm = norm = norm_of(grads)  # type: ignore[union-attr]
     if max_norm is not None:
-        torch._foreach_mul_(grads, clip_factor(norm, max_norm))
+        lists.multiply(grads, clip_factor(norm, max_norm))
     optimizer.step()
     for p in parameters:
         p.grad = None  # cleared now, the memory is used again by the next forward pass: 50 us on 256x256
