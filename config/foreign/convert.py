@@ -6,12 +6,11 @@ from config.foreign import convlab, rllib_convert, zoo
 from config.foreign import names as foreign_names
 from config.foreign.experiments import experiments
 from config.foreign.joyrl_settings import LOST, NEEDLESS, UNREAD, Omission, Rewriting
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.read import sources
 from config.read.finder import Finder
 from config.read.loader import ConfigError
 from config.read.opening import named
-from config.read.run_config import SECTIONS
 from config.read.yaml_reader import Document, DocumentError, Dumper, read
 from config.tell.error_text import shown
 from config.tell.names import printable

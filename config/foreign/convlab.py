@@ -153,22 +153,6 @@ REFUSED = (
 )
 
 
-def table() -> list[str]:
-    """Returns the lines of a table of the names, in Markdown."""
-    head = [
-        f"| `config.json` | {' | '.join(f'`{kind}`: {algo}' for kind, algo in POLICIES.items())} |",
-        "|---|---|---|---|",
-    ]
-    rows = sorted({*NAMES, *UNUSED})
-    cells = {name: [_cell(name, kind) for kind in POLICIES] for name in rows}
-    return [*head, *(f"| `{name}` | {' | '.join(cells[name])} |" for name in rows)]
-
-
-def _cell(name: str, kind: str) -> str:
-    ours = NAMES.get(name, {}).get(kind)
-    return f"`{ours}`" if ours else "–" if name in UNUSED else ""
-
-
 def kind_of(content: Any) -> str | None:
     """Returns the policy whose config.json this is; None if it is none."""
     if not isinstance(content, Mapping) or not OWN_WORDS & set(content):

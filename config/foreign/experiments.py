@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from config.foreign import rllib
-from config.foreign.joyrl import SECTIONS
 from config.foreign.rllib_keys import CONFIG, PARTS
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.program import PROGRAM
 from config.read.loader import ConfigError, load
 from config.read.opening import named

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple, get_args
 
 from config.config import GeneralConfig
 from config.foreign import joyrl
-from config.foreign.row import Meaning, NoCounterpartError, Row
-from config.foreign.table import Scope
+from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
+from config.model import SECTIONS
 from config.model.fields import Strict, steps_of_factor
 from config.model.schema import AlgoConfig, EnvConfig
 from config.read.finder import Finder
-from config.read.run_config import SECTIONS
 from config.read.sources import Source, doubled
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown

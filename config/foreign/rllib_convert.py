@@ -9,13 +9,12 @@ from config.config import GeneralConfig
 from config.foreign import hints, rllib
 from config.foreign.experiments import experiments, is_config
 from config.foreign.table import Scope
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.schema import FILM, AlgoConfig
 from config.program import PROGRAM
 from config.read.finder import Finder
 from config.read.loader import ConfigError
-from config.read.run_config import SECTIONS
 from config.read.sources import Source
 from config.read.yaml_reader import Document, Dumper
 from config.tell.names import did_you_mean, printable

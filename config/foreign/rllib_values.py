@@ -55,6 +55,17 @@ def switch(translation: Translation) -> Translation:
     return checked
 
 
+def switched(setting: str, on: str, off: str) -> Translation:
+    """Returns a translation of true and false into two values of a setting."""
+    return switch(lambda value, scope: Meaning({scope.algo(setting)[0]: on if value else off}))
+
+
+def named(setting: str, *pairs: str) -> Translation:
+    """Returns a translation of the names of a setting's values. pairs: theirs=ours."""
+    names = dict(pair.split("=") for pair in pairs)
+    return lambda value, scope: Meaning({scope.algo(setting)[0]: names.get(str(value), value)})
+
+
 # ----------------------------------------------------------------------------------------------------- networks
 
 
@@ -160,6 +171,9 @@ def activation_of(name: Any) -> Any:
 
 def linear(size: Any, activation: Any) -> Settings:
     return {"layer_type": "linear", "layer_size": size, "activation": activation}
+
+
+shared_layers = switch(layers)
 
 
 def layers_with(word: str) -> Translation:
@@ -419,16 +433,6 @@ def weight_decay(value: Any, scope: Scope) -> Meaning:
     return Meaning({}, "it is off") if value == 0 else Meaning(dict.fromkeys(scope.algo("weight_decay"), value))
 
 
-@switch
-def huber(value: Any, scope: Scope) -> Meaning:
-    return Meaning({scope.algo("loss")[0]: "huber" if value else "mse"})
-
-
-@switch
-def rmsprop(value: Any, scope: Scope) -> Meaning:
-    return Meaning({scope.algo("optimizer")[0]: "rmsprop" if value else "adam"})
-
-
 def fragment(value: Any, scope: Scope) -> Meaning:
     if not scope.has("algo_cfg.train_fre"):
         return Meaning({}, "fragments follow from batch_size")
@@ -458,6 +462,12 @@ def epochs(value: Any, scope: Scope) -> Meaning:
     if value == 1 and not scope.has("algo_cfg.k_epochs"):
         return Meaning({}, "a window is learned once")
     return Meaning(dict.fromkeys(scope.algo("k_epochs"), value))
+
+
+def replayed_sequence(value: Any, scope: Scope) -> Meaning:
+    if value in (1, -1):
+        return Meaning({}, "max_seq_len is the length")
+    return Meaning({scope.algo("lookup_step")[0]: value})
 
 
 def capacity(value: Any, scope: Scope) -> Meaning:
@@ -505,12 +515,6 @@ def noisy(value: Any, scope: Scope) -> Meaning:
     if value is False and not scope.has("algo_cfg.noisy"):
         return Meaning({}, "its networks have no noise")
     return Meaning(dict.fromkeys(scope.algo("noisy"), value))
-
-
-@switch
-def prioritized(value: Any, scope: Scope) -> Meaning:
-    [path] = scope.algo("buffer_type")
-    return Meaning({path: "PER" if value else "REPLAY_QUE"})
 
 
 def buffer_kind(value: Any, scope: Scope) -> Meaning:

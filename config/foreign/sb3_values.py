@@ -30,6 +30,10 @@ def _theirs(scope: Scope) -> Mapping[str, Any]:
     return scope.theirs if isinstance(scope, Entry) else {}
 
 
+def said_elsewhere(value: Any, scope: Scope) -> Meaning:
+    return SAID_ELSEWHERE
+
+
 # ---------------------------------------------------------------------------------------------- text -> values
 
 

@@ -12,10 +12,10 @@ from config.foreign import sb3
 from config.foreign.names import ALGORITHMS, entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.foreign.table import Meaning, NoCounterpartError
+from config.model import SECTIONS
 from config.program import PROGRAM
 from config.read.finder import Finder
 from config.read.loader import ConfigError
-from config.read.run_config import SECTIONS
 from config.read.sources import Source
 from config.read.yaml_reader import Document, Dumper, Place
 from config.tell.error_text import shown

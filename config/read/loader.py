@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from config.config import GeneralConfig
 from config.foreign import convlab, joyrl, joyrl_settings, rllib, rllib_multiagent
 from config.foreign.table import Scope
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.policies import PolicyConfig
 from config.model.schema import AlgoConfig
@@ -22,7 +22,7 @@ from config.read import limits, presets, sources, tasks, unread
 from config.read.finder import Finder
 from config.read.opening import fault_below, named
 from config.read.paths import fixed
-from config.read.run_config import SECTIONS, RunConfig
+from config.read.run_config import RunConfig
 from config.read.task_config import load_task_config
 from config.read.written import Written
 from config.read.yaml_reader import Document, DocumentError, Place, read

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from config.foreign import names as foreign_names
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.schema import FILM, EnvConfig
 from config.program import PROGRAM
-from config.read.run_config import SECTIONS
 from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
 from config.tell.names import nearest

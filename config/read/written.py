@@ -6,13 +6,12 @@ from typing import Any
 
 from config.config import GeneralConfig
 from config.foreign import hints
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.policies import PolicyConfig
 from config.own import packages
 from config.read import sources
 from config.read.finder import Finder
-from config.read.run_config import SECTIONS
 from config.read.yaml_reader import Place
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from config.foreign import convlab
-from config.foreign.joyrl import SECTIONS
+from config.model import SECTIONS
 from config.program import PROGRAM, version
 from config.read import arguments
 from config.tell.names import FULL_WIDTH, did_you_mean, full_width, halved, printable

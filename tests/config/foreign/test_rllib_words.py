@@ -69,8 +69,8 @@ def test_every_setting_of_a_row_exists_somewhere() -> None:
     fields = {key for name in ALGOS.available() for key in ALGOS.get(name).Config.model_fields}
     known = {"general_cfg": set(type(of("PPO").general).model_fields), "algo_cfg": fields}
     known["env_cfg"] = set(type(of("PPO").env).model_fields)
-    for keys in (*TABLES.values(), *MAPPINGS.values()):
-        assert [path for key in keys for path in key.row.paths() if path[1] not in known[path[0]]] == []
+    for table in (*TABLES.values(), *MAPPINGS.values()):
+        assert [path for row in table.values() for path in row.paths() if path[1] not in known[path[0]]] == []
 
 
 def test_the_names_of_messages_mean_the_same_as_the_table() -> None:
