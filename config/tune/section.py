@@ -9,7 +9,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
-from config.foreign.experiments import REPEATS, experiments
+from config.foreign.rllib_files import REPEATS, experiments
 from config.model import policies
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
