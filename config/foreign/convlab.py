@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from config.foreign.dialect import ConversionError, OldFile
+from config.foreign.values import linear
 from config.read import opening
 from config.read.sources import Source, document_of
 from config.read.yaml_reader import Document, DocumentError, Dumper, Place, parse, read
@@ -130,7 +131,7 @@ def _put(source: Source, name: str, value: Any, place: Place, kind: str) -> None
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             source.problems.append(f"{place.text}: {name}: got {shown(value)}; expected a whole number, at least 1")
             return
-        value = [{"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}]
+        value = [linear([value, value], "relu")]
     if ours is not None:
         source.put("algo_cfg", ours, value, Place(place.text, name, place.parts))
         source.notes += [] if ours == name else [f"{place.text}: {name} -> algo_cfg.{ours}"]

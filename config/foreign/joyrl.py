@@ -4,7 +4,9 @@ rewrites settings with them. Imports little: the models of settings take their o
 from collections.abc import Iterator
 from typing import Any
 
+from config.foreign import values
 from config.foreign.table import Meaning, NoCounterpartError, Row, Table, tables
+from config.foreign.values import switch
 
 SOFT_UPDATE = 0.005
 """JoyRL's default of tau_soft_update."""
@@ -44,18 +46,16 @@ def her(value: Any, scope: Any) -> Meaning:
     return Meaning({path: round(value / (value + 1), 4)})
 
 
+@switch
 def soft_update(value: Any, scope: Any) -> Meaning:
-    if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
     tau, interval = scope.algo("tau", "target_update")
     written = scope.written("algo_cfg")
     share = written.get("tau_soft_update", written.get("tau", SOFT_UPDATE))
     return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 
+@switch
 def entropy_tuning(value: Any, scope: Any) -> Meaning:
-    if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
     [path] = scope.algo("alpha")
     if value:
         return Meaning({path: "auto"})
@@ -82,21 +82,8 @@ def general_wrapper(value: Any, scope: Any) -> Meaning:
     return Meaning({"env_cfg.wrappers": value if isinstance(value, list) else [value]})
 
 
-def hidden(*lists: str) -> Any:
-    """Returns a translation of the width of two hidden layers into these lists of layers."""
-
-    def translate(value: Any, scope: Any) -> Meaning:
-        has = [path for path in scope.paths(*lists) if path.partition(".")[2] not in scope.written("algo_cfg")]
-        if not has:
-            return Meaning({}, "the algorithm has no such network" if not scope.paths(*lists) else "layers are written")
-        layer = {"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}
-        return Meaning({path: [layer] for path in has})
-
-    return translate
-
-
 NETWORKS = tuple(f"{network}{part}_layers" for network in ("", "actor_", "critic_") for part in ("branch", "merge"))
-_TABLES = tables("joyrl", globals())
+_TABLES = tables("joyrl", vars(values) | globals())
 _BOTH, SHARED = _TABLES["general_cfg and algo_cfg"], _TABLES["of other libraries too"]
 """Keys of two sections; keys of algo_cfg that other libraries have too, with meanings of their own: read so in a file
 of JoyRL alone."""

@@ -5,10 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from config.foreign import rllib_values
+from config.foreign import rllib_values, values
 from config.foreign.table import Row, Table, tables
 
-_TABLES = tables("rllib", vars(rllib_values))
+_TABLES = tables("rllib", vars(values) | vars(rllib_values))
 MAPPINGS: Mapping[str, Table] = {name[:-1]: table for name, table in _TABLES.items() if name.endswith(".")}
 """Name of a mapping -> its words."""
 TABLES: Mapping[str, Table] = {title: table for title, table in _TABLES.items() if not title.endswith(".")}

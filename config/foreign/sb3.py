@@ -3,10 +3,10 @@ in files, flags, and the defaults that a file leaves out."""
 
 from typing import Any
 
-from config.foreign import sb3_values
+from config.foreign import sb3_values, values
 from config.foreign.table import tables, words
 
-TABLES = tables("sb3", vars(sb3_values))
+TABLES = tables("sb3", vars(values) | vars(sb3_values))
 WORDS = words(TABLES)
 """All words; where the meaning of one depends on another, the other one comes first."""
 

@@ -147,27 +147,24 @@ def flags(
 ) -> list[tuple[str, str, Any]]:
     """Returns the flags of these names as (flag, section.key, value). word: command that stands for --resume or
     --test."""
-    given: list[tuple[str, str, Any]] = []
-    if algo:
-        given.append(("--algo", "general_cfg.algo_name", algo))
-    if env:
-        given.append(("--env", "env_cfg.id", env))
-    if resume:
-        settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
-        given += [(word or "--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
-    if test:
-        settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
-        given += [(word or "--test", f"general_cfg.{key}", value) for key, value in settings.items()]
-    if video:
-        given.append((word or "--video", "env_cfg.render_mode", FILM))
-    if checkpoint_freq:
-        settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
-        given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]
-    if episodes:
-        given.append(("--episodes", "general_cfg.max_episode", episodes))
-    if model is not None:
-        given.append(("--model", "general_cfg.load_model_step", model))
-    return given
+    loads = {"load_checkpoint": True, "load_path": resume or test}
+    saves = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
+    written: list[tuple[str, Any, str, dict[str, Any]]] = [
+        ("--algo", algo, "general_cfg", {"algo_name": algo}),
+        ("--env", env, "env_cfg", {"id": env}),
+        (word or "--resume", resume, "general_cfg", {**loads, "load_model_step": "latest", "mode": "train"}),
+        (word or "--test", test, "general_cfg", {**loads, "load_path": test, "mode": "test"}),
+        (word or "--video", video, "env_cfg", {"render_mode": FILM}),
+        ("--checkpoint-freq", checkpoint_freq, "general_cfg", saves),
+        ("--episodes", episodes, "general_cfg", {"max_episode": episodes}),
+        ("--model", model is not None, "general_cfg", {"load_model_step": model}),
+    ]
+    return [
+        (flag, f"{section}.{key}", value)
+        for flag, is_written, section, settings in written
+        if is_written
+        for key, value in settings.items()
+    ]
 
 
 def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
