@@ -45,6 +45,9 @@ class OldFile(NamedTuple):
     path: str
     find_algo: Finder
     find_env: Finder
+    hint: Callable[[str, str, Mapping[str, type[Strict]], str], str]
+    """Returns the end of a sentence about a key that a section does not have. The models are those of the sections, the
+    last argument is the algorithm."""
     name: str = ""
     """Name of one of several experiments."""
     algo: str | None = None
@@ -79,6 +82,10 @@ class Dialect:
         Changes()
     )
     """Does the same with the settings of each policy. The models are those of all sections."""
+    hint: Callable[[str, str], str] = lambda section, key: ""
+    """Returns the end of a sentence about a key of a section that needs more than another name; empty for others."""
+    keys: Callable[[str], Iterable[str]] = lambda section: ()
+    """Returns the keys of a section, of which one may be meant."""
     recognizes: Callable[[Document], bool] = lambda document: False
     """Returns True for a file of the library."""
     convert: Callable[[OldFile], str] = lambda file: ""

@@ -1,6 +1,6 @@
 """The dialects, in the order in which a file is recognized: what is none of the others is a file of JoyRL."""
 
-from config.foreign import convlab, joyrl_settings, rllib, rllib_files, rllib_multiagent, zoo
+from config.foreign import convlab, joyrl, joyrl_settings, rllib, rllib_files, rllib_multiagent, zoo
 from config.foreign.dialect import Dialect
 
 DIALECTS = (
@@ -21,6 +21,8 @@ DIALECTS = (
     Dialect(
         rewrite=joyrl_settings.rewrite,
         translate=joyrl_settings.put_words,
+        hint=joyrl.hint,
+        keys=lambda section: joyrl.KEYS.get(section, {}),
         recognizes=lambda document: True,
         convert=joyrl_settings.converted,
     ),

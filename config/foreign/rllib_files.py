@@ -3,7 +3,7 @@
 from typing import Any
 
 from config.config import GeneralConfig
-from config.foreign import hints, rllib
+from config.foreign import rllib
 from config.foreign.dialect import ConversionError, OldFile, new_file
 from config.foreign.rllib_keys import CONFIG, PARTS
 from config.foreign.table import Scope
@@ -111,7 +111,7 @@ def converted(file: OldFile) -> str:
     def hint(section: str, key: str) -> str:
         if algo is None:
             return "; a word of an algorithm, which has to be named first"
-        return hints.unknown_setting(section, key, models, file.find_algo, name_here)
+        return file.hint(section, key, models, name_here)
 
     return _text(source, list(rllib.translate(source, scope, hint).notes))
 

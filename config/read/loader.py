@@ -24,6 +24,7 @@ from config.read.run_config import RunConfig
 from config.read.task_config import load_task_config
 from config.read.written import Written
 from config.read.yaml_reader import Document, DocumentError, Place, read
+from config.tell import hints
 from config.tell.names import printable, with_full_width_named
 
 __all__ = ["ConfigError", "Finder", "RunConfig", "load"]
@@ -285,7 +286,7 @@ class _Assembly(Written):
                 self._keep(dialect.translate_policies(source, self.models, self.sources, self.hint))
             self.problems += source.problems
         sources.choose_film(self.sources, self.models.get("env_cfg"))
-        self.problems += sources.outside(self.sources, self.models, self.foreign_name)
+        self.problems += hints.outside(self.sources, self.models, self.foreign_name)
 
     def _remarks(self, found: dict[str, Any], built: dict[str, Any], decided: dict[str, Any]) -> Iterator[str]:
         """Yields what the packages have to say of the names by which they were asked for, and of their settings."""

@@ -1,7 +1,7 @@
 """Sources of settings: a YAML file, an earlier run, the command line."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from config.model.schema import FILM, EnvConfig
 from config.program import PROGRAM
 from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
-from config.tell.names import nearest
 from config.tune.domain_kinds import SECTION as TUNING
 
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
@@ -287,26 +286,3 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
             place = source.places[section].parts[key]
             yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
         written[name] = key
-
-
-def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
-    """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
-    has, or empty."""
-    known = {name: model.spellings() for name, model in models.items()}
-    for key, where, value in (stray for source in sources for stray in source.strays):
-        owner = next((name for name in known if key in known[name]), None)
-        same = (
-            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, known[name]))
-            for name, other, remark in foreign_names.ours(key)
-            if other in known.get(name, ()) and not remark
-        )
-        meant = (
-            f"{owner}.{key}{value}"
-            if owner
-            else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
-        )
-        other = "" if meant else hint(key)
-        near = next((f"{name}.{near}{value}" for name in known if (near := nearest(key, known[name]))), None)
-        meant = meant or (None if other else near)
-        end = f"; did you mean {meant}?" if meant else other
-        yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

@@ -6,7 +6,6 @@ from types import ModuleType
 from typing import Any
 
 from config.config import GeneralConfig
-from config.foreign import hints
 from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.policies import PolicyConfig
@@ -14,6 +13,7 @@ from config.own import packages
 from config.read import sources
 from config.read.finder import Finder
 from config.read.yaml_reader import Place
+from config.tell import hints
 from config.tell.error_text import locate
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from config.foreign import hints, sb3
 from config.foreign import names as foreign_names
+from config.foreign import sb3
 from config.read.loader import ConfigError, load
+from config.tell import hints
 from framework.catalog import ALGOS, ENVS
 from main import main
 
