@@ -66,8 +66,8 @@ def _answer(argv: list[str]) -> int:
 def _setting_of(name: str, algo: str) -> tuple[str, str] | None:
     """Returns section.key for the name of a setting, or of several that it sets at once, and a remark; asked only for
     a word that is not understood."""
-    from config.foreign.hints import setting_of
     from config.foreign.names import all_at_once
+    from config.tell.hints import setting_of
     from framework.catalog import ALGOS, ENVS
 
     path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")

@@ -9,7 +9,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
-from config.foreign.experiments import REPEATS, experiments
+from config.foreign.rllib_files import REPEATS, experiments
 from config.model import policies
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
@@ -19,6 +19,7 @@ from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
 from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
+from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.names import did_you_mean
 from config.tune import space
@@ -245,7 +246,7 @@ def _add_words(document: Document, words: Iterable[str], problems: list[str]) ->
     """Puts section.key=value words into a document."""
     source = sources.from_command_line(words, (), sections=(SECTION,))
     problems += source.problems
-    problems += sources.outside([source], {}, lambda key: "")
+    problems += hints.outside([source], {}, lambda key: "")
     for section, values in source.sections.items():
         policy = policies.name_of(section)
         above = [policies.SECTION, policy] if policy is not None else [section]

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from config.foreign import convlab
-from config.foreign.joyrl import SECTIONS
+from config.foreign import flags as foreign_flags
+from config.model import SECTIONS
 from config.program import PROGRAM, version
 from config.read import arguments
 from config.tell.names import FULL_WIDTH, did_you_mean, full_width, halved, printable
@@ -211,9 +211,9 @@ def parse(argv: Sequence[str], setting_of: SettingOf = lambda name, algo: None) 
         ):
             parser.error(_not_a_setting(override, after, setting_of))
     own = {"bench": bench_words.problems, "tune": tune_words.problems}.get(word, lambda request: ())
-    for problem in (*own(request), *contradictions.found(request), *convlab.problems(request)):
+    for problem in (*own(request), *contradictions.found(request), *foreign_flags.problems(request)):
         parser.error(problem)
-    request.abbreviated = convlab.settings(request)
+    request.abbreviated = foreign_flags.settings(request)
     if request.profile:
         request.abbreviated.append(("--profile", "general_cfg.profile", True))
     if request.seeds:
@@ -345,7 +345,7 @@ def _run_parser() -> _Parser:
     one("--config", "JSON", "settings by RLlib's names, or in our sections")
     one("--stop", "JSON", "RLlib's stop rules, such as {training_iteration: 9}")
     one("--checkpoint-freq", "N", "save every N iterations, as in RLlib", arguments.count_or_none)
-    convlab.add_flags(parser)
+    foreign_flags.add(parser)
     _add_permission(parser)
     parser.add_argument("--print-config", action="store_true", help="show all settings as YAML, and stop")
     parser.add_argument("--profile", action="store_true", help="show where the time of the training went")

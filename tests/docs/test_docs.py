@@ -16,6 +16,7 @@ from config.own import trust
 from config.read.yaml_reader import read
 from framework.commands import cli
 from framework.disk.csv_table import read_csv
+from tests.tools import foreign_pages
 from tests.tools.compare import make_run
 from tests.tools.pages import blocks
 from tests.tools.process import forked, forked_program
@@ -212,7 +213,7 @@ def test_the_settings_that_the_pages_name_exist() -> None:
 def test_the_table_of_foreign_names_is_that_of_the_messages(library: str) -> None:
     names = text(ROOT / "docs" / "names.md").partition(f"## {library}\n")[2].partition("\n## ")[0]
     lines = [line for line in names.splitlines() if line.startswith("| `")]
-    assert lines == [foreign_names.line(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
+    assert lines == [foreign_pages.of_names(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
 
 
 def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ PARTS = ("algos", "config", "envs", "framework")
 BUILD_FILES = ("main.py", "joystick.py", "setup.py", "pyproject.toml", "LICENSE", *(ROOT.glob("requirements*.txt")))
 SOURCES = [path.relative_to(ROOT) for part in PARTS for path in (ROOT / part).rglob("*.py")]
 PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")]
+TABLES = [path.relative_to(ROOT) for path in (ROOT / "config").rglob("*.txt")]
 DATABASES = [path.relative_to(ROOT) for path in (ROOT / "envs").rglob("*.json")]
 PAGES = [
     path.relative_to(ROOT)
@@ -88,7 +89,7 @@ def test_the_wheel_contains_one_folder_with_the_sources_the_presets_the_database
     assert len(PRESETS) > 100
     assert len(DATABASES) == 7
     assert len(PAGES) == 8
-    assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *DATABASES, *PAGES)}
+    assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *TABLES, *DATABASES, *PAGES)}
 
 
 def test_version_and_requirements_have_one_home(installed: Path, tmp_path: Path) -> None:
