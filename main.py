@@ -49,11 +49,11 @@ def _answer(argv: list[str]) -> int:
     if request.allow_import:
         sys.path.append(os.getcwd())
     if request.command == "doctor":
-        from framework.commands import doctor
+        from framework.commands.work import doctor
 
         return doctor.run()
     if request.command == "watch":
-        from framework.commands import entry
+        from framework.commands.work import entry
 
         return entry.watch(request.folder, request.port, request.open)
     if request.command == "tune":
@@ -83,7 +83,7 @@ def _look_up(request: argparse.Namespace) -> int:
         if request.command == "schema":
             print(json.dumps(json_schema.schema(ALGOS, ENVS), indent=1))
         elif request.command in ("data", "compare") or getattr(request, "target", None):
-            from framework.commands import entry
+            from framework.commands.work import entry
 
             command: Callable[[argparse.Namespace], int] = getattr(entry, request.command)
             return command(request)
@@ -150,7 +150,7 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     if request.print_config or request.dry_run:
         return max(_show(request, name, config) for name, config in configs.items())
     if request.command == "bench":
-        from framework.commands.entry import bench
+        from framework.commands.work.entry import bench
 
         def one(words: Sequence[str]) -> "RunConfig":
             [config] = configured(words).values()
@@ -182,7 +182,7 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
         asked = read(place, request.overrides, flags, into=request.into, **options)
     except ConfigError as error:
         return _nothing_started(error)
-    from framework.commands import entry
+    from framework.commands.work import entry
 
     if request.print_config or request.dry_run:
         return entry.describe_tuning(asked, request.print_config)
@@ -190,7 +190,7 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:
-    from framework.commands import entry
+    from framework.commands.work import entry
 
     if len(configs) > 1:
         title = Path(request.yaml).stem if request.yaml else "_".join(configs)
@@ -228,7 +228,7 @@ def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0
-    from framework.commands.entry import dry_run
+    from framework.commands.work.entry import dry_run
 
     return dry_run(config)
 

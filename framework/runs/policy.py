@@ -15,11 +15,11 @@ from config.tell.names import did_you_mean
 from envs.base import VectorEnv
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import check_finite
-from framework.commands.test import Model, opened
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
+from framework.runs.model import Model, opened
 from framework.runs.resume import with_seed
 
 

@@ -215,4 +215,4 @@ def test_a_config_is_checked_without_anything_heavy():
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
-    assert not loaded_after("import framework.commands.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}
+    assert not loaded_after("import framework.commands.work.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}

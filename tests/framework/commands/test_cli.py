@@ -26,10 +26,10 @@ __all__ = ["preset_root", "task_root"]
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tuple]]:
     """Runs are recorded, not run; the working directory is empty and stays so."""
     recorded: list[tuple] = []
-    session = ModuleType("framework.commands.entry")
+    session = ModuleType("framework.commands.work.entry")
     session.run = lambda config, argv: recorded.append(("run", config, argv)) or 0
     session.dry_run = lambda config: recorded.append(("dry_run", config)) or 0
-    monkeypatch.setitem(sys.modules, "framework.commands.entry", session)
+    monkeypatch.setitem(sys.modules, "framework.commands.work.entry", session)
     monkeypatch.setattr(runs, "entry", session, raising=False)
     monkeypatch.setattr(catalog, "ENVS", ENVS)
     folder = tmp_path / "empty"

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from config.program import ROOT
-from framework.commands import entry
+from framework.commands.work import entry
 from framework.errors import MISTAKE, without_memory
 
 LIMITED = """
 import os, resource, sys
 import main
-from framework.commands import entry
+from framework.commands.work import entry
 
 def limited(work):
     def within_little_more_memory(*words):

@@ -10,10 +10,10 @@ from config.read.paths import as_written, fixed
 from envs.base import VectorEnv
 from framework.assemble import build
 from framework.collect.fragment import Episode, Recorder
-from framework.commands.evaluate import check_place
-from framework.commands.test import opened
+from framework.commands.work.evaluate import check_place
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
+from framework.runs.model import opened
 from framework.runs.resume import with_seed
 from framework.screen.formatting import listed
 

@@ -25,9 +25,9 @@ def run(config: RunConfig, command_line: list[str]) -> int:
 
     def mode(signals: StopSignals) -> int:
         if config.general.mode == "train":
-            from framework.commands.train import run as play
+            from framework.commands.work.train import run as play
         else:
-            from framework.commands.test import run as play
+            from framework.commands.work.test import run as play
         return play(config, command_line, signals)
 
     return _stoppable(config, mode)
@@ -41,10 +41,10 @@ def film(
 
     def mode(signals: StopSignals) -> int:
         if episode is not None:
-            from framework.commands import film as again
+            from framework.commands.work import film as again
 
             return again.run(config, command_line, episode, signals)
-        from framework.commands import test
+        from framework.commands.work import test
         from framework.runs.wrap_up import Wanted
 
         return test.run(config, command_line, signals, Wanted(worst, grid))
@@ -125,7 +125,7 @@ def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
     def work() -> int:
         _check(config)
         _load_torch()
-        from framework.commands.evaluate import run as play
+        from framework.commands.work.evaluate import run as play
 
         with StopSignals() as signals:
             return play(config, steps, out, signals)
@@ -139,7 +139,7 @@ def export(config: RunConfig, kind: str, policy: str | None, out: str | None) ->
     def work() -> int:
         _check(config)
         _load_torch()
-        from framework.commands.export import run as write
+        from framework.commands.work.export import run as write
 
         with StopSignals() as signals:
             return write(config, kind, policy, out, signals)
@@ -153,7 +153,7 @@ def talk(config: RunConfig, record: str | None) -> int:
     def work() -> int:
         _check(config)
         _load_torch()
-        from framework.commands.talk import run as converse
+        from framework.commands.work.talk import run as converse
 
         return converse(config, record)
 
@@ -166,7 +166,7 @@ def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) 
     def work() -> int:
         _check(configured(()))
         _load_torch()
-        from framework.commands import bench as measuring
+        from framework.commands.work import bench as measuring
 
         return measuring.run(configured, request.workers, request.envs, request.seconds)
 
@@ -177,7 +177,7 @@ def watch(folder: str | None, port: int, browser: bool) -> int:
     """Shows runs in a browser until Ctrl-C. port: 0 for a free one."""
 
     def work() -> int:
-        from framework.commands.watch import run as serve
+        from framework.commands.work.watch import run as serve
 
         return serve(folder, port, browser)
 
@@ -188,12 +188,12 @@ def data(request: Namespace) -> int:
     """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
 
     def work() -> int:
-        from framework.commands import data as card
+        from framework.commands.work import data as card
         from framework.dataset import open_data
 
         found, problems = open_data(request.data), None
         if request.env is not None:
-            from framework.commands.data_check import unfit  # makes the environment, and imports torch
+            from framework.commands.work.data_check import unfit  # makes the environment, and imports torch
 
             problems = unfit(found, request.env, request.allow_import)
         sys.stdout.write((card.as_json if request.json else card.table)(found, problems))
@@ -206,7 +206,7 @@ def compare(request: Namespace) -> int:
     """Compares runs, and writes a page."""
 
     def work() -> int:
-        from framework.commands import compare as command
+        from framework.commands.work import compare as command
 
         return command.run(request.runs, request.threshold, Path(request.into) if request.into else None, request.at)
 
@@ -233,7 +233,7 @@ def dry_run(config: RunConfig) -> int:
 
     def work() -> int:
         _check(config)
-        from framework.commands.dry_run import describe
+        from framework.commands.work.dry_run import describe
 
         return describe(config)
 
