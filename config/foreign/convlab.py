@@ -54,7 +54,7 @@ def settings(request: argparse.Namespace) -> list[Abbreviated]:
     where no environment is named either, both are those of ConvLab-2's example."""
     kind = _kind_in(request.config) if request.config else None
     flags = _of_flags(request)
-    if request.command != "run" or request.word or not (flags or request.process_num or kind):
+    if request.word or not (flags or request.process_num or kind):
         return flags
     keys, loads = _keys(request), request.yaml or request.resume or request.test or (request.config and not kind)
     if loads or request.algo or keys & {"general_cfg.algo_name", "general_cfg.preset", "general_cfg.load_path"}:

@@ -1,1 +1,16 @@
-"""The command line: a module for each command."""
+"""Commands: each file of this folder is a word of the command line, found by its name.
+
+A word's file has
+    HELP      lines of --help: what is typed behind the name of the program, and what it does
+    flags     (parser): adds the flags that the word has, and no others
+    run       (request): does it, and returns the exit status
+and may have
+    check     (request): completes the request, and yields what is wrong with it
+    REFUSED   flags of other words -> why this one does not have them; without a reason, the words that do are named
+
+Nothing heavy is imported outside of `run`. line/ holds what words share while the command line is read, and work/ what
+they do once it is valid.
+"""
+
+from framework.commands.line.answer import answer as answer
+from framework.commands.line.parser import parse as parse

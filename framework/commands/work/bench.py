@@ -5,13 +5,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from config.config import GeneralConfig
 from config.read.loader import ConfigError, RunConfig
 from envs.base import EnvError
+from framework.commands.line.start import configured
 from framework.errors import MISTAKE, JoystickError, Stopped
 from framework.record.console import Console
 from framework.runs.experiment import Experiment
@@ -26,9 +28,6 @@ MOST_WARM_UP = 60.0
 LONGEST_REASON = 100
 """Number of characters that are shown of an error."""
 HEAD = ("workers", "n_envs", "steps/s", "updates/s")
-
-Configured = Callable[[Sequence[str]], RunConfig]
-"""Returns the user's configuration with further settings, as words of the command line."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,9 @@ Results = dict[Choice, Speed | str]
 """Choice -> speed, or why it has none."""
 
 
-def run(configured: Configured, workers: Iterable[int], rows: Iterable[int], seconds: float) -> int:
-    """Measures every combination and prints the table. Returns the exit status."""
-    choices = [Choice(count, each) for count in workers for each in rows]
+def run(config: RunConfig, request: Namespace) -> int:
+    """Measures every combination and prints the table. config: as it is without them. Returns the exit status."""
+    choices = [Choice(count, each) for count in request.workers for each in request.envs]
     results: Results = {}
     folder = Path(tempfile.mkdtemp(prefix="joystick-bench-"))
     screen = terminal.choose(sys.stdout)
@@ -71,8 +70,9 @@ def run(configured: Configured, workers: Iterable[int], rows: Iterable[int], sec
                 else:
                     screen.draw(number / len(choices), what, [])
                 try:
-                    config = _lean(configured(choice.words()), folder / f"{choice.workers}-{choice.rows}")
-                    results[choice] = measure(config, seconds, lambda: signals.received is not None)
+                    [config] = configured(request, choice.words()).values()
+                    config = _lean(config, folder / f"{choice.workers}-{choice.rows}")
+                    results[choice] = measure(config, request.seconds, lambda: signals.received is not None)
                 except Stopped:
                     break
                 except (JoystickError, ConfigError, EnvError) as error:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,14 +34,14 @@ class Found(NamedTuple):
     """Sentences on those that have not."""
 
 
-def run(words: Sequence[str], threshold: float | None, into: Path | None, at: str = "common") -> int:
+def run(request: Namespace) -> int:
     """Compares the runs that words name. Returns the exit status."""
-    found = compared(words, threshold, ROOT, at)
+    found = compared(request.runs, request.threshold, ROOT, request.at)
     names = [row.series.first.algorithm for each in found.several for row in each.rows]
     environments, algorithms = (
         file_names(["-".join(dict.fromkeys(each))])[0] for each in ([one.environment for one in found.several], names)
     )
-    folder = new_folder("compare", environments, algorithms, into)
+    folder = new_folder("compare", environments, algorithms, Path(request.into) if request.into else None)
     screen = choose(sys.stdout)
     for each in found.several:
         table.show(each, screen)

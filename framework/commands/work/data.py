@@ -2,15 +2,24 @@
 
 import json
 import math
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from config.read.loader import load
 from config.read.paths import as_written
+from framework.catalog import ALGOS, ENVS
+from framework.collect.env_calls import Watch
+from framework.dataset import fit, open_data
 from framework.dataset.behaviour import Behaviour
 from framework.dataset.data import Dataset
+from framework.dataset.fit import own_space
 from framework.dataset.summary import Range
+from framework.errors import MISTAKE, JoystickError
 from framework.screen.formatting import counted, short
 
 BARS = 10
@@ -19,6 +28,26 @@ WIDTH = 40
 """Characters of its longest bar."""
 MOST_FILES = 8
 """Files that the table lists by name."""
+
+
+def run(request: Namespace) -> int:
+    """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
+    content = open_data(request.data)
+    problems = None if request.env is None else _unfit(content, request.env, request.allow_import)
+    sys.stdout.write((as_json if request.json else table)(content, problems))
+    return MISTAKE if problems else 0
+
+
+def _unfit(data: Dataset, env_id: str, allow_import: Sequence[str]) -> list[str]:
+    """Returns a sentence for each way in which the data do not fit an environment."""
+    from framework.assemble import build  # imports torch
+
+    config = load(None, [], find_algo=ALGOS, find_env=ENVS, env=env_id, allow_import=allow_import)
+    with build.opened_env(config, 1, Watch()) as env:
+        if env.joint is not None:
+            raise JoystickError(f"{env_id} has several agents; data are compared with an environment of one")
+        seen = own_space(env.observation_space, env.observation_start)
+        return fit.problems(data.summary, seen, own_space(env.action_space, env.action_start))
 
 
 def facts(data: Dataset) -> dict[str, Any]:

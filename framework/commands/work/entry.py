@@ -2,8 +2,7 @@
 
 import gc
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from config.read.loader import ConfigError, RunConfig
@@ -16,7 +15,6 @@ from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
 from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_memory
 from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.screen.formatting import counted
 from framework.screen.terminal import choose, print_error
 
 
@@ -30,33 +28,14 @@ def run(config: RunConfig, command_line: list[str]) -> int:
             from framework.commands.work.test import run as play
         return play(config, command_line, signals)
 
-    return _stoppable(config, mode)
+    return stoppable(config, mode)
 
 
-def film(
-    config: RunConfig, command_line: list[str], worst: bool, grid: tuple[int, int] | None, episode: int | None
-) -> int:
-    """Tests and films, or films an episode of the training. worst: only the episodes with the lowest returns; grid:
-    rows and columns of episodes side by side; episode: number in train.csv."""
-
-    def mode(signals: StopSignals) -> int:
-        if episode is not None:
-            from framework.commands.work import film as again
-
-            return again.run(config, command_line, episode, signals)
-        from framework.commands.work import test
-        from framework.runs.wrap_up import Wanted
-
-        return test.run(config, command_line, signals, Wanted(worst, grid))
-
-    return _stoppable(config, mode)
-
-
-def _stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
-    """Runs a mode that obeys signals."""
+def stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
+    """Trains or plays in a way that obeys signals."""
 
     def work() -> int:
-        _check(config)
+        check(config)
         with StopSignals() as signals:
             try:
                 _load_torch()
@@ -65,7 +44,7 @@ def _stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
                 print(stopped, file=sys.stderr)
                 return signals.exit_status
 
-    return _guarded(work)
+    return guarded(work)
 
 
 def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...], jobs: int | None) -> int:
@@ -77,7 +56,7 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
 
         return many_runs.run_seeds(config, command_line, seeds, jobs)
 
-    return _guarded(work)
+    return guarded(work)
 
 
 def run_experiments(
@@ -94,7 +73,7 @@ def run_experiments(
 
         return many_runs.run_experiments(configs, title, command_line, seeds, jobs, _check_training)
 
-    return _guarded(work)
+    return guarded(work)
 
 
 def tune(tuning: Tuning, command_line: list[str], folder: Path | None) -> int:
@@ -105,7 +84,7 @@ def tune(tuning: Tuning, command_line: list[str], folder: Path | None) -> int:
 
         return session.run(tuning, _check_training, choose(sys.stdout), command_line, folder)[1]
 
-    return _guarded(work)
+    return guarded(work)
 
 
 def describe_tuning(tuning: Tuning, settings: bool) -> int:
@@ -116,131 +95,33 @@ def describe_tuning(tuning: Tuning, settings: bool) -> int:
 
         return (dry_run.settings if settings else dry_run.describe)(tuning, _check_training)
 
-    return _guarded(work)
+    return guarded(work)
 
 
-def evaluate(config: RunConfig, steps: int | None, out: str | None) -> int:
-    """Plays a saved model and prints its score; writes nothing but the file `out`."""
+def played(config: RunConfig, play: Callable[[], int]) -> int:
+    """Plays in a way that obeys no signal but Ctrl-C, or looks for signals itself."""
 
     def work() -> int:
-        _check(config)
+        check(config)
         _load_torch()
-        from framework.commands.work.evaluate import run as play
+        return play()
 
-        with StopSignals() as signals:
-            return play(config, steps, out, signals)
-
-    return _guarded(work)
-
-
-def export(config: RunConfig, kind: str, policy: str | None, out: str | None) -> int:
-    """Writes the policy of a saved model as a file for other programs. kind: onnx or safetensors."""
-
-    def work() -> int:
-        _check(config)
-        _load_torch()
-        from framework.commands.work.export import run as write
-
-        with StopSignals() as signals:
-            return write(config, kind, policy, out, signals)
-
-    return _guarded(work)
-
-
-def talk(config: RunConfig, record: str | None) -> int:
-    """Lets a person talk to a saved policy; writes nothing but the file `record`."""
-
-    def work() -> int:
-        _check(config)
-        _load_torch()
-        from framework.commands.work.talk import run as converse
-
-        return converse(config, record)
-
-    return _guarded(work)
-
-
-def bench(configured: Callable[[Sequence[str]], RunConfig], request: Namespace) -> int:
-    """Measures the speed of training. configured: returns the configuration with further settings."""
-
-    def work() -> int:
-        _check(configured(()))
-        _load_torch()
-        from framework.commands.work import bench as measuring
-
-        return measuring.run(configured, request.workers, request.envs, request.seconds)
-
-    return _guarded(work)
-
-
-def watch(folder: str | None, port: int, browser: bool) -> int:
-    """Shows runs in a browser until Ctrl-C. port: 0 for a free one."""
-
-    def work() -> int:
-        from framework.commands.work.watch import run as serve
-
-        return serve(folder, port, browser)
-
-    return _guarded(work)
-
-
-def data(request: Namespace) -> int:
-    """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
-
-    def work() -> int:
-        from framework.commands.work import data as card
-        from framework.dataset import open_data
-
-        found, problems = open_data(request.data), None
-        if request.env is not None:
-            from framework.commands.work.data_check import unfit  # makes the environment, and imports torch
-
-            problems = unfit(found, request.env, request.allow_import)
-        sys.stdout.write((card.as_json if request.json else card.table)(found, problems))
-        return MISTAKE if problems else 0
-
-    return _guarded(work)
-
-
-def compare(request: Namespace) -> int:
-    """Compares runs, and writes a page."""
-
-    def work() -> int:
-        from framework.commands.work import compare as command
-
-        return command.run(request.runs, request.threshold, Path(request.into) if request.into else None, request.at)
-
-    return _guarded(work)
-
-
-def convert(request: Namespace) -> int:
-    """Writes data in another format."""
-
-    def work() -> int:
-        from framework.dataset.convert import convert as write
-
-        found = write(request.file, request.target)
-        summary = found.summary
-        print(*found.notes, sep="\n", end="\n" if found.notes else "")
-        print(f"{request.target}: {counted(summary.episodes, 'episode')}, {counted(summary.transitions, 'transition')}")
-        return 0
-
-    return _guarded(work)
+    return guarded(work)
 
 
 def dry_run(config: RunConfig) -> int:
     """Prints what a run would be, and writes nothing."""
 
     def work() -> int:
-        _check(config)
+        check(config)
         from framework.commands.work.dry_run import describe
 
         return describe(config)
 
-    return _guarded(work)
+    return guarded(work)
 
 
-def _check(config: RunConfig) -> None:
+def check(config: RunConfig) -> None:
     """Raises ConfigError if algorithm and environment do not fit, TaskDirError if the folder to write to exists; makes
     an environment, which may hang."""
     check_new(config.into, config.start)
@@ -271,14 +152,14 @@ def _load_torch() -> None:
 def _check_training(config: RunConfig) -> None:
     """Checks a configuration that several processes will train with: what each of them would refuse is refused once,
     before anything is created."""
-    _check(config)
+    check(config)
     memory = None if config.policies else config.algo.memory(config.env.n_envs)
     if memory is not None and memory.data is not None:
         with naming_setting():
             files(memory.data.paths)
 
 
-def _guarded(work: Callable[[], int]) -> int:
+def guarded(work: Callable[[], int]) -> int:
     try:
         return work()
     except (JoystickError, ConfigError, EnvError) as error:

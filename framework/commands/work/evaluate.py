@@ -1,6 +1,7 @@
 """Command evaluate: plays a saved model, prints its score in one line, and changes nothing in its task directory."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 
 from config.read.loader import RunConfig
@@ -15,11 +16,10 @@ from framework.runs.signals import StopSignals
 from framework.screen.formatting import listed, scored
 
 
-def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSignals) -> int:
-    """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
-    Returns the exit status."""
-    if out:
-        file = fixed(Path(out), config.start)
+def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
+    """Plays whole episodes: so many, or as many as make at least so many steps. Returns the exit status."""
+    if request.out:
+        file = fixed(Path(request.out), config.start)
         check_place("--out", file, config.task)
 
     def check() -> None:
@@ -31,10 +31,10 @@ def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSign
     with opened(config) as model:
         evaluator = build.make_evaluator(config, model.env, check, model.watch)
         try:
-            evaluation = evaluator.play(model.agent, 0 if steps else cfg.max_episode, steps=steps or 0)
+            evaluation = evaluator.play(model.agent, 0 if request.steps else cfg.max_episode, steps=request.steps or 0)
         except Interrupted:
             return signals.exit_status
-    if out:
+    if request.out:
         write_whole(file, lines(evaluation).encode())
     if model.note:
         print(model.note)

@@ -1,6 +1,7 @@
 """Command export: writes the policy of a saved model as a file for other programs, and compares it with the agent."""
 
 import os
+from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,13 +36,13 @@ LEAST_EQUAL = 0.99
 """Share of equal actions below which nothing is written."""
 
 
-def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signals: StopSignals) -> int:
-    """Exports one policy, or each one of several to a file of its own. kind: onnx or safetensors; policy: its name;
-    out: the file. Returns the exit status."""
+def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
+    """Exports one policy, or each one of several to a file of its own. Returns the exit status."""
+    kind = request.to
     if kind == "onnx":
         onnx_file.check_packages()
     assert config.task is not None
-    written = Path(out) if out else _place(config.task.resolve(), kind)
+    written = Path(request.out) if request.out else _place(config.task.resolve(), kind)
     target = fixed(written, config.start)
     if target.suffix != f".{kind}":
         raise JoystickError(f"--out: {written} does not end in .{kind}")
@@ -55,7 +56,7 @@ def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signa
     with opened(config) as model:
         if model.note:
             print(model.note)
-        chosen = _chosen(config, model, policy)
+        chosen = _chosen(config, model, request.policy)
         places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
         _check_new(places, kind, written)
         modules = {each.name: _module(each, model) for each in chosen}

@@ -1,6 +1,7 @@
-"""Command film NAME --episode N: a training episode once more, from its seed and the actions of its trajectory."""
+"""Command film: a test with a video, or an episode of the training once more, from its seed and its actions."""
 
 import contextlib
+from argparse import Namespace
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -12,6 +13,7 @@ from config.read.paths import as_written
 from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode
+from framework.commands.work import test
 from framework.dataset import open_data
 from framework.dataset.columns import Columns
 from framework.dataset.episodes import episodes
@@ -23,11 +25,19 @@ from framework.film.film import Taped, file_name, film_into, write_meta
 from framework.loop.evaluator import Interrupted
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
+from framework.runs.wrap_up import Wanted
 from framework.screen.formatting import short
 
 
-def run(config: RunConfig, command_line: list[str], number: int, signals: StopSignals) -> int:
-    """Films the training episode of this number into a task directory of its own. Returns the exit status."""
+def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
+    """Tests and films, or films an episode of the training. Returns the exit status."""
+    if request.episode is None:
+        return test.run(config, request.command_line, signals, Wanted(request.worst, request.grid))
+    return _again(config, request.command_line, request.episode, signals)
+
+
+def _again(config: RunConfig, command_line: list[str], number: int, signals: StopSignals) -> int:
+    """Films the training episode of this number into a task directory of its own."""
     if config.task is None:
         raise TaskDirError("film --episode needs the name of a run")
     source, watch = TaskDir(config.task), Watch()

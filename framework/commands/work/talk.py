@@ -1,6 +1,7 @@
 """Command talk: a person takes the place of the simulated user, and talks to a saved policy in the terminal."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +22,10 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 
 
-def run(config: RunConfig, record: str | None) -> int:
-    """Plays one episode with a person. record: file for the dialogue. Returns the exit status."""
-    if record:
-        file = fixed(Path(record), config.start)
+def run(config: RunConfig, request: Namespace) -> int:
+    """Plays one episode with a person. Returns the exit status."""
+    if request.record:
+        file = fixed(Path(request.record), config.start)
         check_place("--record", file, config.task)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:
@@ -41,9 +42,9 @@ def run(config: RunConfig, record: str | None) -> int:
         except KeyboardInterrupt:
             print()
             status, kept.text = INTERRUPTED, env.spoken()
-    if record:
+    if request.record:
         write_whole(file, kept.text.encode())
-        print(f"the dialogue is in {record}")
+        print(f"the dialogue is in {request.record}")
     return status
 
 

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import webbrowser
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,11 +21,10 @@ LOOK_SECONDS = 0.1
 """Seconds between two looks for a signal."""
 
 
-def run(folder: str | None, port: int, browser: bool) -> int:
-    """Returns the exit status, which is that of a process ended by the signal. folder: of the runs; tasks if it is
-    None. port: 0 for a free one. browser: True to open the page."""
-    root = Path(folder or ROOT)
-    if folder and not root.is_dir():
+def run(request: Namespace) -> int:
+    """Returns the exit status, which is that of a process ended by the signal."""
+    root, port = Path(request.folder or ROOT), request.port
+    if request.folder and not root.is_dir():
         raise JoystickError(
             f"watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out"
         )
@@ -39,7 +39,7 @@ def run(folder: str | None, port: int, browser: bool) -> int:
         print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
         if not any(server.answers.overview.runs()):
             print("There is no run in it yet; the page shows each one when it begins.", flush=True)
-        if browser and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
+        if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print("no browser was found; open the address above", flush=True)
         while signals.received is None:
             time.sleep(LOOK_SECONDS)

@@ -1,0 +1,25 @@
+"""Compares runs, and writes a page."""
+
+from config.read import arguments
+from framework.commands.line import shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+compare RUN RUN ... [--at last] [--into FOLDER]
+                                                  scores, curves, settings on
+                                                  a page; groups of seeds, too
+"""
+
+
+def flags(parser: Parser) -> None:
+    """Adds what is compared, and how."""
+    shared.add(parser, "--allow-import")
+    what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
+    parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)
+    parser.add_argument("--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal")
+    where = "scores at a step that all runs have come to (default), or their last ones"
+    parser.add_argument("--at", metavar="common|last", choices=arguments.COMPARED_AT, default="common", help=where)
+    parser.add_argument("--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME")
+
+
+run = start.worker("compare")

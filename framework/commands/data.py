@@ -1,0 +1,23 @@
+"""Shows what collected data contain, and whether they fit an environment."""
+
+from config.read import arguments
+from framework.commands.line import shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+data DATA... [--env ID] [--json]
+                                                  what collected data contain,
+                                                  and if it fits an environment
+"""
+
+
+def flags(parser: Parser) -> None:
+    """Adds which data are shown, and how."""
+    shared.add(parser, "--allow-import")
+    what = "file, pattern such as 'data/*.npz', or task directory"
+    parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)
+    parser.add_argument("--env", metavar="ID", type=arguments.text, help="compare with its spaces")
+    parser.switch("--json", "print JSON, with all that is known")
+
+
+run = start.worker("data")

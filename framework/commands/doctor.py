@@ -1,0 +1,18 @@
+"""Looks at what a run needs on this machine, and says how to mend what is missing."""
+
+from argparse import Namespace
+
+from framework.commands.line import shared
+
+HELP = """\
+doctor                           what a run needs here, and
+                                                  how to mend what is missing
+"""
+flags = shared.permission
+
+
+def run(request: Namespace) -> int:
+    """Prints what was seen."""
+    from framework.commands.work import doctor
+
+    return doctor.run()

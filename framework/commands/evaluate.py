@@ -1,0 +1,33 @@
+"""Plays a saved model and prints its score, without a task directory."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+
+from config.read import arguments
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
+                                                  score it, and write no folder
+"""
+REFUSED = {"--video --into": "evaluate writes no task directory; leave out --video and --into, or use test or film"}
+
+
+def flags(parser: Parser) -> None:
+    """Adds what is played, and how much of it."""
+    parser.named = "test"
+    shared.add(parser, "--yaml --algo --env --config --model --episodes")
+    parser.value("--steps", "N", "whole episodes, at least N steps", arguments.count)
+    parser.value("--out", "FILE", "a file for a JSON line per episode")
+    shared.add_settings(parser)
+
+
+def check(request: Namespace) -> Iterator[str]:
+    """Yields what is wrong with the request."""
+    yield from settings.twice(request)
+    if request.steps and request.episodes:
+        yield "--steps and --episodes both set how much is played; leave one of them out"
+
+
+run = start.player("evaluate")

@@ -1,0 +1,41 @@
+"""Plays a saved model, scores it and makes a video; or makes one of an episode of the training."""
+
+import argparse
+from collections.abc import Iterator
+
+from config.read import arguments
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+film NAME [--episodes N] [--grid 3x3] [--worst]
+                                                  the same, and make a video
+film NAME --episode N            an episode of the training
+"""
+
+
+def flags(parser: Parser) -> None:
+    """Adds what is played, and what of it is shown."""
+    parser.named = "test"
+    shared.add(parser, "--yaml --env --config --model --episodes")
+    parser.switch("--worst", "the episode with the lowest return")
+    parser.value("--grid", "3x3", "rows and columns of episodes side by side", arguments.grid)
+    parser.value("--episode", "N", "this episode of the training, from its trajectory", arguments.count)
+    shared.add(parser, "--into")
+    parser.add_argument("--video", action="store_true", default=True, help=argparse.SUPPRESS)
+    shared.add_settings(parser)
+
+
+def check(request: argparse.Namespace) -> Iterator[str]:
+    """Completes the request, and yields what is wrong with it."""
+    places = request.grid[0] * request.grid[1] if request.grid else 0
+    if places and not (request.worst or request.episodes):
+        request.episodes = places
+    yield from settings.twice(request)
+    if request.episode and (request.worst or request.grid or request.episodes or request.model is not None):
+        yield "--episode films one episode of the training; leave out --worst, --grid, --episodes and --model"
+    if (request.episodes or places) < places:
+        yield f"--grid shows {places} episodes; --episodes {request.episodes} plays fewer"
+
+
+run = start.player("film")

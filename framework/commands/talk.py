@@ -1,0 +1,20 @@
+"""Lets a person talk to a policy that was trained on dialogues."""
+
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+talk NAME [--record FILE]        talk to it, if it was trained
+                                                  on dialogues
+"""
+
+
+def flags(parser: Parser) -> None:
+    """Adds who talks, and what is kept of it."""
+    parser.named = "test"
+    shared.add(parser, "--yaml --env --config --model")
+    parser.value("--record", "FILE", "a file for the dialogue")
+    shared.add_settings(parser)
+
+
+check, run = settings.twice, start.player("talk", signals=False)

@@ -1,0 +1,16 @@
+"""Plays a saved model, by default the best, and scores it."""
+
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = "test NAME                        play and score its best model\n"
+
+
+def flags(parser: Parser) -> None:
+    """Adds what is played, and where it is written to."""
+    parser.named = "test"
+    shared.add(parser, "--yaml --env --config --video --model --episodes --into")
+    shared.add_settings(parser)
+
+
+check, run = settings.twice, start.run

@@ -1,0 +1,72 @@
+"""Trains an agent, as a command line without a word does."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from config.program import PROGRAM
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+if TYPE_CHECKING:
+    from config.read.run_config import RunConfig
+
+HELP = "train ...                        the same without the word\n"
+REFUSED = {
+    "--steps": "--steps is for evaluate; training ends at general_cfg.max_total_step=VALUE, or after VALUE iterations "
+    "of RLlib with --stop '{\"training_iteration\": VALUE}'",
+}
+
+
+def flags(parser: Parser) -> None:
+    """Adds the flags of a training, and of --test."""
+    shared.add(parser, "--yaml --algo --env")
+    parser.value("--resume", "TASK", "the same as: resume TASK")
+    parser.value("--test", "TASK", "the same as: test TASK")
+    shared.add(parser, "--video")
+    shared.add(parser, "--model", "with test, film, evaluate, export: ")
+    shared.add(parser, "--episodes", "with test, film, evaluate: ")
+    shared.add(parser, "--seeds --jobs --into")
+    shared.add_training(parser)
+    shared.add_settings(parser, "--print-config --profile --dry-run")
+    parser.usage = f"{PROGRAM} [command] [--yaml FILE] [options] [section.key=value ...]"
+    parser.description = (
+        "Train or test a reinforcement learning agent. Settings come from the Python defaults, then the YAML file, "
+        "then section.key=value; sections are general_cfg, algo_cfg and env_cfg, and policies_cfg for several agents."
+    )
+
+
+def check(request: Namespace) -> Iterator[str]:
+    """Completes the request, and yields what is wrong with it."""
+    if request.resume:
+        yield from settings.refusals(request, settings.OF_RESUME)
+    if request.test:
+        yield from settings.refusals(request, settings.OF_TEST)
+    if request.seeds:
+        yield from settings.refusals(request, settings.OF_ONE_RUN)
+    yield from settings.twice(request)
+    if request.episodes and not request.test:
+        yield f"--episodes is for test, film and evaluate; training ends at general_cfg.max_episode={request.episodes}"
+    if request.model is not None and not request.test:
+        yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
+    yield from settings.abbreviations(request)
+    if request.seeds:
+        request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
+
+
+def run(request: Namespace) -> int:
+    """Trains once, or for each experiment and each seed; tests with --test."""
+
+    def work(configs: "Mapping[str, RunConfig]") -> int:
+        from framework.commands.work import entry
+
+        if len(configs) > 1:
+            title = Path(request.yaml).stem if request.yaml else "_".join(configs)
+            return entry.run_experiments(configs, title, request.command_line, request.seeds, request.jobs)
+        [config] = configs.values()
+        if request.seeds:
+            return entry.run_seeds(config, request.command_line, request.seeds, request.jobs)
+        return entry.run(config, request.command_line)
+
+    return start.several(request, work)

@@ -1,0 +1,69 @@
+"""Tries values of settings, and looks for the best."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.read import arguments
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER
+                                                  try settings, such as
+    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}
+"""
+REFUSED = {"": "tune trains the runs of a file; leave out FLAG"}
+SETTINGS = ("samples", "jobs")
+"""Flags that are settings of tune_cfg."""
+OF_A_NEW_ONE = ("yaml", "algo", "env", "into", "samples", "overrides")
+"""Flags of which a tuning that is continued has its own values."""
+WHERE = "tune_cfg.ray_address"
+"""Setting that no tuning has of its own."""
+
+
+def flags(parser: Parser) -> None:
+    """Adds where values come from, and how many are tried."""
+    shared.add(parser, "--yaml --algo --env")
+    parser.value("--resume", "FOLDER", "a tuning, to be continued")
+    parser.value("--samples", "N", "tune_cfg.samples", arguments.count)
+    shared.add(parser, "--jobs --into")
+    shared.add_settings(parser)
+
+
+def check(request: Namespace) -> Iterator[str]:
+    """Yields what is wrong with the request."""
+    keys = settings.keys(request)
+    if request.resume:
+        extra = [name for name in OF_A_NEW_ONE if getattr(request, name, None)]
+        if extra and not (extra == ["overrides"] and keys == {WHERE}):
+            named = [f"settings but {WHERE}" if name == "overrides" else f"--{name}" for name in extra]
+            yield f"--resume continues a tuning with its own settings; leave out {', '.join(named)}"
+    elif not request.yaml:
+        yield "tune needs a file with values to try: --yaml FILE; or --resume FOLDER"
+    for name in SETTINGS:
+        if getattr(request, name, None) and f"tune_cfg.{name}" in keys:
+            yield f"--{name} and tune_cfg.{name} are the same setting; leave one of them out"
+    yield from settings.twice(request)
+
+
+def run(request: Namespace) -> int:
+    """Tunes, or shows what a tuning would be."""
+    from config.read.loader import ConfigError
+    from config.read.paths import fixed
+    from config.tune import section as tuning
+    from framework.catalog import ALGOS, ENVS
+
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
+    values = {name: getattr(request, name) for name in ("samples", "jobs", "algo", "env")}
+    folder = Path(request.resume) if request.resume else None
+    try:
+        read, place = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
+        asked = read(place, request.overrides, values, into=request.into, **options)
+    except ConfigError as error:
+        return start.nothing_started(error)
+    from framework.commands.work import entry
+
+    if request.print_config or request.dry_run:
+        return entry.describe_tuning(asked, request.print_config)
+    return entry.tune(asked, request.command_line, fixed(folder) if folder else None)
