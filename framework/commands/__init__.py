@@ -12,5 +12,20 @@ Nothing heavy is imported outside of `run`. line/ holds what words share while t
 they do once it is valid.
 """
 
-from framework.commands.line.answer import answer as answer
-from framework.commands.line.parser import parse as parse
+import os
+import sys
+from collections.abc import Sequence
+
+from config.own.trust import ask_on_terminal
+from framework.commands.line import words
+from framework.commands.line.parser import parse
+
+
+def answer(argv: Sequence[str]) -> int:
+    """Does what a command line asks for. Returns the exit status."""
+    request = parse(argv)
+    request.command_line = [*argv]
+    ask_on_terminal()
+    if getattr(request, "allow_import", None):
+        sys.path.append(os.getcwd())
+    return int(words.module(request.word or words.DEFAULT).run(request))

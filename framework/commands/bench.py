@@ -24,7 +24,6 @@ SETTINGS = {
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is trained, and what is varied."""
     shared.add(parser, "--yaml --algo --env --config")
     convlab.add_flags(parser)
     workers, rows = partial(_numbers, least=0), partial(_numbers, least=1)
@@ -35,7 +34,6 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: argparse.Namespace) -> Iterator[str]:
-    """Completes the request, and yields what is wrong with it."""
     for key in filter(settings.keys(request).__contains__, SETTINGS):
         yield f"bench varies {key}: leave it out, and list the values in {SETTINGS[key]}"
     yield from settings.twice(request)

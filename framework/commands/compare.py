@@ -12,7 +12,6 @@ compare RUN RUN ... [--at last] [--into FOLDER]
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is compared, and how."""
     shared.add(parser, "--allow-import")
     what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
     parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)

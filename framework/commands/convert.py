@@ -21,7 +21,6 @@ DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is converted, and to what."""
     shared.add(parser, "--allow-import")
     parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
     what = "data in another format; one of several experiments of RLlib"
@@ -45,9 +44,19 @@ def check(request: Namespace) -> Iterator[str]:
 def run(request: Namespace) -> int:
     """Prints settings, or writes data in another format."""
     if request.target:
-        return start.worker("convert")(request)
+        return start.guarded(lambda: _data(request))
     from config.foreign.convert import converted
     from framework.catalog import ALGOS, ENVS
 
     words = {"name": request.name or "", "algo": request.algo, "env": request.env}
     return start.printed(lambda: converted(request.file, ALGOS, ENVS, **words))
+
+
+def _data(request: Namespace) -> int:
+    from framework.dataset.convert import convert
+    from framework.screen.formatting import counted
+
+    data = convert(request.file, request.target)
+    episodes, steps = counted(data.summary.episodes, "episode"), counted(data.summary.transitions, "transition")
+    print(*data.notes, f"{request.target}: {episodes}, {steps}", sep="\n")
+    return 0

@@ -12,7 +12,6 @@ data DATA... [--env ID] [--json]
 
 
 def flags(parser: Parser) -> None:
-    """Adds which data are shown, and how."""
     shared.add(parser, "--allow-import")
     what = "file, pattern such as 'data/*.npz', or task directory"
     parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)

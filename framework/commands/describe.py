@@ -12,7 +12,6 @@ describe TOPIC                   settings and their help: an
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is explained."""
     shared.add(parser, "--allow-import")
     parser.add_argument("what", metavar="TOPIC", nargs="?")
 

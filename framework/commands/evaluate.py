@@ -15,7 +15,6 @@ REFUSED = {"--video --into": "evaluate writes no task directory; leave out --vid
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is played, and how much of it."""
     parser.named = "test"
     shared.add(parser, "--yaml --algo --env --config --model --episodes")
     parser.value("--steps", "N", "whole episodes, at least N steps", arguments.count)
@@ -24,7 +23,6 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: Namespace) -> Iterator[str]:
-    """Yields what is wrong with the request."""
     yield from settings.twice(request)
     if request.steps and request.episodes:
         yield "--steps and --episodes both set how much is played; leave one of them out"

@@ -18,7 +18,6 @@ FORMATS = ("onnx", "safetensors")
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is exported, and as what."""
     parser.named = "test"
     shared.add(parser, "--yaml --env --config --model")
     parser.value("--to", "FORMAT", "onnx or safetensors")
@@ -28,7 +27,6 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: Namespace) -> Iterator[str]:
-    """Yields what is wrong with the request."""
     yield from settings.twice(request)
     if request.to not in FORMATS:
         lack = f"--to {request.to} is not known" if request.to else "export needs --to"

@@ -15,7 +15,6 @@ film NAME --episode N            an episode of the training
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is played, and what of it is shown."""
     parser.named = "test"
     shared.add(parser, "--yaml --env --config --model --episodes")
     parser.switch("--worst", "the episode with the lowest return")
@@ -27,7 +26,6 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: argparse.Namespace) -> Iterator[str]:
-    """Completes the request, and yields what is wrong with it."""
     places = request.grid[0] * request.grid[1] if request.grid else 0
     if places and not (request.worst or request.episodes):
         request.episodes = places

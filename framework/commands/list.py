@@ -15,14 +15,12 @@ OF_RUNS = ("tasks", "runs")
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is listed."""
     shared.add(parser, "--allow-import")
     parser.add_argument("what", metavar="|".join(KINDS), nargs="?")
     parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
 
 
 def check(request: Namespace) -> Iterator[str]:
-    """Yields what is wrong with the request."""
     if request.what not in (None, *KINDS, *OF_RUNS):
         yield f"nothing to list under {request.what!r}{did_you_mean(request.what, KINDS)}"
 

@@ -11,7 +11,6 @@ REFUSED = settings.OF_RESUME
 
 
 def flags(parser: Parser) -> None:
-    """Adds the flags of a training that do not begin another one."""
     parser.named = "resume"
     shared.add(parser, "--yaml --video")
     shared.add_training(parser)
@@ -19,7 +18,6 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: Namespace) -> Iterator[str]:
-    """Completes the request, and yields what is wrong with it."""
     yield from settings.twice(request)
     yield from settings.abbreviations(request)
 

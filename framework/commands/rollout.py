@@ -12,6 +12,5 @@ REFUSED, check, run = evaluate.REFUSED, evaluate.check, evaluate.run
 
 
 def flags(parser: Parser) -> None:
-    """Adds the flags of evaluate, and one that changes nothing here."""
     evaluate.flags(parser)
     parser.switch("--no-render", "as always")

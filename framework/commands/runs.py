@@ -9,7 +9,6 @@ HELP = "runs [TEXT] [--json]             list runs\n"
 
 
 def flags(parser: Parser) -> None:
-    """Adds which runs are listed, and how."""
     shared.add(parser, "--allow-import")
     parser.add_argument("filter", metavar="TEXT", nargs="?", default="")
     parser.switch("--json", "print JSON, with all that is known")

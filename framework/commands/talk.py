@@ -10,7 +10,6 @@ talk NAME [--record FILE]        talk to it, if it was trained
 
 
 def flags(parser: Parser) -> None:
-    """Adds who talks, and what is kept of it."""
     parser.named = "test"
     shared.add(parser, "--yaml --env --config --model")
     parser.value("--record", "FILE", "a file for the dialogue")

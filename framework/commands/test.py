@@ -7,7 +7,6 @@ HELP = "test NAME                        play and score its best model\n"
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is played, and where it is written to."""
     parser.named = "test"
     shared.add(parser, "--yaml --env --config --video --model --episodes --into")
     shared.add_settings(parser)

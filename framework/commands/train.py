@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from config.read.run_config import RunConfig
 
 HELP = "train ...                        the same without the word\n"
+ABOUT = """\
+Train or test a reinforcement learning agent. Settings come from the Python
+defaults, then the YAML file, then section.key=value; sections are general_cfg,
+algo_cfg and env_cfg, and policies_cfg for several agents."""
 REFUSED = {
     "--steps": "--steps is for evaluate; training ends at general_cfg.max_total_step=VALUE, or after VALUE iterations "
     "of RLlib with --stop '{\"training_iteration\": VALUE}'",
@@ -20,7 +24,6 @@ REFUSED = {
 
 
 def flags(parser: Parser) -> None:
-    """Adds the flags of a training, and of --test."""
     shared.add(parser, "--yaml --algo --env")
     parser.value("--resume", "TASK", "the same as: resume TASK")
     parser.value("--test", "TASK", "the same as: test TASK")
@@ -31,14 +34,10 @@ def flags(parser: Parser) -> None:
     shared.add_training(parser)
     shared.add_settings(parser, "--print-config --profile --dry-run")
     parser.usage = f"{PROGRAM} [command] [--yaml FILE] [options] [section.key=value ...]"
-    parser.description = (
-        "Train or test a reinforcement learning agent. Settings come from the Python defaults, then the YAML file, "
-        "then section.key=value; sections are general_cfg, algo_cfg and env_cfg, and policies_cfg for several agents."
-    )
+    parser.description = ABOUT
 
 
 def check(request: Namespace) -> Iterator[str]:
-    """Completes the request, and yields what is wrong with it."""
     if request.resume:
         yield from settings.refusals(request, settings.OF_RESUME)
     if request.test:

@@ -17,7 +17,6 @@ trust [--forget [FOLDER]]        folders of own code that you
 
 
 def flags(parser: Parser) -> None:
-    """Adds what is forgotten."""
     shared.add(parser, "--allow-import")
     what = "stop trusting FOLDER (default: the current one)"
     parser.add_argument("--forget", metavar="FOLDER", type=arguments.text, nargs="?", const=".", help=what)

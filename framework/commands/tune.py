@@ -1,5 +1,6 @@
 """Tries values of settings, and looks for the best."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,6 @@ WHERE = "tune_cfg.ray_address"
 
 
 def flags(parser: Parser) -> None:
-    """Adds where values come from, and how many are tried."""
     shared.add(parser, "--yaml --algo --env")
     parser.value("--resume", "FOLDER", "a tuning, to be continued")
     parser.value("--samples", "N", "tune_cfg.samples", arguments.count)
@@ -32,7 +32,6 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: Namespace) -> Iterator[str]:
-    """Yields what is wrong with the request."""
     keys = settings.keys(request)
     if request.resume:
         extra = [name for name in OF_A_NEW_ONE if getattr(request, name, None)]
@@ -58,12 +57,15 @@ def run(request: Namespace) -> int:
     values = {name: getattr(request, name) for name in ("samples", "jobs", "algo", "env")}
     folder = Path(request.resume) if request.resume else None
     try:
-        read, place = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
-        asked = read(place, request.overrides, values, into=request.into, **options)
+        read, source = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
+        asked = read(source, request.overrides, values, into=request.into, **options)
     except ConfigError as error:
         return start.nothing_started(error)
-    from framework.commands.work import entry
+    from framework.commands.work.entry import check_training, guarded
+    from framework.jobs import dry_run, session
+    from framework.screen.terminal import choose
 
     if request.print_config or request.dry_run:
-        return entry.describe_tuning(asked, request.print_config)
-    return entry.tune(asked, request.command_line, fixed(folder) if folder else None)
+        return guarded(lambda: (dry_run.settings if request.print_config else dry_run.describe)(asked, check_training))
+    place, screen = fixed(folder) if folder else None, choose(sys.stdout)
+    return guarded(lambda: session.run(asked, check_training, screen, request.command_line, place)[1])

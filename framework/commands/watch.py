@@ -1,5 +1,17 @@
 """Shows runs in a browser until Ctrl-C."""
 
+import contextlib
+import errno
+import html
+import os
+import tempfile
+import threading
+import time
+import webbrowser
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
 from config.read import arguments
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
@@ -8,10 +20,11 @@ HELP = """\
 watch [FOLDER] [--port N] [--open]
                                                   see them train, in a browser
 """
+LOOK_SECONDS = 0.1
+"""Seconds between two looks for a signal."""
 
 
 def flags(parser: Parser) -> None:
-    """Adds which runs are shown, and where."""
     shared.add(parser, "--allow-import")
     what = "folder of runs (default tasks), or one run or group"
     parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=what)
@@ -19,4 +32,48 @@ def flags(parser: Parser) -> None:
     parser.switch("--open", "open the page in the browser")
 
 
-run = start.worker("watch")
+def run(request: Namespace) -> int:
+    """Serves the page. Returns the exit status, which is that of a process ended by the signal."""
+    return start.guarded(lambda: _serve(request))
+
+
+def _serve(request: Namespace) -> int:
+    from framework.disk.task_dir import ROOT
+    from framework.errors import JoystickError
+    from framework.live.server import Server
+    from framework.runs.signals import StopSignals
+
+    root, port = Path(request.folder or ROOT), request.port
+    if request.folder and not root.is_dir():
+        raise JoystickError(
+            f"watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out"
+        )
+    try:
+        server = Server(root, port)
+    except OSError as error:
+        taken = "is taken; choose another one, or leave --port out for a free one"
+        why = taken if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+        raise JoystickError(f"--port {port} {why}") from error
+    with StopSignals(doing="ending") as signals, server, contextlib.ExitStack() as stack:
+        threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
+        print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
+        if not any(server.answers.overview.runs()):
+            print("There is no run in it yet; the page shows each one when it begins.", flush=True)
+        if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
+            print("no browser was found; open the address above", flush=True)
+        while signals.received is None:
+            time.sleep(LOOK_SECONDS)
+        server.shutdown()
+    return signals.exit_status
+
+
+@contextlib.contextmanager
+def _leading_to(address: str) -> Iterator[str]:
+    """Yields the address of a file that leads a browser to the page, and that only this user can read: the arguments
+    of a browser, which all users see in the list of processes, are without the token."""
+    with tempfile.TemporaryDirectory(prefix="joystick-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "open.html").resolve()
+        lead = f'<meta http-equiv="refresh" content="0;url={html.escape(address)}">'
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(f'<!doctype html>\n<meta charset="utf-8">{lead}\n')
+        yield path.as_uri()

@@ -32,7 +32,7 @@ EXCEPTIONS = {
     ("framework/disk/atomic.py", "sync_folder"): "a folder, which is only synced",
     ("framework/distributed/reaper.py", "workers_of"): "/proc",
     ("framework/errors.py", "silence"): "/dev/null",
-    ("framework/commands/work/watch.py", "_leading_to"): "a new file in a new folder",
+    ("framework/commands/watch.py", "_leading_to"): "a new file in a new folder",
     ("framework/live/server.py", "page"): "a file of the program",
     ("framework/pages/html_curves.py", "<module>"): "a file of the program",
     ("framework/pages/html_page.py", "<module>"): "a file of the program",

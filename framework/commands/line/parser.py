@@ -39,18 +39,6 @@ class Algorithm(Once):
         request.of_rllib = more == ("--run",)
 
 
-class Help(argparse.RawDescriptionHelpFormatter):
-    """Help that keeps the lines of the end and fills the description."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=79)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if "\n" in text:
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
-
-
 class Parser(argparse.ArgumentParser):
     """argparse with the flags of a word, and with the nearest name in its error messages."""
 

@@ -1,12 +1,15 @@
 """Flags that several words have."""
 
+from argparse import RawDescriptionHelpFormatter
 from collections.abc import Callable
+from functools import partial
+from textwrap import fill
 from typing import Any
 
 from config.foreign import convlab
 from config.program import PROGRAM
 from config.read import arguments
-from framework.commands.line.parser import Algorithm, Help, Parser, Version
+from framework.commands.line.parser import Algorithm, Parser, Version
 from framework.commands.line.words import help_of, usage
 
 VALUES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
@@ -71,7 +74,7 @@ def add_settings(parser: Parser, shown: str = "--print-config --dry-run") -> Non
     parser.add_argument("--version", action=Version, nargs=0, help="show the version, and stop")
     parser.add_argument("overrides", nargs="*", metavar="section.key=value", help="a setting, such as algo_cfg.lr=3e-4")
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))
-    parser.formatter_class = Help
+    parser.formatter_class = partial(RawDescriptionHelpFormatter, width=79)  # type: ignore[assignment]
     parser.usage = f"{PROGRAM} {usage(parser.name)} [options] [section.key=value ...]"
-    parser.description = (parser.word.__doc__ or "").partition("\n")[0]
+    parser.description = fill((parser.word.__doc__ or "").partition("\n")[0], 79)
     parser.epilog = f"typed as:\n{help_of(parser.name)}"

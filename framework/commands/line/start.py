@@ -66,8 +66,13 @@ def player(name: str, signals: bool = True) -> Callable[[argparse.Namespace], in
 
 
 def worker(name: str) -> Callable[[argparse.Namespace], int]:
-    """Returns what does the work of a module in work/; every error that a user can cause ends in one message."""
-    return lambda request: int(work("entry").guarded(lambda: work(name).run(request)))
+    """Returns what does the work of a module in work/."""
+    return lambda request: guarded(lambda: int(work(name).run(request)))
+
+
+def guarded(do: Callable[[], int]) -> int:
+    """Does something in which every error that a user can cause ends in one message. Returns the exit status."""
+    return int(work("entry").guarded(do))
 
 
 def work(name: str) -> ModuleType:

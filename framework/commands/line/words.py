@@ -43,7 +43,7 @@ def module(name: str) -> ModuleType:
 
 def usage(name: str) -> str:
     """Returns a word with what has to follow it, such as film NAME."""
-    return re.split(r" +[-[|>]|  ", module(name).HELP.split("\n")[0])[0]
+    return re.split(r" +[-[|>.]|  ", module(name).HELP.split("\n")[0])[0]
 
 
 def help_of(*group: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
-from config.tune.section import Tuning
 from envs.base import EnvError
 from framework.assemble import fit as compatibility
 from framework.collect.env_calls import Watch
@@ -15,7 +14,7 @@ from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
 from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_memory
 from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.screen.terminal import choose, print_error
+from framework.screen.terminal import print_error
 
 
 def run(config: RunConfig, command_line: list[str]) -> int:
@@ -51,7 +50,7 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
     """Trains once for each seed, each in its own process."""
 
     def work() -> int:
-        _check_training(config)
+        check_training(config)
         from framework.jobs import many_runs
 
         return many_runs.run_seeds(config, command_line, seeds, jobs)
@@ -71,29 +70,7 @@ def run_experiments(
     def work() -> int:
         from framework.jobs import many_runs
 
-        return many_runs.run_experiments(configs, title, command_line, seeds, jobs, _check_training)
-
-    return guarded(work)
-
-
-def tune(tuning: Tuning, command_line: list[str], folder: Path | None) -> int:
-    """Tries the settings of a file. folder: of a tuning that is continued."""
-
-    def work() -> int:
-        from framework.jobs import session
-
-        return session.run(tuning, _check_training, choose(sys.stdout), command_line, folder)[1]
-
-    return guarded(work)
-
-
-def describe_tuning(tuning: Tuning, settings: bool) -> int:
-    """Prints what a tuning would be, and writes nothing. settings: True to print the file that repeats it."""
-
-    def work() -> int:
-        from framework.jobs import dry_run
-
-        return (dry_run.settings if settings else dry_run.describe)(tuning, _check_training)
+        return many_runs.run_experiments(configs, title, command_line, seeds, jobs, check_training)
 
     return guarded(work)
 
@@ -149,7 +126,7 @@ def _load_torch() -> None:
         gc.enable()
 
 
-def _check_training(config: RunConfig) -> None:
+def check_training(config: RunConfig) -> None:
     """Checks a configuration that several processes will train with: what each of them would refuse is refused once,
     before anything is created."""
     check(config)
