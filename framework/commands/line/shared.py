@@ -74,7 +74,7 @@ def add_settings(parser: Parser, shown: str = "--print-config --dry-run") -> Non
     parser.add_argument("--version", action=Version, nargs=0, help="show the version, and stop")
     parser.add_argument("overrides", nargs="*", metavar="section.key=value", help="a setting, such as algo_cfg.lr=3e-4")
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))
-    parser.formatter_class = partial(RawDescriptionHelpFormatter, width=79)  # type: ignore[assignment]
+    parser.formatter_class = partial(RawDescriptionHelpFormatter, width=79)
     parser.usage = f"{PROGRAM} {usage(parser.name)} [options] [section.key=value ...]"
     parser.description = fill((parser.word.__doc__ or "").partition("\n")[0], 79)
     parser.epilog = f"typed as:\n{help_of(parser.name)}"
