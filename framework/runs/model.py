@@ -1,4 +1,4 @@
-"""A saved model, opened to be played: by test, film, evaluate, export, talk and joystick.load."""
+"""A saved model, opened to play in an environment of its own. Nothing in its task directory changes."""
 
 import contextlib
 import sys
@@ -10,12 +10,12 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import VectorEnv
 from framework.assemble import build
+from framework.assemble.identity import check_identity
 from framework.collect.env_calls import Watch
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
 from framework.errors import MISTAKE, CheckpointError, TaskDirError
 from framework.loop.evaluator import MOST_ROWS
-from framework.runs.resume import check_identity
 from framework.runs.signals import Watchdog, leave
 
 

@@ -16,6 +16,7 @@ from config.read.paths import as_written, fixed
 from config.read.tasks import group_of
 from config.tell.names import did_you_mean
 from framework.assemble import build
+from framework.assemble.identity import with_seed
 from framework.commands.work.evaluate import check_place
 from framework.disk.atomic import write_together
 from framework.errors import JoystickError
@@ -27,7 +28,6 @@ from framework.loop.evaluator import Interrupted
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
-from framework.runs.resume import with_seed
 from framework.runs.signals import StopSignals
 
 OBSERVATIONS = 1000

@@ -10,6 +10,7 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
 from framework.assemble import build
+from framework.assemble.identity import with_seed
 from framework.collect.fragment import Recorder
 from framework.dataset.writers import episode_writer
 from framework.disk.atomic import write_whole
@@ -24,7 +25,7 @@ from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
 from framework.runs import wrap_up
 from framework.runs.model import Model, opened
-from framework.runs.resume import settings_of, with_seed
+from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted
 
