@@ -84,8 +84,10 @@ class Parser(argparse.ArgumentParser):
         if self.named and request.overrides and name in ("--test", "--resume"):
             return f"{self.name} {request.overrides[0]} names the run; leave out --test and --resume"
         hint = hints.of_flag(name, value, getattr(request, "algo", None) or "DQN")
-        if others := owners(name):
-            sentences = getattr(self.word, "REFUSED", {})
+        if (others := owners(name)) and "overrides" not in request:
+            return f"unknown flag {name}; it is for: {others}"
+        if others:
+            sentences = {**settings.OF_FILM, **getattr(self.word, "REFUSED", {})}
             sentence = next((sentences[flags] for flags in sentences if name in flags.split()), sentences.get("", ""))
             return sentence.replace("VALUE", value).replace("FLAG", name) or f"{name} is for: {others}{hint}"
         return f"unknown flag {flag}{hint or did_you_mean(name, [flag for flag in self.own() if len(flag) > 2])}"

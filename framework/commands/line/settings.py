@@ -20,6 +20,7 @@ TWICE = (
 )
 """Flag, the setting that means the same, and what both name."""
 
+OF_FILM = {"--worst --grid --episode": f"--worst, --grid and --episode are for: {PROGRAM} film NAME"}
 OF_ONE_RUN = {
     "--pause-at-step": "--pause-at-step is for training one run; leave out --test and --seeds, and bench",
     "--no-evaluation": "--no-evaluation is for training one run; leave out --test and --seeds, and bench",

@@ -70,7 +70,7 @@ def test_it_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["greet", "you", "--time", "2"], "unknown flag --time; did you mean --times?"),
         (["greet", "you", "--times", "4"], "--times 4 is too often"),
-        (["greet", "you", "--worst"], "--worst is for: python main.py film NAME"),
+        (["greet", "you", "--worst"], "unknown flag --worst; it is for: python main.py film NAME"),
         (["--times", "2"], "--times is for: python main.py greet NAME"),
         (["gret", "you"], "did you mean greet?"),
         (["--algo", "PPO", "greet"], "'greet' comes first: python main.py greet ..."),
