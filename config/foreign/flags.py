@@ -45,7 +45,7 @@ def settings(request: argparse.Namespace) -> list[Abbreviated]:
     """Returns what the flags and a config.json stand for. Where no algorithm is named, it is that of the config.json;
     where no environment is named either, both are those of ConvLab-2's example."""
     flags = _of_flags(request)
-    if request.command != "run" or request.word or not (flags or request.process_num or request.config):
+    if request.word or not (flags or request.process_num or request.config):
         return flags
     from config.foreign import convlab  # heavy
 

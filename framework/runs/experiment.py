@@ -1,6 +1,6 @@
 """A training run: setup, training, end. It knows no signal, no command line and no exit status.
 
-The command line trains it to its end (framework/commands/train.py), and joystick.Run iteration by iteration (api.py).
+The command line trains it to its end (framework/commands/work/train.py), and joystick.Run by iterations (session.py).
 """
 
 import contextlib

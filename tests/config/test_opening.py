@@ -37,7 +37,7 @@ EXCEPTIONS = {
     ("framework/pages/html_curves.py", "<module>"): "a file of the program",
     ("framework/pages/html_page.py", "<module>"): "a file of the program",
     ("framework/runs/wrap_up.py", "curve_now"): "a file in a new folder",
-    ("framework/commands/doctor.py", "requirements"): "a file of the program",
+    ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
     ("framework/jobs/functions.py", "_call"): "stderr of this process",
 }

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from config.foreign import convlab
+from framework import commands
 from framework.catalog import ALGOS
-from framework.commands import cli
 from main import main
 from tests.tools import foreign_pages
 from tests.tools.dialog import write_town
@@ -216,7 +216,7 @@ def test_the_flags_are_settings_and_a_note_lists_them(capsys: pytest.CaptureFixt
 
 
 def test_one_process_needs_no_ray() -> None:
-    assert cli.parse([*RUN, "--process_num", "1"]).abbreviated == []
+    assert commands.parse([*RUN, "--process_num", "1"]).abbreviated == []
 
 
 @pytest.mark.parametrize(

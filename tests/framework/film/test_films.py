@@ -18,7 +18,7 @@ from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode
-from framework.commands import film as again
+from framework.commands.work import film as again
 from framework.disk.csv_table import read_csv
 from framework.film import mp4
 from framework.film.camera import Lens, Mosaic

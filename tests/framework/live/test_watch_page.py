@@ -574,7 +574,8 @@ def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(
 
 def test_the_server_needs_no_torch() -> None:
     """It runs beside the training, for hours."""
-    code = "import sys; from framework.commands import entry, watch; print({'torch', 'matplotlib'} & set(sys.modules))"
+    imports = "import framework.commands.work.entry, framework.live.server, framework.runs.signals"
+    code = f"import sys; {imports}; print({{'torch', 'matplotlib'}} & {{*sys.modules}})"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, capture_output=True).stdout == b"set()\n"
 
 
