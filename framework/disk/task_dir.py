@@ -113,6 +113,23 @@ class TaskDir:
         return read_facts(self.run)
 
 
+class GroupDir:
+    """Paths of a group of runs, or of a tuning."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.yaml"
+        self.group, self.tuning = path / tasks.GROUP, path / tasks.TUNING
+        """Facts about it."""
+        self.trials = path / "trials"
+        """Folder of the trials of a tuning."""
+        self.curves = path / "learning_curves.png"
+
+    def table(self, what: str) -> Path:
+        """Returns the file with a row for each seed, run or trial."""
+        return self.path / f"{what}s.csv"
+
+
 def add_facts(path: Path, facts: Mapping[str, Any]) -> None:
     """Adds facts to a file of JSON."""
     merged = {**read_facts(path), **facts}

@@ -13,7 +13,7 @@ from config.read.paths import as_written
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import MOST_BYTES, read_csv
-from framework.disk.json_lines import objects
+from framework.disk.lines import objects
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
 

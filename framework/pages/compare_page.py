@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
-from config.read.tasks import GROUPS, group_of
 from framework.archive import statistics
 from framework.archive.curves import common
+from framework.archive.groups import begun
 from framework.archive.measure import LEAST_SEEDS, Compared, Row, Score
-from framework.archive.series import Run, Series, differing
-from framework.disk.task_dir import read_facts
+from framework.archive.run import RecordedRun
+from framework.archive.series import Series, differing
 from framework.pages import compare_words as words
 from framework.pages import svg
 from framework.pages.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
@@ -105,7 +105,7 @@ def _curves(compared: Compared) -> str:
     return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
 
 
-def _scored(compared: Compared, row: Row) -> list[Run]:
+def _scored(compared: Compared, row: Row) -> list[RecordedRun]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
 
 
@@ -209,7 +209,7 @@ def _runs(compared: Compared) -> str:
     for series, run in runs:
         line = compared.curves.lines.get(str(run.folder))
         end = (int(line[0][-1]), float(line[1][-1]), float(line[1].max())) if line else (None, None, None)
-        commit = str(run.facts.get("git_commit") or "")
+        commit = run.facts.git_commit or ""
         mark = f"{commit[:8]}{'+' if commit.endswith('+') else ''}"
         cells.append((series.name, plain(run.seed), run.state, *end, mark, str(run.folder)))
     commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
@@ -217,10 +217,8 @@ def _runs(compared: Compared) -> str:
     return table(heads, cells) + (f"<h3>Commands</h3><pre>{text(commands)}</pre>" if commands else "")
 
 
-def _command(run: Run) -> str:
+def _command(run: RecordedRun) -> str:
     """Returns the command that a run was started with, or its group; empty if that is not known."""
-    group = group_of(run.folder)
-    known = [read_facts(group / name) for name in GROUPS] if group else []
-    found = [facts.get("command_line") for facts in (*known, run.facts)]
-    words = next((words for words in found if isinstance(words, list)), None)
-    return f"{PROGRAM} {shlex.join(map(str, words))}" if words is not None else ""
+    words = begun(run.group).command_line if run.group else None
+    words = run.facts.command_line if words is None else words
+    return f"{PROGRAM} {shlex.join(words)}" if words is not None else ""

@@ -10,9 +10,9 @@ from typing import Any
 from config.tell.names import printable
 from framework.archive.measure import Compared, Row, Score
 from framework.archive.series import differing
-from framework.jobs.runs_table import WIDTH, lines
 from framework.pages import compare_words as words
 from framework.screen.formatting import counted
+from framework.screen.tables import WIDTH, lines
 from framework.screen.terminal import Screen
 
 LONGEST_NAME = 20
@@ -148,7 +148,7 @@ def rows(compared: Compared) -> list[dict[str, Any]]:
             words.counting(compared): row.steps,
             "seconds": row.seconds,
             "states": [run.state for run in row.series.runs],
-            "settings": {path: row.series.first.settings.get(path) for path in (*found, *partial)},
+            "settings": {path: row.series.settings.get(path) for path in (*found, *partial)},
             "folders": [str(run.folder) for run in row.series.runs],
         }
         for row in compared.rows

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from framework.archive import statistics
-from framework.archive.curves import common
+from framework.archive.curves import Curve, Curves, common
+from framework.archive.groups import Result, summary
 from framework.disk.atomic import write_whole
+from framework.disk.facts import Circumstances
 from framework.disk.task_dir import REPORT
-from framework.jobs.runs_table import Curve, Curves, Result, summary
 from framework.pages import svg
 from framework.pages.html_page import (
     Link,
@@ -73,10 +74,11 @@ class Group(NamedTuple):
 def write(folder: Path, group: Group) -> Path:
     """Writes the page into the folder of the group. Returns its path."""
     ended = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
+    begun = Circumstances.read(group.facts)
     commands = "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in group.commands)
     head = [
         f"<h1>{text(group.title)}</h1>",
-        paragraph("  ·  ".join(map(str, filter(None, (folder.name, group.facts.get("started"))))), "quiet"),
+        paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
         cards(_facts(group)),
         paragraph(ended, "quiet") if ended else "",
     ]
@@ -86,7 +88,7 @@ def write(folder: Path, group: Group) -> Path:
         section("Runs", _runs(folder, group)),
         section("Commands", commands),
         *_settings(group.settings),
-        section("System", pairs(system(group.facts))),
+        section("System", pairs(system(begun))),
     ]
     path = folder / REPORT
     body = "\n".join([*head, contents("\n".join(sections))])

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from config.read.opening import read_regular
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
-from framework.disk.csv_table import MOST_BYTES, read_csv
-from framework.disk.json_lines import objects
+from framework.archive.run import RecordedRun
 from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, section, text
 from framework.screen.formatting import listed
 
@@ -53,25 +51,23 @@ HELP = (
 )
 
 
-def curves(results: Path, train: Rows, evaluations: Rows, score: str | None, levels: Mapping[str, float]) -> str:
+def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     """Returns the section with the curves of a run; nothing if it has no numbers yet. The page needs STYLE and SCRIPT.
-    results: folder of its files. score: the policy whose return is the score. levels: returns to compare with, by their
-    names."""
-    iterations = _iterations(results / "result.json")
-    offline = any(row.get("step") == 0 and row.get("update") for row in (*evaluations, *iterations))
-    over = "update" if offline else "step"
+    levels: returns to compare with, by their names."""
+    offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
+    over, score = "update" if offline else "step", run.facts.score_policy
     found = [
-        _set("train", "Training, by episode: results/train.csv", train, over),
-        _set("speed", "Speed, by iteration: results/result.json", _speeds(iterations), over),
-        _set("eval", "Evaluations: results/eval.csv", evaluations, over),
-        _set("progress", "Iterations: results/progress.csv", read_csv(results / "progress.csv"), over),
+        _set("train", "Training, by episode: results/train.csv", run.episodes, over),
+        _set("speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
+        _set("eval", "Evaluations: results/eval.csv", run.evaluations, over),
+        _set("progress", "Iterations: results/progress.csv", run.progress, over),
     ]
     sets = [each for each in found if each["curves"]]
     if not sets:
         return ""
     returns = f"return_{score}" if score else "return"
     if sets[0]["key"] == "train" and returns in sets[0]["curves"]:
-        sets[0]["dots"] = {returns: _dots(evaluations, over)}
+        sets[0]["dots"] = {returns: _dots(run.evaluations, over)}
         sets[0]["levels"] = {returns: [(name, value) for name, value in levels.items() if abs(value) < LARGEST]}
     without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"
     again = '<button id="whole" type="button" hidden>Whole run</button>'
@@ -149,15 +145,6 @@ def _rounded(values: Array) -> list[float | None]:
 def _dots(evaluations: Rows, over: str) -> list[tuple[float, float]]:
     points = zip(column_of(evaluations, over), column_of(evaluations, "mean"), strict=True)
     return [(float(x), float(y)) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST][-MOST_POINTS:]
-
-
-def _iterations(path: Path) -> list[dict[str, Any]]:
-    """Returns the results of the iterations; skips truncated and foreign lines."""
-    try:
-        lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
-    except OSError:
-        return []
-    return list(objects(lines))
 
 
 def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from framework.archive.curves import DARK, LIGHT, STEPS, Array, some_of
+from framework.archive.curves import STEPS, Array, some_of
+from framework.pages.axes import DARK, LIGHT
 from framework.pages.html_page import text
 from framework.screen.formatting import short
 

@@ -1,5 +1,6 @@
 """Formats numbers, durations, scores and commands for the console and the report."""
 
+import json
 import math
 import shlex
 from collections.abc import Mapping
@@ -101,6 +102,11 @@ def _place(task: Path) -> str:
 
 def _allow(packages: tuple[str, ...]) -> str:
     return "".join(f" --allow-import {shlex.quote(package)}" for package in packages)
+
+
+def cell(value: Any) -> str:
+    """Returns a setting as a cell: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def number(value: Any) -> float | None:

@@ -13,9 +13,10 @@ from config.read.yaml_reader import parse
 from config.tune import space
 from config.tune.section import TuneConfig
 from config.tune.space import Domain
-from framework.jobs import plan, processes, results, schedulers, stages
+from framework.archive.trials import Trial, combined
+from framework.jobs import plan, processes, schedulers, stages
 from framework.jobs.children import Child
-from framework.jobs.schedulers import Course, Leg, Trial
+from framework.jobs.schedulers import Course, Leg
 from framework.jobs.search import RandomSearch, draw, within
 
 # ------------------------------------------------------------------------------------------------ values to try
@@ -208,9 +209,9 @@ def test_a_stage_is_done_at_its_pause_or_at_the_end_of_the_run(task: Path) -> No
 
 def test_seeds_are_combined_by_their_interquartile_mean_and_only_if_all_have_a_score() -> None:
     """Of four values the middle two count."""
-    assert results.combined([1.0, 100.0, 3.0, 2.0]) == 2.5
-    assert results.combined([1.0, None]) is None
-    assert results.combined([]) is None
+    assert combined([1.0, 100.0, 3.0, 2.0]) == 2.5
+    assert combined([1.0, None]) is None
+    assert combined([]) is None
 
 
 def test_sections_say_which_settings_nothing_reads() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from config.tune.section import TuneConfig
 from config.tune.space import Domain
+from framework.archive.curves import Curves
+from framework.archive.trials import Row, Trial
 from framework.jobs import tuner
-from framework.jobs.results import Row
-from framework.jobs.runs_table import Curves
-from framework.jobs.schedulers import Trial
+from framework.jobs.results import importance
 from framework.pages import svg
 from framework.pages import tuning_page as report
 from framework.pages.svg import Axis, Line
@@ -52,7 +52,7 @@ def found(folder: Path, rows: list[Row] = ROWS, domains: tuple[Domain, ...] = (L
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
         "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
-        "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]},
+        "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]}, "importance": importance(domains, rows),
     }  # fmt: skip
     return Found(folder=folder, **(values | changes))
 
