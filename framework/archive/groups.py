@@ -28,11 +28,10 @@ def folders_in(root: Path) -> list[Path]:
 
 def members(folder: Path) -> list[tuple[str, Path]]:
     """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
-    group = GroupDir(folder)
-    if group.tuning.is_file():
-        trials = [] if group.trials.is_symlink() else folders_in(group.trials)
+    if (folder / tasks.TUNING).is_file():
+        trials = [] if (folder / "trials").is_symlink() else folders_in(folder / "trials")
         runs = [run for trial in trials for run in ([trial] if (trial / tasks.RUN).exists() else folders_in(trial))]
-    elif group.group.is_file():
+    elif (folder / tasks.GROUP).is_file():
         runs = folders_in(folder)
     else:
         return [(folder.name, folder)]

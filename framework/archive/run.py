@@ -82,11 +82,6 @@ class RecordedRun:
         return policies.algorithms(value) or "?", str(env.get("id", general.get("env_name", "?")))
 
     @property
-    def exists(self) -> bool:
-        """True for a folder that is one of a run."""
-        return self.task.config.is_file() or self.task.run.is_file()
-
-    @property
     def unread(self) -> str:
         """Files that are not read, each with the reason; empty if all are."""
         most = {self.task.config: MAX_BYTES, self.task.run: MOST_BYTES}
@@ -236,6 +231,11 @@ class RecordedRun:
         """Returns the best score of all evaluations so far, those at pauses among them."""
         pauses = (self.facts.pauses or {}).values()
         return best_of([*_values(self.evaluations, "mean"), *_values(pauses, "mean")], mode)
+
+
+def is_run(folder: Path) -> bool:
+    """Returns True for a folder that is one of a run."""
+    return (folder / tasks.RUN).is_file() or (folder / "config.yaml").is_file()
 
 
 def best_of(scores: Iterable[float], mode: str) -> float | None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from config.read.opening import entries_below
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
-from framework.archive.run import RecordedRun
+from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
 from framework.screen.tables import aligned
@@ -70,9 +70,9 @@ def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
 
 def _listed(name: str, folder: Path) -> Listed | None:
     """Returns what is known of a run; None for a folder that is none."""
-    run = RecordedRun(folder)
-    if not run.exists:
+    if not is_run(folder):
         return None
+    run = RecordedRun(folder)
     algorithm, environment = run.names
     return Listed(
         name=printable(name),

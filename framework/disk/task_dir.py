@@ -118,11 +118,8 @@ class GroupDir:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config = path / "config.yaml"
         self.group, self.tuning = path / tasks.GROUP, path / tasks.TUNING
         """Facts about it."""
-        self.trials = path / "trials"
-        """Folder of the trials of a tuning."""
         self.curves = path / "learning_curves.png"
 
     def table(self, what: str) -> Path:

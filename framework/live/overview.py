@@ -11,7 +11,7 @@ from config.config import GeneralConfig
 from config.read.tasks import GROUPS, RUN
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
-from framework.archive.run import RecordedRun
+from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import is_locked, read_facts
 from framework.screen.formatting import number
 
@@ -51,7 +51,7 @@ class Overview:
         """Yields the runs that there are now."""
         for folder in [self._only] if self._only else folders_in(self.root):
             for name, run in members(folder):
-                if RecordedRun(run).exists:
+                if is_run(run):
                     identity = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
                     yield Found(identity, printable(name), run, None if run == folder else folder)
 
