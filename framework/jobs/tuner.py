@@ -24,7 +24,7 @@ from framework.archive.trials import combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import TaskDir, add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
-from framework.jobs import results, stages
+from framework.jobs import results
 from framework.jobs.children import POLL_SECONDS
 from framework.jobs.group import progress
 from framework.jobs.plan import SCORES, Plan, Ready
@@ -240,10 +240,10 @@ class Tuner:
             if not all(stage.done() for stage in self.stages(leg)):
                 known.state = "failed"
                 continue
-            score = combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
+            score = combined([RecordedRun(task).score_at(leg.until, cfg.score, cfg.mode) for task in tasks])
             known.score = scores[leg.trial.name] = math.nan if score is None else score
             known.legs.add(leg.until)
-            known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
+            known.state = "finished" if all(RecordedRun(task).facts.finished for task in tasks) else "paused"
         return scores
 
     def look(self, legs: Sequence[Leg]) -> None:
