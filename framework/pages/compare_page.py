@@ -12,29 +12,13 @@ from framework.archive.run import RecordedRun
 from framework.archive.series import Series, differing
 from framework.pages import compare_words as words
 from framework.pages import svg
-from framework.pages.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
+from framework.pages.html_page import MOST_ROWS, Name, Number, asset, page, paragraph, plain, section, table, text
 from framework.pages.svg import Band, Line, Polyline, tone
 from framework.screen.formatting import short
 
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
-LOOK = """
-main { max-width: 66rem; }
-.ranges { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content; gap: .35rem 1rem;
-  grid-auto-flow: dense; align-items: center; font-size: .9rem; margin: .75rem 0; }
-.ranges > span { grid-column: 1; overflow-wrap: anywhere; max-width: 16rem; } .ranges > .n { grid-column: 3; }
-.ranges > .track { grid-column: 2; } h2.env { font-size: 1.35rem; margin-top: 3.5rem; }
-.track { position: relative; height: 1.1rem; border-bottom: 1px solid var(--line); }
-.track i { position: absolute; top: .3rem; height: .5rem; border-radius: .25rem; opacity: .45; min-width: 2px; }
-.track b { position: absolute; top: .15rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; }
-.track u { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px dashed var(--quiet); }
-.track.ends { border: 0; color: var(--quiet); font-size: .75rem; }
-.track.ends span { position: absolute; transform: translateX(-50%); }
-summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
-@media (max-width: 40rem) { .ranges { grid-template-columns: 1fr max-content; gap: .1rem .75rem; }
-  .ranges > .n { grid-column: 2; } .ranges > .track { grid-column: 1 / -1; margin-bottom: .5rem; } }
-"""
-STYLE = svg.STYLE + LOOK
+STYLE = svg.STYLE + asset("compare.css")
 
 
 def html(several: Sequence[Compared], left_out: Sequence[str], about: str) -> str:

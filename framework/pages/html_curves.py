@@ -3,14 +3,13 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
 from framework.archive.run import RecordedRun
-from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, section, text
+from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, asset, paragraph, section, text
 from framework.screen.formatting import listed
 
 MOST_POINTS = 600
@@ -27,22 +26,7 @@ COUNTERS = (
 SPEEDS = ("environment steps per second", "updates per second")
 NEVER_LEFT_OUT = ("return", "mean", *SPEEDS)
 """Columns that have a curve even if all of their values are equal."""
-STYLE = (
-    CHART_STYLE
-    + """
-.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: .5rem 1.5rem; }
-.curve { min-width: 0; cursor: crosshair; user-select: none; } .curve circle { fill: var(--c1); stroke: var(--c1); }
-.curve circle.here { fill: var(--c0); stroke: var(--c0); } .curve .what { fill: var(--ink); }
-.curve svg:focus-visible { outline: 2px solid var(--accent); }
-.readout { min-height: 1.4rem; margin: 0; font-size: .8rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
-summary { cursor: pointer; margin: .75rem 0; font-weight: 600; font-size: .95rem; }
-#whole { position: sticky; top: .5rem; z-index: 1; margin: .5rem 0; padding: .35rem .8rem; cursor: pointer;
-  font: inherit; font-size: .9rem; color: var(--ink); background: var(--card); border: 1px solid var(--line);
-  border-radius: .5rem; }
-#whole[hidden] { display: none; }
-"""
-)
-SCRIPT = CHART_SCRIPT + Path(__file__).with_name("curves.js").read_text(encoding="utf-8")
+STYLE, SCRIPT = CHART_STYLE + asset("curves.css"), CHART_SCRIPT + asset("curves.js")
 MARK = '<script type="application/json" id="numbers">'
 """Begin of the numbers in a page that has curves."""
 HELP = (

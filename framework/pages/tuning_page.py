@@ -14,7 +14,19 @@ from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances
 from framework.disk.task_dir import REPORT
 from framework.pages import svg
-from framework.pages.html_page import MOST_ROWS, Name, Number, cards, page, pairs, paragraph, plain, section, text
+from framework.pages.html_page import (
+    MOST_ROWS,
+    Name,
+    Number,
+    asset,
+    cards,
+    page,
+    pairs,
+    paragraph,
+    plain,
+    section,
+    text,
+)
 from framework.pages.html_page import table as html_table
 from framework.pages.html_report import system
 from framework.pages.svg import Axis, Line
@@ -25,55 +37,7 @@ LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
-SORT = """
-for (const table of document.querySelectorAll(".sortable table")) {
-  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
-  const value = (row, column) => {
-    const text = row.cells[column].textContent, number = Number(text.replaceAll(",", ""));
-    return text === "" ? null : isNaN(number) ? text : number;
-  };
-  const compare = (a, b) => typeof a === typeof b && typeof a === "number" ? a - b : String(a).localeCompare(String(b));
-  heads.forEach((head, column) => {
-    head.tabIndex = 0;
-    const sort = () => {
-      const up = head.getAttribute("aria-sort") !== "ascending", sign = up ? 1 : -1;
-      heads.forEach(other => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const rows = [...body.rows].map(row => [value(row, column), row]);
-      rows.sort(([a], [b]) => a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b));
-      body.append(...rows.map(([, row]) => row));
-    };
-    head.addEventListener("click", sort);
-    head.addEventListener("keydown", event => event.key === "Enter" && sort());
-  });
-}
-"""
-"""Sorts a table by the column whose head is clicked; empty cells stay below."""
-KILLED = """
-const alive = document.querySelector(".alive");
-const look = () => {
-  if (Date.now() / 1000 < Number(alive.dataset.until)) return void setTimeout(look, 5000);
-  alive.textContent = `ran at ${alive.dataset.written}; if this page, loaded again, names no later time, it was killed`;
-  for (const part of document.querySelectorAll("[hidden]")) part.hidden = false;
-};
-if (alive) look();
-"""
-"""Says of a page that should have been written again that its tuning may have been killed; shows the command then."""
-STYLE = (
-    svg.STYLE
-    + """
-main { max-width: 66rem; }
-.sortable th { cursor: pointer; } .sortable th:hover { color: var(--ink); }
-th[aria-sort=ascending]::after { content: " \\2191"; } th[aria-sort=descending]::after { content: " \\2193"; }
-.sortable .scroll { max-height: 34rem; overflow: auto; }
-.sortable th { position: sticky; top: 0; background: var(--paper); white-space: normal; vertical-align: bottom; }
-.sortable td { white-space: nowrap; max-width: 16rem; overflow: hidden; text-overflow: ellipsis; }
-.sortable tr.first td { color: var(--accent); font-weight: 600; }
-.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr 3.5rem; gap: .35rem 1rem;
-  align-items: center; font-size: .9rem; } .bars span { overflow-wrap: anywhere; }
-.bars i { display: block; height: .8rem; border-radius: .2rem; background: var(--accent); }
-"""
-)
+STYLE, SCRIPT = svg.STYLE + asset("tuning.css"), asset("tuning.js")
 
 
 class Importance(NamedTuple):
@@ -130,7 +94,7 @@ def write(found: Found) -> Path:
         section("System", pairs(system(Circumstances.read(found.facts)))),
     ]
     path = found.folder / REPORT
-    write_whole(path, page(found.title, "\n".join(parts), STYLE, SORT + KILLED).encode())
+    write_whole(path, page(found.title, "\n".join(parts), STYLE, SCRIPT).encode())
     return path
 
 

@@ -121,7 +121,7 @@ def test_the_browser_runs_the_script_that_sorts_and_no_other(tmp_path: Path) -> 
         tmp_path, rows, (LR, kinds), title=EVIL, reasons={EVIL: EVIL}, commands=[(EVIL, EVIL)], curves=Curves({}, EVIL)
     )
     [script] = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
-    assert script == report.SORT + report.KILLED
+    assert script == report.SCRIPT
     policy = html.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     loads = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
