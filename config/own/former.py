@@ -22,7 +22,7 @@ FORMER = {
     "algos.common.critics": ("algos.common.nets.critics",),
     "algos.common.custom": ("algos.common.nets.custom",),
     "algos.common.device": ("algos.common.fast.device",),
-    "algos.common.distributions": ("algos.common.maths.distributions",),
+    "algos.common.distributions": ("algos.common.maths.distributions", "algos.common.maths.masking"),
     "algos.common.encoder": ("algos.common.nets.encoder",),
     "algos.common.exploration": ("algos.common.maths.exploration",),
     "algos.common.fast_layers": ("algos.common.fast.layers",),

@@ -425,15 +425,12 @@ def make_collector(
     first = curriculum.first if curriculum and phase is None else phase
     agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
 
-    def seed_of(row: int, episode: int) -> int:
-        return number(seed, "episode", worker, row, episode)
-
     rng = acting_stream(seed, worker, incarnation)
     return Collector(
         env,
         agent,
         rng,
-        seed_of,
+        partial(number, seed, "episode", worker),
         config.general.max_step,
         worker,
         incarnation,
