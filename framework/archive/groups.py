@@ -46,8 +46,7 @@ def order_of(folder: Path) -> dict[str, int]:
 
 def begun(folder: Path) -> Circumstances:
     """Returns how a group or a tuning was begun."""
-    group = GroupDir(folder)
-    return Circumstances.read({**read_facts(group.tuning), **read_facts(group.group)})
+    return Circumstances.read({**read_facts(folder / tasks.TUNING), **read_facts(folder / tasks.GROUP)})
 
 
 # --------------------------------------------------------------------------------------------------------- results

@@ -176,10 +176,6 @@ class RecordedRun:
         """Returns the last row of train.csv, of a run that trains."""
         return None if self.task.results.is_symlink() else last_row(self.task.train)
 
-    def newest_evaluation(self) -> Row | None:
-        """Returns the last row of eval.csv, of a run that trains."""
-        return None if self.task.results.is_symlink() else last_row(self.task.eval)
-
     def newest_iterations(self) -> list[Row]:
         """Returns the last lines of result.json, of a run that trains."""
         return last_objects(self.task.result, TAIL_BYTES)

@@ -118,8 +118,6 @@ class GroupDir:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.group, self.tuning = path / tasks.GROUP, path / tasks.TUNING
-        """Facts about it."""
         self.curves = path / "learning_curves.png"
 
     def table(self, what: str) -> Path:

@@ -13,7 +13,7 @@ from framework.disk.task_dir import GroupDir
 from framework.pages import figures
 from framework.runs import signals
 from framework.screen import tables
-from framework.screen.formatting import clock, counted, short, spread
+from framework.screen.formatting import between, clock, counted, short, spread
 
 
 def sentence(one: Result) -> str:
@@ -113,12 +113,12 @@ def _means(name: str, results: Sequence[Result], called: str) -> dict[str, str]:
     """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval if
     that is called so."""
     facts = summary(results)
-    between = facts.get("mean_interval") if statistics.name_of_interval(facts["finished"]) == called else None
+    interval = facts.get("mean_interval") if statistics.name_of_interval(facts["finished"]) == called else None
     return {
         "experiment": name[-LONGEST_NAME:],
         "finished": str(facts["finished"]),
         "mean": short(facts["mean"]) if facts["finished"] else "",
-        called: f"{short(between[0])} to {short(between[1])}" if between else "",
+        called: between(interval),
     }
 
 
@@ -147,9 +147,8 @@ def _together(results: Sequence[Result]) -> list[str]:
         return ["no run finished with an evaluation"]
     lines = []
     for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
-        between = facts[f"{key}_interval"]
-        called = statistics.name_of_interval(count)
-        interval = f"   {called} {short(between[0])} to {short(between[1])}" if between else ""
+        shown = between(facts[f"{key}_interval"])
+        interval = f"   {statistics.name_of_interval(count)} {shown}" if shown else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
     episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""

@@ -14,7 +14,7 @@ from framework.pages import compare_words as words
 from framework.pages import svg
 from framework.pages.html_page import MOST_ROWS, Name, Number, asset, page, paragraph, plain, section, table, text
 from framework.pages.svg import Band, Line, Polyline, tone
-from framework.screen.formatting import short
+from framework.screen.formatting import between, short
 
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
@@ -99,8 +99,8 @@ def _scored(compared: Compared, row: Row) -> list[RecordedRun]:
 def _scores(compared: Compared) -> str:
     rows = [
         (
-            row.series.name, Number(row.scored), row.final.value, Number(words.between(row.final.interval)),
-            row.best.value, Number(words.between(row.best.interval)),
+            row.series.name, Number(row.scored), row.final.value, Number(between(row.final.interval)),
+            row.best.value, Number(between(row.best.interval)),
         )
         for row in compared.rows
     ]  # fmt: skip
@@ -144,7 +144,7 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
             start, end = map(place, score.interval)
             bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{colour}"></i>'
         bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
-        said = f"{short(score.value)} ({words.between(score.interval) or 'no interval'})"
+        said = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
         said += f", {row.verdict}" if mark is not None else ""
         parts.append(
             f'<span>{text(row.series.name)}</span><span class=n>{text(said)}</span><div class="track">{bar}</div>'

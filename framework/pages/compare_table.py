@@ -11,7 +11,7 @@ from config.tell.names import printable
 from framework.archive.measure import Compared, Row, Score
 from framework.archive.series import differing
 from framework.pages import compare_words as words
-from framework.screen.formatting import counted
+from framework.screen.formatting import between, counted
 from framework.screen.tables import WIDTH, lines
 from framework.screen.terminal import Screen
 
@@ -75,9 +75,9 @@ def _scores(row: Row) -> dict[str, str]:
         "series": _name(row),
         "seeds": str(row.scored),
         "final IQM": words.number(row.final.value),
-        "95 % interval": words.between(row.final.interval),
+        "95 % interval": between(row.final.interval),
         "best IQM": words.number(row.best.value),
-        BEST_INTERVAL: words.between(row.best.interval),
+        BEST_INTERVAL: between(row.best.interval),
     }
 
 
@@ -85,7 +85,7 @@ def _improvement(row: Row) -> dict[str, str]:
     return {
         "series": _name(row),
         "P(> first)": words.number(row.improvement.value),
-        "95 % interval": words.between(row.improvement.interval),
+        "95 % interval": between(row.improvement.interval),
         "verdict": row.verdict,
     }
 

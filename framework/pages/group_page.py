@@ -28,7 +28,7 @@ from framework.pages.html_page import (
 )
 from framework.pages.html_report import settings_table, system
 from framework.pages.svg import Band, Line, Polyline
-from framework.screen.formatting import clock, counted, short
+from framework.screen.formatting import between, clock, counted, short
 
 STYLE = (
     svg.STYLE
@@ -103,15 +103,11 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
     known: list[tuple[str, Any]] = []
     if "mean" in facts and not group.experiments:  # runs of different settings have no common mean
         called = statistics.name_of_interval(facts["finished"])
-        known += [("mean of the seeds", facts["mean"]), (called, _between(facts["mean_interval"]))]
+        known += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
         known.append(("interquartile mean", facts["interquartile_mean"]))
     ended = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
     levels = list(group.levels.items())
     return [*known, *levels, *ended] if known else [*ended, *levels]
-
-
-def _between(interval: tuple[float, float] | None) -> str | None:
-    return f"{short(interval[0])} to {short(interval[1])}" if interval else None
 
 
 # ------------------------------------------------------------------------------------------------------ the curves
@@ -186,9 +182,9 @@ def _scores(experiments: Mapping[str, Sequence[Result]]) -> str:
     rows = []
     for name, results in experiments.items():
         facts = summary(results)
-        between = _between(facts.get("mean_interval"))
-        called = statistics.name_of_interval(facts["finished"]) if between else None
-        rows.append((name, facts["finished"], facts.get("mean"), Number(between or ""), called))
+        interval = between(facts.get("mean_interval"))
+        called = statistics.name_of_interval(facts["finished"]) if interval else None
+        rows.append((name, facts["finished"], facts.get("mean"), Number(interval), called))
     return table(("experiment", "finished", "mean of the seeds", "from, to", "which is the"), rows)
 
 

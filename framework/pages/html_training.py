@@ -72,25 +72,21 @@ def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
     """Returns the facts of the cards; those that are not known are None."""
     facts, best, score = run.facts, run.best, _score(run)
     last = run.episodes[-1] if run.episodes else {}
-    counts = {name: last.get(name) if count is None else count for name, count in _counts(facts).items()}
-    seconds, steps = facts.seconds, _real(counts["step"])
+    seconds, step = facts.seconds, last.get("step") if facts.step is None else facts.step
+    steps = _real(step)
     return [
         ("score", spread(score) if score else None),
         ("best evaluation", best["mean"] if best else None),
         ("random policy", facts.random_return),
         ("expected", facts.expected_return),
         ("data", facts.data_return),
-        ("episodes", counts["episode"]),
-        ("steps", counts["step"]),
-        ("updates", counts["update"]),
+        ("episodes", last.get("episode") if facts.episode is None else facts.episode),
+        ("steps", step),
+        ("updates", last.get("update") if facts.update is None else facts.update),
         ("duration", clock(seconds) if seconds else None),
         ("steps per second", round(steps / seconds) if steps and seconds else None),
         ("seed", plain(facts.seed)),
     ]
-
-
-def _counts(facts: RunFacts) -> dict[str, int | None]:
-    return {"episode": facts.episode, "step": facts.step, "update": facts.update}
 
 
 def _score(run: RecordedRun) -> Row | None:

@@ -47,6 +47,11 @@ def spread(score: Mapping[str, Any]) -> str:
     return f"{short(score['mean'])} ± {short(score['std'])}"
 
 
+def between(interval: tuple[float, float] | None) -> str:
+    """Returns an interval as a cell; empty if there is none."""
+    return f"{short(interval[0])} to {short(interval[1])}" if interval else ""
+
+
 def scored(score: Mapping[str, Any]) -> str:
     """Returns mean, standard deviation and number of episodes of an evaluation."""
     return f"{spread(score)} over {counted(int(score['episodes']), 'episode')}"
