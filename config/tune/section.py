@@ -18,6 +18,7 @@ from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
+from config.read.tasks import TUNING
 from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
 from config.tell import hints
 from config.tell.error_text import faults, shown
@@ -154,8 +155,8 @@ def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **op
     if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
         raise ConfigError([fault])
     file = folder / "config.yaml"
-    if file.exists() and not (folder / "tune.json").exists():  # which is written first
-        raise ConfigError([f"{folder} is not a tuning folder: it has no tune.json"])
+    if file.exists() and not (folder / TUNING).exists():  # which is written first
+        raise ConfigError([f"{folder} is not a tuning folder: it has no {TUNING}"])
     return _of_file(file, regular, words, flags, **options)
 
 

@@ -117,7 +117,7 @@ def test_a_module_imports_only_what_its_layer_may():
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.pages.figures", "framework.archive.curves", "framework.pages.fonts")),
+        ("matplotlib", ("framework.pages.figures", "framework.pages.axes", "framework.pages.fonts")),
         ("imageio", ("framework.film.gif_stream", "framework.film.mp4")),
         ("gymnasium.vector", ("envs.common.rows", "envs.common.vector", "envs.gym")),
         ("pickle", ("framework.dataset.safe_pickle", "framework.dataset.trajectories")),

@@ -10,6 +10,7 @@ import numpy as np
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode
@@ -18,7 +19,6 @@ from framework.dataset import open_data
 from framework.dataset.columns import Columns
 from framework.dataset.episodes import episodes
 from framework.disk.atomic import write_whole
-from framework.disk.csv_table import read_table
 from framework.disk.task_dir import TaskDir, circumstances
 from framework.errors import DataError, JoystickError, TaskDirError
 from framework.film.film import Taped, file_name, film_into, write_meta
@@ -87,7 +87,7 @@ def _total(taped: Taped) -> str:
 
 def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Taped:
     """Returns the episode with its actions and rewards. Raises JoystickError if they were not kept."""
-    rows = read_table(source.results / "train.csv")
+    rows = RecordedRun(source.path).episodes
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
         known = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"

@@ -9,13 +9,13 @@ from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
+from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.collect.fragment import Recorder
 from framework.dataset.writers import episode_writer
 from framework.disk.atomic import write_whole
 from framework.disk.csv_log import CsvLog
-from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import TaskDir, circumstances
 from framework.errors import JoystickError
 from framework.loop.curriculum import Phases
@@ -119,7 +119,7 @@ class _Test:
     def _write(self, evaluation: Evaluation) -> None:
         """Writes results/test.csv, with a row for each episode."""
         numbers = build.numbers_of_episodes(plan(self.config, self.agent.spec), self.env)
-        rows = CsvLog(self.task.results / "test.csv", [*COLUMNS, *numbers])
+        rows = CsvLog(self.task.test, [*COLUMNS, *numbers])
         for number, episode in enumerate(evaluation.episodes, start=1):
             values = (number, episode.total, episode.length, int(episode.terminated), episode.seed)
             rows.append({**dict(zip(COLUMNS, values, strict=True)), **episode.metrics})
@@ -127,8 +127,8 @@ class _Test:
 
     def _online(self, evaluation: Evaluation) -> str | None:
         """Compares the score with that of the online evaluation of this model on the same seeds; None without one."""
-        facts, source = self.saved.facts, TaskDir(self.saved.path.parent.parent)
-        rows = [row for row in read_csv(source.results / "eval.csv") if row["update"] == facts["update"]]
+        facts, source = self.saved.facts, RecordedRun(self.saved.path.parent.parent)
+        rows = [row for row in source.evaluations if row["update"] == facts["update"]]
         if not rows or facts["seed"] != self.config.general.seed or self.config.general.explore:
             return None
         count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]
