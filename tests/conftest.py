@@ -15,8 +15,18 @@ def pytest_xdist_auto_num_workers(config):
     return (os.cpu_count() or 1) + 1
 
 
+STARTS = frozenset({"main", "joystick", "subprocess", "Run", "forking", "forked", "io_faults"})
+"""Names in a module of tests that starts whole runs or processes."""
+
+
 def pytest_collection_modifyitems(items):
-    """Tests that start Ray are two long chains: they begin first, and the others run beside them."""
+    """Marks the tests of modules that start whole runs or processes. Those that start Ray are two long chains: they begin
+    first, and the others run beside them."""
+    for item in items:
+        if STARTS & vars(item.module).keys() or item.path.name.startswith("test_io_faults"):
+            item.add_marker(pytest.mark.run)
+        if item.path.name.startswith("test_ray_"):
+            item.add_marker(pytest.mark.ray)
     items.sort(key=lambda item: not item.path.name.startswith("test_ray_"))
 
 
