@@ -2,16 +2,14 @@
 
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
+from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.normalize import RewardScaler, normalizer_for
-from algos.common.nets import networks
-from algos.common.parts.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
+from algos.common.parts.acting import PolicyAgent
+from algos.common.parts.actor_critic import ActorCritic, advantages, make_optimizer, seen, standardised
 from algos.common.parts.imitation import discriminator_of
 from algos.ppo.config import Config
 
@@ -64,7 +62,7 @@ def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | N
     return 0.5 * error.mean()
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
@@ -85,38 +83,16 @@ class Agent(base.Agent):
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.sample(obs, state, mask, rng)
-
-    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
-        return self.policy.noted(obs, action, mask)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        follow_schedule(self.optimizer, cfg, progress.fraction)
         self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
         columns = seen(window)
         if self.discriminator is not None:
-            window = self.discriminator.prepare(window, progress.fraction)
+            window = self.discriminator.prepare(window)
             columns |= self.discriminator.columns(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
             outputs, columns["log_prob"] = self.policy.before(columns)
@@ -141,8 +117,6 @@ class Agent(base.Agent):
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         extra = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
-        networks.seed_dropout(self.networks, self.streams.learn)
-        batch = self.policy.carried.with_views(batch)
         metrics = self.step(batch, reduce=self.reduce)
         if cfg.ppo_type == "kl":
             self.moved.append(self.everywhere(metrics["kl"]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from algos.base import Agent, Progress
+from algos.base import Progress, TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
@@ -53,7 +53,7 @@ class Model(NamedTuple):
     saved: Saved
     note: str
     """Reason why it is not the model that was asked for; empty if it is."""
-    agent: Agent
+    agent: TrainableActor
     env: VectorEnv
     watch: Watch
 

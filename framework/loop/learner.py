@@ -47,7 +47,7 @@ class Learner:
         """Makes this learner use its share of every minibatch, and average gradients with the others."""
         self._share = share
         self.agent.learners = share.world
-        self.agent.reduce, self.agent.share = self._average, self._mine
+        self.agent.reduce, self.agent.share = self._average, self._part
 
     def _average(self, tensors: Iterable[torch.Tensor]) -> None:
         """Averages tensors over all samples of the minibatch, across the learners."""
@@ -63,10 +63,13 @@ class Learner:
         else:
             torch._foreach_zero_(tensors)
 
+    def _part(self, batch: Batch) -> Batch:
+        """Returns this learner's part of a minibatch as the agent learns from it."""
+        return self.agent.single_steps(self._mine(batch))
+
     def _mine(self, batch: Batch) -> Batch:
         """Returns this learner's part of a minibatch [B, ...] or of sequences [L, B, ...]; weight 0 if it is empty."""
-        if self._share is None:
-            return batch
+        assert self._share is not None
         along = 1 if "first" in batch else 0
         rank, world, _ = self._share
         total = batch["obs"].shape[along]
@@ -97,6 +100,8 @@ class Learner:
         window = {name: on_device(value, device) for name, value in chunk.columns.items()}
         if chunk.arrived is not None:
             self.agent.observe(on_device(chunk.arrived, device))
+        for group, rate in self.agent.rates(progress):
+            group["lr"] = rate
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
@@ -127,9 +132,11 @@ class Learner:
 
     def _update(self, batch: Batch) -> Result:
         """Updates on this learner's part of a minibatch; averages the metrics of several learners."""
+        agent = self.agent
+        agent.seed_dropout()
+        result = agent.update(batch if agent.CUTS_MINIBATCHES else agent.share(batch))
         if self._share is None:
-            return self.agent.update(batch)
-        result = self.agent.update(batch if self.agent.CUTS_MINIBATCHES else self._mine(batch))
+            return result
         metrics = {name: value.clone() for name, value in result.metrics.items()}
         self._weigh(list(metrics.values()))
         return result._replace(metrics={name: value * self._share.world for name, value in metrics.items()})

@@ -21,6 +21,7 @@ CONTRACTS = (
     "envs.several.joint",
     "config.model.schema",
     "algos.common.settings",
+    "algos.common.parts.acting",
     "framework.data.policy",
 )
 """Classes of these modules are there to be inherited from."""

@@ -1,12 +1,10 @@
 """The shape of minibatches, and what comes back from a chunk."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 
-from algos.base import Progress, Result
+from algos.base import Agent, Progress, Result, Streams
 from config.model.memory_spec import RolloutSpec
 from framework.errors import NumericsError
 from framework.loop.learner import Learner
@@ -14,15 +12,14 @@ from framework.memory import Chunk
 from tests.tools.core import ramp, replay
 
 
-class Listener:
+class Listener(Agent):
     """An agent that keeps what it is given; stops after so many updates, and says NaN in one of them."""
 
-    optimizer = None
-    own_stats = staticmethod(dict)
+    predict_action = None
 
     def __init__(self, stop_after=None, nan_at=None, prioritised=False):
-        self.device, self.batches, self.prepared = torch.device("cpu"), [], []
-        self.streams = SimpleNamespace(learn=np.random.default_rng(0))
+        super().__init__(None, None, Streams(0, np.random.default_rng(0)), torch.device("cpu"))
+        self.batches, self.prepared = [], []
         self.stop_after, self.nan_at, self.prioritised = stop_after, nan_at, prioritised
 
     def prepare(self, window, progress):
