@@ -10,8 +10,8 @@ from torch import Tensor
 from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
 from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import layers as modules
 from algos.common.nets import networks

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.fast.gradient_step import GradientStep
-from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer
+from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks
