@@ -10,7 +10,6 @@ from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, make_optimizer, seen, standardised
-from algos.common.parts.imitation import discriminator_of
 from algos.ppo.config import Config
 
 
@@ -66,7 +65,7 @@ class Agent(PolicyAgent[ActorCritic]):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
-    KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty", "discriminator")
+    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler", "penalty")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -76,8 +75,6 @@ class Agent(PolicyAgent[ActorCritic]):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.discriminator = discriminator_of(cfg, spec, self.policy, streams, self.normalizer, device)
-        """Gives the rewards, in algorithms that imitate an expert."""
         self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
@@ -90,18 +87,16 @@ class Agent(PolicyAgent[ActorCritic]):
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
-        columns = seen(window)
-        if self.discriminator is not None:
-            window = self.discriminator.prepare(window)
-            columns |= self.discriminator.columns(window)
+        return self.columns(window)
+
+    def columns(self, window: Batch) -> Batch:
+        """Returns the columns that updates need of a window, whose observations have been counted."""
+        cfg, columns = self.cfg, seen(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
         return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
-
-    def metric_names(self) -> tuple[str, ...]:
-        return (*super().metric_names(), *(self.discriminator.METRICS if self.discriminator else ()))
 
     def _next_penalty(self) -> float:
         """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""
@@ -116,12 +111,11 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
-        extra = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
         metrics = self.step(batch, reduce=self.reduce)
         if cfg.ppo_type == "kl":
             self.moved.append(self.everywhere(metrics["kl"]))
         stop = self._moved_too_far(metrics["kl"])
-        return Result({**metrics, "explained_variance": self.policy.explained_variance, **extra}, stop=stop)
+        return Result({**metrics, "explained_variance": self.policy.explained_variance}, stop=stop)
 
     def _moved_too_far(self, kl: Tensor) -> bool:
         """Returns True if the clipped objective makes no further update of this window."""

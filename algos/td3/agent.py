@@ -9,7 +9,7 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, joint, networks
+from algos.common.nets import critics, networks
 from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
@@ -57,9 +57,7 @@ class Agent(ActingAgent):
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         size, seed = self.bounds.size, streams.init
         actor = self._actor(size, seed)
-        self.sees, seen, normalizer = "obs", spec, self.normalizer
-        if cfg.JOINT:
-            self.sees, seen, normalizer = joint.central(spec, normalizer)
+        self.sees, seen, normalizer = self._critic_input()
         critic = critics.build(
             seen, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=normalizer
         )
@@ -80,14 +78,12 @@ class Agent(ActingAgent):
         self.updates = 0
 
     def _actor(self, size: int, seed: int) -> Network | Recurrent:
-        """Returns the policy network; in an algorithm for several agents one of each agent, or one that each of them
-        applies by itself."""
-        cfg, spec = self.cfg, self.spec
-        if not cfg.JOINT:
-            return networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
-        each = size // spec.agents
-        build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
-        return build(spec, cfg.actor_layers, each, cfg, seed, self.normalizer).extend([nn.Flatten()])
+        """Returns the policy network without its tanh."""
+        return networks.build(self.spec, self.cfg.actor_layers, size, self.cfg, seed, normalizer=self.normalizer)
+
+    def _critic_input(self) -> tuple[str, EnvSpec, nn.Module | None]:
+        """Returns the column that the critics read, the spec whose observation it is, and its normalizer."""
+        return "obs", self.spec, self.normalizer
 
     # acting -----------------------------------------------------------------------------------------------
 

@@ -157,10 +157,3 @@ class Discriminator:
 
     def load_state(self, state: Tree) -> None:
         load_state_of(self, self.KEPT, state)
-
-
-def discriminator_of(
-    cfg: Any, spec: EnvSpec, policy: ActorCritic, streams: Streams, normalizer: Normalizer | None, device: torch.device
-) -> Discriminator | None:
-    """Returns the discriminator that the settings ask for; None if the rewards are the environment's."""
-    return Discriminator(cfg, spec, policy, streams, normalizer, device) if cfg.IMITATES else None
