@@ -113,7 +113,7 @@ class Result(NamedTuple):
     """Result of an update."""
 
     metrics: dict[str, torch.Tensor]
-    """0-dimensional tensors, detached; they are read once per chunk."""
+    """0-dimensional tensors, detached; they are read once per chunk. One that an update does not have is left out."""
     priorities: torch.Tensor | None = None
     """TD errors [B], for a prioritized replay buffer."""
     stop: bool = False

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ class Learned(NamedTuple):
     """Results of learning from a chunk."""
 
     metrics: dict[str, list[float]]
-    """Metric -> one number for each update."""
+    """Metric -> a number for each update that has it."""
     updates: int
     priorities: np.ndarray | None = None
     """New priorities [K, B], for the feedback of the memory."""
@@ -206,14 +207,13 @@ def _without_empty(pieces: Batch) -> Batch:
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
-    """Returns the metrics of all updates. From a GPU they are read in one go."""
-    names = list(results[0].metrics) if results else []
-    if not names:
-        return {}
-    if results[0].metrics[names[0]].is_cpu:
-        return {name: [result.metrics[name].item() for result in results] for name in names}
-    table = torch.stack([result.metrics[name] for result in results for name in names]).tolist()
-    return {name: table[i :: len(names)] for i, name in enumerate(names)}
+    """Returns the metrics of all updates, each from those that have it. From a GPU they are read in one go."""
+    names = dict.fromkeys(name for result in results for name in result.metrics)
+    found = {name: [result.metrics[name] for result in results if name in result.metrics] for name in names}
+    if not found or next(iter(found.values()))[0].is_cpu:
+        return {name: [value.item() for value in values] for name, values in found.items()}
+    read = iter(torch.stack([value for values in found.values() for value in values]).tolist())
+    return {name: list(islice(read, len(values))) for name, values in found.items()}
 
 
 def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:

@@ -100,6 +100,17 @@ def test_an_agent_may_stop_the_epochs():
     assert len(agent.batches) == result.updates == len(result.metrics["loss"]) == 2
 
 
+def test_a_metric_has_a_number_for_each_update_that_gives_it():
+    class Seldom(Listener):
+        def update(self, batch):
+            result = super().update(batch)
+            return result if len(self.batches) % 2 else Result({"size": result.metrics["size"]})
+
+    columns, spec = ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=1, minibatch=4)
+    result = Learner(Seldom(), spec).learn(Chunk(columns), Progress())
+    assert result.metrics == {"loss": [1, 3], "size": [4, 4, 4]}
+
+
 def test_a_metric_that_is_not_finite_ends_the_run_and_says_which_and_when():
     """NUM-1"""
     with pytest.raises(NumericsError, match=r"loss became nan at update 43; a smaller learning rate"):
