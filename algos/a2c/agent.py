@@ -7,7 +7,6 @@ from torch import Tensor
 
 from algos.a2c.config import Config
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import (
@@ -35,7 +34,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, make_optimizer, seen, standardised
@@ -75,7 +74,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""

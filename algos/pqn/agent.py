@@ -7,7 +7,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.exploration import Explorer
 from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import RewardScaler, normalizer_for
@@ -51,7 +50,7 @@ class Agent(ValueAgent):
         ).to(device)  # fmt: skip
         self.carried = unroll.Carried(self.network, device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
 
     def as_module(self) -> PolicyModule:

@@ -1,6 +1,7 @@
 """Command doctor: looks at what a run needs on this machine, and says how to mend what is missing.
 
-Imports no other part of ours but config, so that it works where a package is missing.
+Imports no other part of ours but config and, with torch, the list of its faster parts: it works where a package is
+missing.
 """
 
 import importlib.util
@@ -75,6 +76,7 @@ def findings() -> Iterator[Finding]:
     yield _threads()
     yield _memory()
     yield _cuda()
+    yield _fast()
     yield from _ray()
     yield _display()
     yield from _folder()
@@ -148,6 +150,15 @@ def _cuda() -> Finding:
         return Finding("ok", "CUDA", "no device; runs use the CPU")
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return Finding("ok", "CUDA", f"{', '.join(names)}; general_cfg.device=cuda")
+
+
+def _fast() -> Finding:
+    """Returns which faster ways of the same numbers are on."""
+    if importlib.util.find_spec("torch") is None:
+        return Finding("note", "fast", "unknown without torch")
+    from algos.common.fast import switch
+
+    return Finding("note" if switch.OFF else "ok", "fast", switch.state())
 
 
 def _ray() -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from config import machine
+from algos.common.fast import product, switch
 from config.read.loader import RunConfig
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
@@ -20,6 +20,7 @@ _LABELS = {
     "machine": "processor architecture",
     "cpu_capability": "vector instructions",
     "matrix_products": "matrix products",
+    "fast": "faster parts",
     "mp_backend": "mp_backend",
     "n_workers": "n_workers",
     "n_learners": "n_learners",
@@ -27,7 +28,7 @@ _LABELS = {
     "compile": "compiled updates",
 }
 """Fact that the last bits of a result depend on -> its name in a message."""
-_UNRECORDED = {"compile": "off", "matrix_products": "torch"}
+_UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on"}
 """Facts of checkpoints that are older than their record."""
 HARMLESS = frozenset(
     f"general_cfg.{key}"
@@ -98,7 +99,8 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "matrix_products": machine.matrix_products(),
+        "matrix_products": product.LIBRARY,
+        "fast": switch.state(),
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from algos.common.fast import lists, switch
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.parts import own_loss
 from algos.common.settings import NetworkConfig
@@ -14,7 +15,6 @@ from algos.common.settings import NetworkConfig
 Optimizer = torch.optim.Optimizer | FusedAdam
 Reduce = Callable[[Iterable[Tensor]], None]
 
-FUSED_DEVICES = ("cpu", "cuda")
 RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
 START_LR = "start_lr"
@@ -53,19 +53,15 @@ def _kind(
     """Returns the optimizer in torch's fastest implementation for the device of the parameters."""
     params: list[Any] = list(parameters)
     decay = weight_decay(cfg)
-    each = [p for entry in params for p in (entry["params"] if isinstance(entry, dict) else [entry])]
-    fused = all(p.device.type in FUSED_DEVICES for p in each)
     if cfg.optimizer == "sgd":
-        return torch.optim.SGD(params, lr, weight_decay=decay, fused=fused, foreach=not fused)
+        return torch.optim.SGD(params, lr, weight_decay=decay, fused=True)
     if cfg.optimizer == "rmsprop":
         return torch.optim.RMSprop(params, lr, RMSPROP_DECAY, RMSPROP_EPSILON, decay, centered=True, foreach=True)
     decoupled = cfg.optimizer == "adamw"
     betas = (beta1, BETAS[1])
-    if fused:
+    if switch.on("Adam"):
         return FusedAdam(params, lr, epsilon, decay, decoupled, betas)
-    return torch.optim.Adam(
-        params, lr, betas, epsilon, weight_decay=decay, foreach=True, decoupled_weight_decay=decoupled
-    )
+    return torch.optim.Adam(params, lr, betas, epsilon, decay, fused=True, decoupled_weight_decay=decoupled)
 
 
 def lr_at(schedule: str, lr: float, fraction: float) -> float:
@@ -91,7 +87,7 @@ def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
 @torch.no_grad()
 def norm_of(grads: list[Tensor]) -> Tensor:
     """Returns the Euclidean norm over all gradients, 0-dimensional."""
-    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    return torch.linalg.vector_norm(torch.stack(lists.norms(grads)))
 
 
 def clip_factor(norm: Tensor, max_norm: float) -> Tensor:
@@ -120,7 +116,7 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm
     reduce(grads)
     optimizer.grad_norm = norm = norm_of(grads)  # type: ignore[union-attr]
     if max_norm is not None:
-        torch._foreach_mul_(grads, clip_factor(norm, max_norm))
+        lists.multiply(grads, clip_factor(norm, max_norm))
     optimizer.step()
     for p in parameters:
         p.grad = None  # cleared now, the memory is used again by the next forward pass: 50 us on 256x256
