@@ -11,6 +11,7 @@ from config.config import GeneralConfig
 from config.program import MAIN
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from framework.archive.groups import result
 from framework.assemble import build
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore
@@ -278,7 +279,7 @@ class _Group:
 
     @staticmethod
     def _result(run: Run) -> runs_table.Result:
-        return runs_table.result(run.task, run.member.name, run.child.status, run.child.seconds)
+        return result(run.task, run.member.name, run.child.status, run.child.seconds)
 
     def finish(self, stop: StopSignals, show: bool) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""

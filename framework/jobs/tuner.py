@@ -19,11 +19,12 @@ from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
 from config.tell.error_text import shown
-from framework.archive.task_list import state_of
+from framework.archive.run import RecordedRun
+from framework.archive.trials import combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import TaskDir, add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
-from framework.jobs import results, stages
+from framework.jobs import results
 from framework.jobs.children import POLL_SECONDS
 from framework.jobs.group import progress
 from framework.jobs.plan import SCORES, Plan, Ready
@@ -239,10 +240,10 @@ class Tuner:
             if not all(stage.done() for stage in self.stages(leg)):
                 known.state = "failed"
                 continue
-            score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
+            score = combined([RecordedRun(task).score_at(leg.until, cfg.score, cfg.mode) for task in tasks])
             known.score = scores[leg.trial.name] = math.nan if score is None else score
             known.legs.add(leg.until)
-            known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
+            known.state = "finished" if all(RecordedRun(task).facts.finished for task in tasks) else "paused"
         return scores
 
     def look(self, legs: Sequence[Leg]) -> None:
@@ -295,7 +296,7 @@ class Tuner:
         return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
 
     def row(self, known: Known, replaced: bool) -> Row:
-        said = results.facts(self.tasks(known.trial), self.cfg.mode)
+        said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
         folder = self.folder / "trials" / known.trial.name
@@ -310,7 +311,7 @@ class Tuner:
             return known.state
         if any(stage.trial == known.trial.name for stage in self.runner.running):
             return "running"
-        begun = [state_of(task, TaskDir(task).read_run()) for task in self.tasks(known.trial) if task.exists()]
+        begun = [RecordedRun(task).state for task in self.tasks(known.trial) if task.exists()]
         starting = known.state == "waiting" and any(map(is_locked, self.stages(Leg(known.trial, None))))
         if "running" in begun or starting:
             return "running"

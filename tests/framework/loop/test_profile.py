@@ -14,6 +14,7 @@ from gymnasium.spaces import Box
 from algos.base import EnvSpec, TrainableActor
 from algos.common.fast import compiler
 from framework.assemble import compiling
+from framework.loop import profile
 from framework.loop.profile import Profile
 from main import main
 from tests.tools.core import agent_of

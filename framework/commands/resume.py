@@ -1,0 +1,25 @@
+"""Trains a run further, in its own folder."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = "resume NAME [section.key=value]  train it further\n"
+REFUSED = settings.OF_RESUME
+
+
+def flags(parser: Parser) -> None:
+    parser.named = "resume"
+    shared.add(parser, "--yaml --video")
+    shared.add_training(parser)
+    shared.add_settings(parser, "--print-config --profile --dry-run")
+
+
+def check(request: Namespace) -> Iterator[str]:
+    yield from settings.twice(request)
+    yield from settings.abbreviations(request)
+
+
+run = start.run
