@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from algos.base import Agent, Array, EnvSpec
+from algos.base import Array, EnvSpec, TrainableActor
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.own import objects as own
 from config.read import tasks
@@ -25,7 +25,7 @@ from framework.errors import JoystickError
 
 Ask = Callable[[Array, Array | None], Any]
 """Returns actions [N, ...] for observations [N, ...] and masks [N, A] of legal actions, if there are any."""
-MakeAgent = Callable[[RunConfig, EnvSpec, int, torch.device], Agent]
+MakeAgent = Callable[[RunConfig, EnvSpec, int, torch.device], TrainableActor]
 
 
 def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Expert | None":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Agent, Array, EnvSpec, Progress, Tree
+from algos.base import Array, EnvSpec, Progress, TrainableActor, Tree
 from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import build
@@ -105,7 +105,7 @@ class Worker:
             self.agent.load_weights({name: np.array(value) for name, value in weights.items()})
             self.version = version
 
-    def call(self, function: Callable[[Agent, int], Any], version: int, weights: dict | None) -> Any:
+    def call(self, function: Callable[[TrainableActor, int], Any], version: int, weights: dict | None) -> Any:
         """Returns function(agent, index) with these weights; index is 1 for the first worker."""
         self._update(version, weights)
         return function(self.agent, self.collector.worker + 1)

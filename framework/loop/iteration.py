@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from algos.base import Agent, Progress, Tree
+from algos.base import Progress, TrainableActor, Tree
 from framework.collect.fragment import RETURN, Episode
 from framework.loop.evaluator import Evaluation
 
@@ -61,7 +61,7 @@ class EpisodeRows:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: TrainableActor,
         custom: Sequence[str] = (),
         phased: bool = False,
         policies: Sequence[str] = (),

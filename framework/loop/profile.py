@@ -94,7 +94,7 @@ def profiling(trainer: Any, log: Any) -> Iterator[Profile]:
             profile.watch(backend.memory, name, part)
         profile.watch(backend.learner, "learn", "learning: forward pass, loss, targets")
         profile.watch(torch.Tensor, "backward", "learning: backward pass")
-        for optimizer in _optimizers(backend.agent):
+        for optimizer in backend.agent.optimizers():
             profile.watch(optimizer, "step", "learning: optimizer")
         for step in backend.agent.gradient_steps():
             profile.watch(step, "by_graph", "learning: compiled steps")
@@ -115,18 +115,3 @@ def _watch_collector(profile: Profile, collector: Any) -> None:
         profile.watch(collector.env, name, "environment")
     profile.watch(collector.agent, "sample_action", "acting")
     profile.watch(collector, "collect", "collecting: episodes, fragments")
-
-
-def _optimizers(agent: Any) -> Iterator[Any]:
-    """Yields the optimizers of an agent, of its parts, and of its policies."""
-    seen, waiting = set(), [agent]
-    while waiting:
-        thing = waiting.pop()
-        if id(thing) in seen or not hasattr(thing, "__dict__"):
-            continue
-        seen.add(id(thing))
-        if hasattr(thing, "param_groups") and hasattr(thing, "step"):
-            yield thing
-        elif type(thing).__module__.startswith(("algos", "framework")) and not isinstance(thing, torch.nn.Module):
-            for value in vars(thing).values():
-                waiting += list(value.values()) if isinstance(value, dict) else [value]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
-from algos.base import Agent, Progress, Tree
+from algos.base import Progress, TrainableActor, Tree
 from config.config import RUN_LIMITS, GeneralConfig
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import PAUSED
@@ -72,7 +72,7 @@ class Trainer:
         """Time at which `run` began; None while it does not train."""
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> TrainableActor:
         return self.backend.agent
 
     # the loop ---------------------------------------------------------------------------------------------

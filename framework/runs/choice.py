@@ -1,6 +1,6 @@
 """Chooses the best model of a finished run, by evaluating its checkpoints as they are on disk."""
 
-from algos.base import Agent
+from algos.base import TrainableActor
 from config.read.paths import as_written
 from envs.base import EnvError
 from framework.disk.checkpoints import BAD_CONTENT, Saved
@@ -13,7 +13,7 @@ MOST_COMPARED = 20
 """Number of save points that are compared at the end of a run without online evaluation, newest first."""
 
 
-def choose_best(trainer: Trainer, agent: Agent, log: RunLog) -> Score:
+def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
     """Evaluates the last checkpoint, and without online evaluation also the newest save points; marks the best one.
 
     `agent` is not the one that was trained: it is loaded with each checkpoint in turn. A damaged checkpoint is skipped

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from algos.base import Agent
+from algos.base import TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
@@ -501,11 +501,11 @@ class Experiment:
     def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
         wrap_up.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
 
-    def _second_agent(self) -> Agent:
+    def _second_agent(self) -> TrainableActor:
         """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""
         return build.make_agent(self.config, self.spec, self.config.general.seed, self.trainer.agent.device)
 
-    def _film(self, agent: Agent) -> None:
+    def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
         agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
         tape = Tape(self.evaluator.env.rows)

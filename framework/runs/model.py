@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from algos.base import Agent
+from algos.base import TrainableActor
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import VectorEnv
@@ -25,7 +25,7 @@ class Model(NamedTuple):
     saved: Saved
     note: str
     """Reason why it is not the model that was asked for; empty if it is."""
-    agent: Agent
+    agent: TrainableActor
     env: VectorEnv
     watch: Watch
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from algos.base import Agent, Array
+from algos.base import Array, TrainableActor
 from config.read.loader import RunConfig
 from config.read.loader import load as load_config
 from config.read.paths import as_written
@@ -26,7 +26,7 @@ from framework.runs.model import Model, opened
 class TrainedPolicy:
     """Chooses actions as a trained model does, one observation at a time."""
 
-    def __init__(self, agent: Agent, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, agent: TrainableActor, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
         self.agent, self._env, self.about = agent, env, about
         self.reset()
 

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from algos.base import Agent, Array
+from algos.base import Array, TrainableActor
 from config.model.memory_spec import RolloutSpec
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
@@ -280,7 +280,7 @@ class Run:
         return self._experiment.trainer.count
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> TrainableActor:
         """Agent with the latest weights. With mp_backend ray it is a copy: use set_weights to change the learner's."""
         return self._rested().trainer.agent
 
@@ -422,7 +422,7 @@ class Run:
         with self._in_use():
             experiment.backend.set_weights(dict(weights))
 
-    def foreach_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+    def foreach_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
         the latest weights. Returns the results in this order."""
         if not callable(function):

@@ -21,11 +21,18 @@ CONTRACTS = (
     "envs.several.joint",
     "config.model.schema",
     "algos.common.settings",
+    "algos.common.parts.acting",
     "framework.data.policy",
     "framework.loop.observer",
 )
 """Classes of these modules are there to be inherited from."""
-FAMILY = re.compile(r"algos\.\w+\.config\.Config")
+EXTENDS = {
+    "algos.airl": ("algos.gail.agent", "algos.ppo.config"),
+    "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
+    "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
+}
+"""Algorithms with an agent that adds a part to that of their family."""
+FAMILY = re.compile(r"algos\.\w+\.config\.Config|algos\.(ppo|td3)\.agent\.Agent")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
 EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
 """Earlier names of packages, which hold nothing but an import."""
@@ -98,6 +105,8 @@ def allowed(module: str, target: str) -> bool:
         if is_variant(module) and target.endswith(".config"):
             return True
         shared = target == "algos" and own  # `from algos import base`
+        if own and target in EXTENDS.get(own[0], ()):
+            return True
         return bool(shared) or inside(target, *own, "algos.base", "algos.common", *SETTINGS)
     return inside(target, "config", "framework")
 

@@ -14,7 +14,7 @@ from algos.common.nets.chain import Chain
 from algos.common.nets.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.nets.initial_weights import initialise
 from algos.common.nets.layer_lists import OBSERVING
-from algos.common.nets.layers import Features, Network, NoisyLinear, RandomZeros, Residual, seed_dropout
+from algos.common.nets.layers import Features, Network, NoisyLinear, RandomZeros, Residual
 from algos.common.nets.recurrent import CELLS, Gru, Lstm, Recurrent
 from algos.common.nets.renorm import BatchRenorm
 from algos.common.nets.shared_layers import Registry
@@ -23,7 +23,7 @@ from config.model import layers as layer_settings
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
 from config.own import objects as own
 
-__all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
+__all__ = ["Network", "NetworkError", "build", "features"]
 
 ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "relu": lambda: [nn.ReLU(inplace=True)],

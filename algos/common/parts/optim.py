@@ -1,7 +1,7 @@
 """Optimizers, learning rate schedules, and the function that applies gradients by autograd."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,8 @@ Reduce = Callable[[Iterable[Tensor]], None]
 
 RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
-
+START_LR = "start_lr"
+"""Key of a parameter group: the learning rate at the start of the run, which the schedule lowers."""
 
 ADAMW_DECAY = 0.01  # torch's default
 
@@ -36,10 +37,20 @@ def make(
     epsilon: float = 1e-8,
     beta1: float = BETAS[0],
 ) -> Optimizer:
-    """Returns the optimizer that cfg names, in torch's fastest implementation for the CPU and for CUDA.
+    """Returns the optimizer that cfg names. Its learning rates follow cfg.lr_schedule.
 
     parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
     """
+    optimizer = _kind(parameters, cfg, lr, epsilon, beta1)
+    for group in optimizer.param_groups:
+        group[START_LR] = group["lr"]
+    return optimizer
+
+
+def _kind(
+    parameters: Iterable[Tensor] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float, beta1: float
+) -> Optimizer:
+    """Returns the optimizer in torch's fastest implementation for the device of the parameters."""
     params: list[Any] = list(parameters)
     decay = weight_decay(cfg)
     if cfg.optimizer == "sgd":
@@ -64,16 +75,13 @@ def lr_at(schedule: str, lr: float, fraction: float) -> float:
     return lr
 
 
-def set_lr(optimizer: Optimizer, lr: float) -> None:
-    """Sets the learning rate of all parameter groups."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-
-
-def follow(schedule: str, fraction: float, *rates: tuple[Optimizer, float]) -> None:
-    """Sets the learning rate of each (optimizer, initial learning rate) for this fraction of the planned run."""
-    for optimizer, lr in rates:
-        set_lr(optimizer, lr_at(schedule, lr, fraction))
+def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
+    """Yields the optimizers among the owner's attributes with these names, and among those that its parts keep."""
+    for part in (getattr(owner, name) for name in names):
+        if isinstance(part, Optimizer):
+            yield part
+        else:
+            yield from optimizers_of(part, getattr(part, "KEPT", ()))
 
 
 @torch.no_grad()

@@ -25,7 +25,6 @@ from framework.export.check import compare
 from framework.export.played import Seen, play
 from framework.export.policy import FileModule, network_facts, parts_facts, space_facts, text_facts
 from framework.loop.evaluator import Interrupted
-from framework.policies.agent import MultiPolicyAgent
 from framework.policies.plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
@@ -108,9 +107,8 @@ def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPla
 
 def _module(policy: PolicyPlan, model: Model) -> Any:
     """Returns the policy as a module. Raises JoystickError with the reason if it is none."""
-    agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
     try:
-        return agent.as_module()
+        return model.agent.by_policy()[policy.name].as_module()
     except UnfitError as error:
         which = f"{policy.package.NAME}, policy {policy.name}," if policy.name else policy.package.NAME
         raise JoystickError(f"{which} cannot be exported: {error}; joystick.load(NAME) acts with it") from None
@@ -122,9 +120,8 @@ class _Export:
     def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path, written: Path) -> None:
         """written: a file in the same folder, as it was written."""
         self.config, self.model, self.policy, self.place, self.written = config, model, policy, place, written
-        several = isinstance(model.agent, MultiPolicyAgent)
-        self.agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
-        self.starts = (0, 0) if several else (model.env.observation_start, model.env.action_start)
+        self.agent = model.agent.by_policy()[policy.name]
+        self.starts = (0, 0) if policy.name else (model.env.observation_start, model.env.action_start)
 
     def files(self, policy: Any, seen: list[Seen]) -> dict[Path, bytes]:
         """Returns the files by their places, after a comparison with the agent."""
