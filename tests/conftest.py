@@ -20,8 +20,8 @@ STARTS = frozenset({"main", "joystick", "subprocess", "Run", "forking", "forked"
 
 
 def pytest_collection_modifyitems(items):
-    """Marks the tests of modules that start whole runs or processes. Those that start Ray are two long chains: they begin
-    first, and the others run beside them."""
+    """Marks the tests of modules that start whole runs or processes. Those that start Ray are two long chains: they
+    begin first, and the others run beside them."""
     for item in items:
         if STARTS & vars(item.module).keys() or item.path.name.startswith("test_io_faults"):
             item.add_marker(pytest.mark.run)
