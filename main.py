@@ -134,6 +134,8 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
     from config.read.loader import ConfigError
     from framework.catalog import ALGOS, ENVS
 
+    if request.resume and (status := _resume_group(request, argv)) is not None:
+        return status
     flags = {name: getattr(request, name) for name in FLAGS}
 
     def configured(words: Sequence[str] = ()) -> "dict[str, RunConfig]":
@@ -158,6 +160,27 @@ def _run(request: argparse.Namespace, argv: list[str]) -> int:
 
         return bench(one, request)
     return _start(request, configs, argv)
+
+
+def _resume_group(request: argparse.Namespace, argv: list[str]) -> int | None:
+    """Goes on with a group of runs that have not all finished. Returns None if nothing like it is named."""
+    from config.read import tasks
+    from config.read.loader import ConfigError
+    from framework.catalog import ALGOS, ENVS
+    from framework.jobs import members
+
+    folder = tasks.group_named(request.resume, Path("tasks"))
+    unfinished = members.unfinished(folder) if folder and not (request.print_config or request.dry_run) else []
+    if folder is None or not unfinished:
+        return None
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
+    try:
+        runs = members.with_settings(folder, unfinished, request.overrides, **options)
+    except ConfigError as error:
+        return _nothing_started(error)
+    from framework.commands import entry
+
+    return entry.resume_group(runs, folder, request.overrides, argv, request.jobs)
 
 
 def _nothing_started(error: "ConfigError") -> int:

@@ -15,6 +15,7 @@ from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
 from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_memory
+from framework.jobs.members import Member
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.screen.formatting import counted
 from framework.screen.terminal import choose, print_error
@@ -72,10 +73,9 @@ def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...]
     """Trains once for each seed, each in its own process."""
 
     def work() -> int:
-        _check_training(config)
         from framework.jobs import many_runs
 
-        return many_runs.run_seeds(config, command_line, seeds, jobs)
+        return many_runs.run_seeds(config, command_line, seeds, jobs, _check_training)
 
     return _guarded(work)
 
@@ -93,6 +93,19 @@ def run_experiments(
         from framework.jobs import many_runs
 
         return many_runs.run_experiments(configs, title, command_line, seeds, jobs, _check_training)
+
+    return _guarded(work)
+
+
+def resume_group(
+    members: Mapping[Member, RunConfig], folder: Path, words: Sequence[str], command_line: list[str], jobs: int | None
+) -> int:
+    """Goes on with a group of runs. words: settings that say where it is trained now."""
+
+    def work() -> int:
+        from framework.jobs import many_runs
+
+        return many_runs.resume(members, folder, words, command_line, jobs, _check_training)
 
     return _guarded(work)
 

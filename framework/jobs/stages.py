@@ -17,13 +17,16 @@ from framework.disk.json_lines import objects
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
 
+WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=")
+"""Beginnings of settings that say where a run is trained; a run that goes on takes no others."""
+
 
 @dataclass(frozen=True)
 class Stage:
-    """One run of a trial, to a step."""
+    """One run of a trial or of a group, to a step."""
 
     trial: str
-    """Name of the trial."""
+    """Name of the trial, or of the run in its group."""
     label: str
     """Name in lines of output."""
     file: Path
@@ -53,7 +56,7 @@ class Stage:
         for package in self.allow_import:
             words += ["--allow-import", package]
         if CheckpointStore(self.task / "models").numbers():
-            words += ["resume", str(self.task.absolute()), *(word for word in self.words if "ray_address" in word)]
+            words += ["resume", str(self.task.absolute()), *(word for word in self.words if word.startswith(WHERE))]
         else:
             self._refuse_links()
             remove_folder(self.task)
@@ -92,6 +95,12 @@ class Stage:
 def finished(task: Path) -> bool:
     """Returns True if a run has ended by one of its limits."""
     return bool(TaskDir(task).read_run().get("finished"))
+
+
+def seconds(task: Path) -> float:
+    """Returns the seconds of training, over all processes of a run; 0 if it does not say them."""
+    lasted = TaskDir(task).read_run().get("seconds")
+    return lasted if isinstance(lasted, int | float) else 0.0
 
 
 def paused(task: Path, step: int) -> dict[str, Any] | None:
