@@ -85,10 +85,10 @@ def _link(folder: Path, tasks: Path) -> str:
 
 def _meant(path: Path, tasks: Path, start: Path | None) -> Path:
     """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
-    not under tasks/ may be a run in the current folder."""
+    not under tasks/ may be a run or a group in the current folder."""
     place = _counted(path, start)
     if len(path.parts) == 1:
-        named = (tasks / path).exists() or not (place / "models").is_dir()
+        named = (tasks / path).exists() or not ((place / "models").is_dir() or is_group(place))
     else:
         named = not place.exists() and (tasks / path).is_dir()
     return tasks / path if named else place
