@@ -77,16 +77,16 @@ def file_names(names: Iterable[str]) -> list[str]:
 
 
 def unfinished(folder: Path) -> list[Member]:
-    """Returns the runs of a group, if some of them have not come to their end; none if all have, or if its files do not
-    say how they begin."""
-    members = _recorded(folder)
-    ended = [TaskDir(folder / member.folder).read_run().get("finished") for member in members]
-    return [] if all(ended) else members
-
-
-def _recorded(folder: Path) -> list[Member]:
+    """Returns the runs of a group, if some of them, or its tables, have not come to their end; none if all have, or if
+    its files do not say how they begin."""
     facts = read_facts(folder / GROUP)
-    names = facts.get("runs", facts.get("seeds"))
+    members = _named(folder, facts.get("runs", facts.get("seeds")))
+    ended = [TaskDir(folder / member.folder).read_run().get("finished") for member in members]
+    return [] if all(ended) and "seconds" in facts else members
+
+
+def _named(folder: Path, names: Any) -> list[Member]:
+    """Returns the runs of these names; none if the files beside them are not those of such runs."""
     if not isinstance(names, list) or len({type(name) for name in names} & {int, str}) != 1:
         return []
     parts = [str(name).rpartition(" ") for name in names]
