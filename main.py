@@ -215,9 +215,9 @@ def _tune(request: argparse.Namespace, argv: list[str]) -> int:
 def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: list[str]) -> int:
     from framework.commands import entry
 
-    if len(configs) > 1:
+    if len(configs) > 1 or request.seeds:
         title = Path(request.yaml).stem if request.yaml else "_".join(configs)
-        return entry.run_experiments(configs, title, argv, request.seeds, request.jobs)
+        return entry.run_group(configs, title, argv, request.seeds, request.jobs)
     [config] = configs.values()
     if request.command == "evaluate":
         return entry.evaluate(config, request.steps, request.out)
@@ -227,7 +227,7 @@ def _start(request: argparse.Namespace, configs: "dict[str, RunConfig]", argv: l
         return entry.export(config, request.to, request.policy, request.out)
     if request.command == "talk":
         return entry.talk(config, request.record)
-    return entry.run_seeds(config, argv, request.seeds, request.jobs) if request.seeds else entry.run(config, argv)
+    return entry.run(config, argv)
 
 
 def _unfit(request: argparse.Namespace, runs: int) -> str:

@@ -24,13 +24,15 @@ from framework.disk.atomic import discard, replace_folder, unfinished, write_who
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.jobs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
-from framework.jobs.processes import TRIALS, Ended, Trained, end_of
+from framework.jobs.processes import Ended, end_of
 from framework.jobs.stages import Stage
 from framework.loop.backend import Lost
 from framework.runs import signals
 
 MOST_LOSSES = 3
 """Number of times that the actor of a stage is lost until its trial has failed."""
+SECTIONS = {"trial": "tune_cfg", "run": "general_cfg"}
+"""What a stage trains -> the section with the address of the cluster."""
 LEAST_BYTES = 2**20
 """Size of an object store that is not used: a cluster has its own."""
 
@@ -134,9 +136,7 @@ class _Running:
 class StageTasks:
     """An actor for each stage."""
 
-    def __init__(
-        self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None], noun: str = TRIALS.noun
-    ) -> None:
+    def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None], noun: str = "trial") -> None:
         """gpus: requested for each stage; say: prints a line; noun: of what a stage trains."""
         self._ray, self._at_once, self._say, self._noun = ray, at_once, say, noun
         options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
@@ -223,11 +223,13 @@ class StageTasks:
 
 @contextlib.contextmanager
 def started(
-    address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], trained: Trained = TRIALS
+    address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], noun: str
 ) -> Iterator[StageTasks]:
-    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for each CPU."""
+    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for each CPU; noun:
+    what a stage trains."""
     changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
-    words = Words(trained.address, f"without {trained.address}, this machine trains the {trained.noun}s")
+    setting = f"{SECTIONS[noun]}.ray_address"
+    words = Words(setting, f"without {setting}, this machine trains the {noun}s")
     with ray_cluster.started(cfg.model_copy(update=changes), LEAST_BYTES, words) as ray:
         cpus = int(ray.cluster_resources().get("CPU", 1) // CPUS_PER_LEARNER)
-        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say, trained.noun)
+        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say, noun)

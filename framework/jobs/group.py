@@ -96,6 +96,7 @@ class Group(Job):
         for stage in self.runs:
             if stage.done():
                 self.turns[stage] = Turn(end=Ended(stage, 0), seconds=stages.seconds(stage.task))
+                stage.errors.unlink(missing_ok=True)
 
     def train(self, stop: StopSignals) -> None:
         """Trains until all runs have ended. After a signal, starts no more and forwards it to running ones."""

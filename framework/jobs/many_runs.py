@@ -1,6 +1,5 @@
 """Checks and trains a group of runs: one for each seed, or for each experiment of a file."""
 
-import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,31 +18,26 @@ from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
 from framework.jobs.members import GROUP, Member, file_names, of_experiments, of_seeds
-from framework.jobs.processes import RUNS, locked, runner
+from framework.jobs.processes import locked, runner
 from framework.policies.plan import plan
 from framework.screen import terminal
 
 
-def run_seeds(
-    config: RunConfig,
-    command_line: list[str],
-    seeds: Sequence[int],
-    jobs: int | None,
-    check: Callable[[RunConfig], None],
-) -> int:
-    """Trains once for each seed. Returns the exit status. check: raises an error if algorithm and environment do not
-    fit."""
-    address = cluster([config])
-    config = placed(config, address)
-    check(config)
-    refuse_loaded(config, "--seeds", "omit --seeds")
-    facts = checked(config)
-    members = dict.fromkeys(of_seeds(seeds), beside_others(config))
-    new = partial(new_folder, "seeds", facts.env_id, config.algorithms, config.into, config.start)
-    return _train(members, new, command_line, jobs, facts.fitting, address, show=config.general.show_fig)
+class Checked(NamedTuple):
+    """Facts about a run that are known before it starts."""
+
+    env_id: str
+    fitting: float
+    """Number of such runs whose memories fit into this machine."""
+    disk: int
+    """Bytes of its checkpoints (of one, if its limits do not tell their number) and of the journal of its memory."""
+    columns: tuple[str, ...]
+    """Columns of its progress.csv."""
+    memory: int
+    """Bytes of its memories when they are full, and of what is copied from them for a while."""
 
 
-def run_experiments(
+def begin(
     configs: Mapping[str, RunConfig],
     title: str,
     command_line: list[str],
@@ -51,18 +45,21 @@ def run_experiments(
     jobs: int | None,
     check: Callable[[RunConfig], None],
 ) -> int:
-    """Trains each experiment once, or once for each seed. Returns the exit status. title: of the folder. check: raises
-    an error if algorithm and environment do not fit; the problems of all experiments are reported at once."""
+    """Trains each experiment, or a single configuration, once or for each seed. Returns the exit status. title: of the
+    folder of experiments. check: raises an error if algorithm and environment do not fit; the problems of all
+    experiments are reported at once."""
+    if len(configs) == 1:
+        configs = dict.fromkeys([""], *configs.values())
     address = cluster(configs.values())
     configs = {name: placed(config, address) for name, config in configs.items()}
-    fitting = _fitting(configs, check)
-    members = {
-        member: beside_others(configs[member.experiment]) for member in of_experiments(list(configs), seeds or ())
-    }
-    first, [safe] = next(iter(configs.values())), file_names([title])
-    new = partial(new_folder, "runs", safe, str(len(members)), first.into, first.start)
+    facts = _checked(configs, check)
+    members = of_experiments(list(configs), seeds or ()) if len(configs) > 1 else of_seeds(seeds or ())
+    runs = {member: beside_others(configs[member.experiment]) for member in members}
+    config, [safe] = next(iter(configs.values())), file_names([title])
+    name = ("runs", safe, str(len(runs))) if len(configs) > 1 else ("seeds", facts[0].env_id, config.algorithms)
     show = any(config.general.show_fig for config in configs.values())
-    return _train(members, new, command_line, jobs, fitting, address, show=show)
+    new = partial(new_folder, *name, into=config.into, start=config.start)
+    return _train(runs, new, command_line, jobs, facts, address, show=show)
 
 
 def resume(
@@ -76,8 +73,8 @@ def resume(
     """Goes on with a group. Returns the exit status. words: where it is trained now."""
     address = cluster(members.values())
     members = {member: placed(config, address) for member, config in members.items()}
-    fitting = _fitting({member.file: config for member, config in members.items()}, check)
-    return _train(members, lambda: folder, command_line, jobs, fitting, address, words)
+    facts = _checked({member.file: config for member, config in members.items()}, check)
+    return _train(members, lambda: folder, command_line, jobs, facts, address, words)
 
 
 def cluster(configs: Iterable[RunConfig]) -> str | None:
@@ -96,19 +93,22 @@ def placed(config: RunConfig, address: str | None) -> RunConfig:
     return replace(config, general=config.general.model_copy(update=changes))
 
 
-def _fitting(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> float:
-    """Returns how many of the runs fit into the memory of this machine. Reports the problems of all at once."""
-    fitting, problems = math.inf, []
+def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> list[Checked]:
+    """Checks each of several configurations. The problems of all are reported at once."""
+    facts, problems = [], []
     for name, config in configs.items():
         try:
-            refuse_loaded(config, "a group of experiments", "run it alone")
+            who = ("a group of experiments", "run it alone") if name else ("--seeds", "omit --seeds")
+            refuse_loaded(config, *who)
             check(config)
-            fitting = min(fitting, checked(config).fitting)
+            facts.append(checked(config))
         except (JoystickError, EnvError, ConfigError) as error:
+            if not name:
+                raise
             problems.append(f"{name}: {error}")
     if problems:
         raise ConfigError(problems)
-    return fitting
+    return facts
 
 
 def _train(
@@ -116,17 +116,17 @@ def _train(
     place: Callable[[], Path],
     command_line: list[str],
     jobs: int | None,
-    fitting: float,
+    facts: Sequence[Checked],
     address: str | None,
     words: Sequence[str] = (),
     show: bool = False,
 ) -> int:
     """Trains a group, or what is left of it. place: returns its folder, a new one or that of a group that goes on."""
     config, screen = next(iter(members.values())), terminal.choose(sys.stdout)
-    here = at_once(list(members.values()), jobs, fitting)
+    here = at_once(list(members.values()), jobs, min(one.fitting for one in facts))
     if config.general.ray_address and not words:
         words = [f"general_cfg.ray_address={config.general.ray_address}"] if config.general.mp_backend == "ray" else []
-    with runner(address, config.general, jobs, here, config.start, screen, RUNS) as running:
+    with runner(address, config.general, jobs, here, config.start, screen, "run") as running:
         folder = place()
         where = ["general_cfg.mp_backend=single"] if address else words
         work = Group(members, folder, running, screen, where, address)
@@ -158,20 +158,6 @@ def refuse_loaded(config: RunConfig, who: str, otherwise: str) -> None:
         if getattr(config.general, key) == wrong:
             place = config.where.get(f"general_cfg.{key}", "default")
             raise ConfigError([f"{place}: general_cfg.{key}: {who} {why}"])
-
-
-class Checked(NamedTuple):
-    """Facts about a run that are known before it starts."""
-
-    env_id: str
-    fitting: float
-    """Number of such runs whose memories fit into this machine."""
-    disk: int
-    """Bytes of its checkpoints (of one, if its limits do not tell their number) and of the journal of its memory."""
-    columns: tuple[str, ...]
-    """Columns of its progress.csv."""
-    memory: int
-    """Bytes of its memories when they are full, and of what is copied from them for a while."""
 
 
 def checked(config: RunConfig) -> Checked:

@@ -16,18 +16,6 @@ from framework.runs import signals
 from framework.screen.terminal import Screen
 
 
-class Trained(NamedTuple):
-    """What stages train, for messages."""
-
-    noun: str
-    address: str
-    """Setting with the address of a cluster."""
-
-
-TRIALS = Trained("trial", "tune_cfg.ray_address")
-RUNS = Trained("run", "general_cfg.ray_address")
-
-
 class Ended(NamedTuple):
     """The end of the process of a stage."""
 
@@ -153,16 +141,17 @@ def runner(
     here: int,
     start: Path,
     screen: Screen,
-    trained: Trained,
+    noun: str,
 ) -> Iterator[Runner]:
     """Makes what runs stages: the machines of the cluster at an address, or this one. cfg: of one of them; jobs: stages
-    at once in a cluster, None: one for each CPU; here: the same on this machine; start: working directory."""
+    at once in a cluster, None: one for each CPU; here: the same on this machine; start: working directory; noun:
+    trial or run."""
     if address is None:
         yield Processes(here, start)
         return
     from framework.distributed import stage_tasks
 
-    with stage_tasks.started(address, cfg, jobs, screen.say, trained) as tasks:
+    with stage_tasks.started(address, cfg, jobs, screen.say, noun) as tasks:
         yield tasks
 
 

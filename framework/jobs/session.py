@@ -17,7 +17,7 @@ from framework.jobs.ending import finish, write_report
 from framework.jobs.job import Waiting
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import Plan, RunPlan
-from framework.jobs.processes import TRIALS, Runner, locked, runner
+from framework.jobs.processes import Runner, locked, runner
 from framework.jobs.tuner import Tuner
 from framework.screen.formatting import counted
 from framework.screen.terminal import Screen
@@ -35,7 +35,7 @@ def run(
     plan = RunPlan(tuning)
     found = plan.check(check)
     general, here = plan.config(plan.first[0]).general, runs_at_once(plan, found)
-    with runner(plan.cfg.ray_address, general, plan.cfg.jobs, here, tuning.start, screen, TRIALS) as running:
+    with runner(plan.cfg.ray_address, general, plan.cfg.jobs, here, tuning.start, screen, "trial") as running:
         if folder is None:
             folder = _begin(tuning, plan, found, screen, command_line)
         return drive(plan, folder, running, screen)
