@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import epsilon_greedy, greedy
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim

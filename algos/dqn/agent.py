@@ -11,8 +11,8 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import layers as modules
 from algos.common.nets import networks

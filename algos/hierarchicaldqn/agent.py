@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.masking import masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.tables import actions_of

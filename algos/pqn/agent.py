@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.fast.gradient_step import GradientStep
-from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, unroll

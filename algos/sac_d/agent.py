@@ -10,7 +10,8 @@ from torch.nn import functional as F
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
+from algos.common.maths.distributions import Categorical
+from algos.common.maths.masking import IMPOSSIBLE, masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.maths.temperature import Temperature
 from algos.common.nets import critics, networks

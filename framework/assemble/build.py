@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,16 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
                     env.close()
         except Exception as error:
             LOGGER.warning("the environment could not be closed: %s", error)
+
+
+def drawing(config: RunConfig) -> RunConfig:
+    """Returns the settings with an environment that draws films."""
+    return replace(config, env=config.env.model_copy(update={"render_mode": config.env.FILM[0]}))
+
+
+def open_drawing(config: RunConfig, watch: Watch) -> Callable[[], contextlib.AbstractContextManager[VectorEnv]]:
+    """Returns what opens an environment of one row that draws as render_mode says."""
+    return partial(opened_env, config, 1, watch, draw=True)
 
 
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
@@ -414,15 +425,12 @@ def make_collector(
     first = curriculum.first if curriculum and phase is None else phase
     agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
 
-    def seed_of(row: int, episode: int) -> int:
-        return number(seed, "episode", worker, row, episode)
-
     rng = acting_stream(seed, worker, incarnation)
     return Collector(
         env,
         agent,
         rng,
-        seed_of,
+        partial(number, seed, "episode", worker),
         config.general.max_step,
         worker,
         incarnation,

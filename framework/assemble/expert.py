@@ -17,11 +17,11 @@ from config.read import tasks
 from config.read.loader import RunConfig
 from config.read.loader import load as load_config
 from config.read.paths import as_written
+from framework.assemble.identity import check_identity, with_seed
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
 from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import JoystickError
-from framework.runs.resume import check_identity, with_seed
 
 Ask = Callable[[Array, Array | None], Any]
 """Returns actions [N, ...] for observations [N, ...] and masks [N, A] of legal actions, if there are any."""

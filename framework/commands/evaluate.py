@@ -6,11 +6,11 @@ from pathlib import Path
 from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from framework.assemble import build
-from framework.commands.test import opened
+from framework.assemble.identity import with_seed
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
 from framework.loop.evaluator import Evaluation, Interrupted
-from framework.runs.resume import with_seed
+from framework.runs.model import opened
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import listed, scored
 

@@ -15,8 +15,8 @@ from config.read.paths import as_written, fixed
 from config.read.tasks import group_of
 from config.tell.names import did_you_mean
 from framework.assemble import build
+from framework.assemble.identity import with_seed
 from framework.commands.evaluate import check_place
-from framework.commands.test import Model, opened
 from framework.disk.atomic import write_together
 from framework.errors import JoystickError
 from framework.export import example, onnx_file, tensors_file
@@ -26,7 +26,7 @@ from framework.export.policy import FileModule, network_facts, parts_facts, spac
 from framework.loop.evaluator import Interrupted
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.plan import PolicyPlan, plan
-from framework.runs.resume import with_seed
+from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
 
 OBSERVATIONS = 1000

@@ -56,7 +56,7 @@ def run(config: RunConfig, command_line: list[str], number: int, signals: StopSi
             task.write_run({**circumstances(command_line), **facts})
             with console.during(f"filming episode {number:,}"):
                 place = task.videos / file_name(config)
-                made, different = film_into(place, config, [taped], check, watch)
+                made, different = film_into(place, build.open_drawing(config, watch), [taped], check, watch)
         except Interrupted:
             console.note("stopped")
             return signals.exit_status

@@ -9,12 +9,12 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from envs.base import VectorEnv
 from framework.assemble import build
+from framework.assemble.identity import with_seed
 from framework.collect.fragment import Episode, Recorder
 from framework.commands.evaluate import check_place
-from framework.commands.test import opened
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
-from framework.runs.resume import with_seed
+from framework.runs.model import opened
 from framework.screen.formatting import listed
 
 INTERRUPTED = 130

@@ -1,34 +1,32 @@
 """Mode test: plays a saved model, scores it and films it, in a task directory of its own."""
 
 import contextlib
-import sys
-from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from algos.base import Agent, Progress
+from algos.base import Progress
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
-from envs.base import EnvError, VectorEnv
+from envs.base import EnvError
 from framework.assemble import build
-from framework.collect.env_calls import Watch
+from framework.assemble.identity import with_seed
 from framework.collect.fragment import Recorder
 from framework.dataset.writers import episode_writer
 from framework.disk.atomic import write_whole
-from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
 from framework.disk.csv_log import CsvLog
 from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import TaskDir, circumstances
-from framework.errors import MISTAKE, CheckpointError, JoystickError, TaskDirError
+from framework.errors import JoystickError
 from framework.loop.curriculum import Phases
-from framework.loop.evaluator import MOST_ROWS, Evaluation, Interrupted
+from framework.loop.evaluator import Evaluation, Interrupted
 from framework.policies.plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
 from framework.runs import wrap_up
-from framework.runs.resume import check_identity, settings_of, with_seed
-from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.runs.model import Model, opened
+from framework.runs.resume import settings_of
+from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted
 
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
@@ -45,57 +43,6 @@ def run(
         task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into, config.start)
         with contextlib.closing(task):
             return _Test(config, model, task, signals, wanted).go(command_line)
-
-
-class Model(NamedTuple):
-    """A saved model, and an environment to play it in."""
-
-    saved: Saved
-    note: str
-    """Reason why it is not the model that was asked for; empty if it is."""
-    agent: Agent
-    env: VectorEnv
-    watch: Watch
-
-
-@contextlib.contextmanager
-def opened(config: RunConfig) -> Iterator[Model]:
-    """Loads the model that general_cfg names; changes nothing in its task directory. The environment has the same rows
-    as the online evaluation, so that the score is the same."""
-    cfg, watch = config.general, Watch()
-    if config.task is None:
-        raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
-    TaskDir(config.task).check()
-    saved, note = _model(CheckpointStore(config.task / "models"), cfg.load_model_step)
-    watchdog = Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch))
-    with watchdog, build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), watch) as env:
-        spec = build.env_spec(config, env)
-        check_identity(saved, config, spec)
-        agent = build.make_agent(config, spec, cfg.seed, build.device_of(config))
-        build.choose_threads(config, agent)
-        build.keep_threads(config, (saved.facts.get("exactness") or {}).get("torch_threads"))
-        try:
-            agent.load_state(saved.tree["agent"])
-        except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-            raise CheckpointError(f"{as_written(saved.path)} does not fit this config: {error}") from error
-        yield Model(saved, note, agent, env, watch)
-
-
-def _hangs(config: RunConfig, watch: Watch) -> None:
-    """Ends the process when an environment hangs; called by the watchdog."""
-    name = getattr(config.env, "id", config.general.env_name)
-    print(f"\nerror: {name} has not answered for {config.general.env_timeout:g} s, {watch.describe()}", file=sys.stderr)
-    leave(MISTAKE)
-
-
-def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
-    """Returns the checkpoint to test, and a note on the choice."""
-    if step == "best" and not store.has_best():
-        saved = store.newest(print)
-        return saved, f"there is no best model yet; testing the newest, {saved.path.name}"
-    if step == "latest":
-        return store.newest(print), ""
-    return store.read(step, with_journal=False), ""
 
 
 class _Test:

@@ -27,7 +27,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
                 end = training.pause if training.trainer.paused() else training.complete
                 if not end(reason):
                     return signals.exit_status
-                return MISTAKE if training.trainer.unsaved else 0
+                return MISTAKE if training.trainer.points.unsaved else 0
         except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
             if command := _resume(training):
                 error.add_note(command)
@@ -53,7 +53,8 @@ def _hangs(training: Experiment) -> None:
         guarded(training.console, "run.json could not be written", lambda: training.task.write_run(facts))
     elif training.loaded:
         guarded(training.console, "the run could not be saved", training.trainer.save)
-        lines[0] = f"error: {lines[0]}. {'The run was NOT saved' if training.trainer.unsaved else 'The run was saved'}"
+        said = "NOT saved" if training.trainer.points.unsaved else "saved"
+        lines[0] = f"error: {lines[0]}. The run was {said}"
     else:
         lines[0] = f"error: {lines[0]}"
     if training.opened and not training.trained:
@@ -61,4 +62,4 @@ def _hangs(training: Experiment) -> None:
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()
-    leave(0 if training.trained and not training.trainer.unsaved else MISTAKE)
+    leave(0 if training.trained and not training.trainer.points.unsaved else MISTAKE)

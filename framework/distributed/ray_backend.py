@@ -12,8 +12,6 @@ from algos.base import Agent, Array, EnvSpec, Progress, Tree
 from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import resources
-from framework.assemble.resources import MOST_AT_ONCE
-from framework.collect.log_lines import repeat
 from framework.disk.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
@@ -24,10 +22,10 @@ from framework.distributed.utilization import Utilization
 from framework.distributed.worker import OUTSTANDING, Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
-from framework.log import LOGGER
+from framework.log import LOGGER, repeat
 from framework.loop.backend import Accepted, Lost, Now
 from framework.loop.learner import Learned
-from framework.memory.chunk import Chunk
+from framework.memory.chunk import MOST_AT_ONCE, Chunk
 from framework.policies.plan import plan, run_ahead
 
 ROUNDING = 1e-6

@@ -13,8 +13,8 @@ from envs.base import EnvContext
 from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Fragment
-from framework.collect.log_lines import FirstShapes, Line, Lines
 from framework.distributed.utilization import BusyShare
+from framework.log import FirstShapes, Line, Lines
 from framework.loop.backend import Accepted, accepted
 from framework.runs.signals import Watchdog, leave
 

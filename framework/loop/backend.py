@@ -7,9 +7,9 @@ from algos.base import Agent, Array, Progress, Tree
 from envs.base import EnvContext
 from framework.collect.collector import Collector
 from framework.collect.fragment import Episode, Fragment, Record
-from framework.collect.log_lines import FirstShapes
 from framework.disk.journal import Frame
 from framework.errors import JoystickError
+from framework.log import FirstShapes
 from framework.loop.joint_learner import MultiPolicyLearner
 from framework.loop.learner import Learned, Learner
 from framework.memory import Memory

@@ -32,6 +32,13 @@ class Count(NamedTuple):
     update: int = 0
 
 
+class Score(NamedTuple):
+    """Mean evaluation return of the best model, and the update that it was saved at."""
+
+    mean: float | None
+    update: int | None
+
+
 class Means:
     """Sums and numbers of values, by name."""
 

@@ -85,8 +85,8 @@ def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def profiling(trainer: Any) -> Iterator[Profile]:
-    """Times the parts of a training. trainer: framework.loop.trainer.Trainer."""
+def profiling(trainer: Any, log: Any) -> Iterator[Profile]:
+    """Times the parts of a training. trainer: a Trainer. log: its RunLog."""
     profile, backend = Profile(), trainer.backend
     if (collector := getattr(backend, "collector", None)) is not None:
         _watch_collector(profile, collector)
@@ -99,11 +99,11 @@ def profiling(trainer: Any) -> Iterator[Profile]:
         for step in backend.agent.gradient_steps():
             profile.watch(step, "by_graph", "learning: compiled steps")
     profile.watch(trainer.evaluator, "play", "evaluation")
-    profile.watch(trainer.store, "save", "saving")
+    profile.watch(trainer.points.store, "save", "saving")
     for name in ("episodes", "updates", "evaluation", "result", "recorded", "flush"):
-        profile.watch(trainer.log, name, "logging")
+        profile.watch(log, name, "logging")
     for name in ("episodes", "evaluation", "round"):
-        profile.watch(trainer.console, name, "console")
+        profile.watch(trainer.narrator, name, "console")
     try:
         yield profile
     finally:

@@ -9,10 +9,9 @@ import numpy as np
 from algos.base import Tree
 from config.model.memory_spec import ReplaySpec
 from envs.several.joint import JointLayout
-from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Position, Span
-from framework.memory.chunk import Chunk, Keys
+from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
 from framework.memory.replay import Replay
 from framework.policies.plan import Plan, PolicyPlan
 from framework.policies.rollout import SlotRollout

@@ -54,6 +54,8 @@ def is_point(before: int, now: int, every: int) -> bool:
 class RunLog(Observer):
     """Buffers rows until `flush`. `state` holds the positions in the files, for an exact resume."""
 
+    KEY = "RunLog"
+
     def __init__(
         self,
         task: TaskDir,

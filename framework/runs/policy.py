@@ -13,14 +13,14 @@ from config.read.loader import load as load_config
 from config.read.paths import as_written
 from config.tell.names import did_you_mean
 from envs.base import VectorEnv
+from framework.assemble.identity import with_seed
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import check_finite
-from framework.commands.test import Model, opened
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
-from framework.runs.resume import with_seed
+from framework.runs.model import Model, opened
 
 
 class TrainedPolicy:

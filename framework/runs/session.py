@@ -341,7 +341,7 @@ class Run:
             trainer = experiment.trainer
             if self._reason is None and not trainer.saving:
                 trainer.save()
-            if trainer.unsaved:
+            if trainer.points.unsaved:
                 raise JoystickError(
                     f"checkpoint {trainer.count.update} could not be saved; logs/log.txt has the reason"
                 )
@@ -438,7 +438,7 @@ class Run:
             raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         trainer = self._experiment.trainer
         if trainer.phases.set(value):
-            trainer.saved_at = None
+            trainer.points.last = None
 
     def foreach_env(self, function: Callable[[Any, EnvContext], Any], changes: bool = True) -> list[Any]:
         """Calls function(environment, context) for the innermost environment of each training row, in the process that
@@ -471,9 +471,9 @@ class Run:
             if self._reason is not None and complete:
                 experiment.complete(self._reason)
             else:
-                if experiment.trainer.place() != experiment.trainer.saved_at:
+                if experiment.trainer.place() != experiment.trainer.points.last:
                     experiment.trainer.save()
-                experiment.trainer.log.flush()
+                experiment.log.flush()
                 experiment.interrupted(CLOSED)
         finally:
             experiment.close()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from algos.base import EnvSpec
 from config import machine
 from config.read.loader import RunConfig
+from framework.assemble import build
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
 from framework.disk.csv_table import read_csv, read_table
@@ -18,12 +19,13 @@ from framework.disk.task_dir import REPORT, TaskDir
 from framework.film.film import Taped, file_name, film_into
 from framework.loop import profile
 from framework.loop.evaluator import Evaluation, Interrupted
-from framework.loop.iteration import Count
-from framework.loop.trainer import Score, Trainer
+from framework.loop.iteration import Count, Score
+from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report
 from framework.policies.plan import plan
 from framework.record.console import Console, Outcome
 from framework.record.recorders import Tape
+from framework.record.run_log import RunLog
 from framework.screen.formatting import counted, not_above_random, short
 
 OVERSHOOT = 1.05
@@ -99,11 +101,17 @@ def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
 
 
 def tell(
-    config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending, check: Callable[[], None] = lambda: None
+    config: RunConfig,
+    task: TaskDir,
+    trainer: Trainer,
+    console: Console,
+    log: RunLog,
+    ending: Ending,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the summary
     and may raise."""
-    console, score = trainer.console, ending.score
+    score = ending.score
     last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
     mean = last[0]["mean"] if last and score.update is not None else None
     worse = not_above_random(mean, ending.random_return)
@@ -126,7 +134,7 @@ def tell(
     write_report(task, console)
     videos = sorted(task.videos.glob("video.*"))
     left = (task.config, task.path / REPORT, task.results / "learning_curve.png", *videos)
-    trainer.log.loggers.files([path for path in left if path.is_file()])
+    log.loggers.files([path for path in left if path.is_file()])
     check()
     outcome = Outcome(
         task=task.path,
@@ -167,9 +175,9 @@ def so_far(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer) -> None:
+def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer, log: RunLog) -> None:
     """Draws the learning curve and writes report.html of a run that trains. Changes neither run.json nor the run."""
-    trainer.log.flush()
+    log.flush()
     known = task.read_run()
     if config.general.save_fig:
         _curve(config, task, known.get("random_return"), show=False)
@@ -279,7 +287,8 @@ def film(
     before each step and may raise. Returns the path of the video."""
     taped = wanted.of(evaluation, tape)
     with console.during(f"filming {counted(len(taped), 'episode')}"):
-        made, different = film_into(task.videos / file_name(config), config, taped, check, watch, wanted.columns)
+        path, open_env = task.videos / file_name(config), build.open_drawing(config, watch)
+        made, different = film_into(path, open_env, taped, check, watch, wanted.columns)
     if different:
         console.warn(different)
     if config.env.render_mode == config.env.FILM[0]:

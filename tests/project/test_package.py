@@ -24,7 +24,7 @@ PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")
 DATABASES = [path.relative_to(ROOT) for path in (ROOT / "envs").rglob("*.json")]
 PAGES = [
     path.relative_to(ROOT)
-    for folder in ("live", "output")
+    for folder in ("live", "pages")
     for path in (ROOT / "framework" / folder).iterdir()
     if path.suffix in (".html", ".css", ".js")
 ]

@@ -14,6 +14,7 @@ from PIL import Image
 from config.read.loader import load
 from envs.base import Step
 from framework.archive import task_list
+from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode
@@ -130,7 +131,7 @@ def test_a_video_that_breaks_off_leaves_the_older_one(name: str, columns: int, t
     config = load(None, [*WORDS, *FILMED], find_algo=ALGOS, find_env=ENVS)
     taped = [Taped(n, Episode(0, 0, 0, 1, 0.0, 12, False, 12), np.zeros(12, np.int64)) for n in (1, 2)]
     with pytest.raises(RuntimeError, match="broken off"):
-        film_into(tmp_path / name, config, taped, check, Watch(), columns)
+        film_into(tmp_path / name, build.open_drawing(config, Watch()), taped, check, Watch(), columns)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(name, "older")]
 
 
