@@ -18,7 +18,8 @@ from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
 from framework.jobs.members import GROUP, Member, file_names, of_experiments, of_seeds
-from framework.jobs.processes import locked, runner
+from framework.jobs.processes import locked
+from framework.jobs.runners import runner
 from framework.policies.plan import plan
 from framework.screen import terminal
 

@@ -1,11 +1,10 @@
-"""Runs stages as processes of this machine, or lets the machines of a cluster run them."""
+"""Runs stages as processes of this machine."""
 
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from config.config import GeneralConfig
 from config.read.opening import regular
 from config.read.paths import as_written
 from framework.disk.task_dir import held_lock, take_lock
@@ -13,7 +12,6 @@ from framework.errors import TaskDirError
 from framework.jobs.children import Begin, Child, of_command
 from framework.jobs.stages import Stage
 from framework.runs import signals
-from framework.screen.terminal import Screen
 
 
 class Ended(NamedTuple):
@@ -131,28 +129,6 @@ def is_locked(stage: Stage) -> bool:
         return False
     with open(stage.errors, "ab", opener=regular) as errors:
         return not take_lock(errors)
-
-
-@contextlib.contextmanager
-def runner(
-    address: str | None,
-    cfg: GeneralConfig,
-    jobs: int | None,
-    here: int,
-    start: Path,
-    screen: Screen,
-    noun: str,
-) -> Iterator[Runner]:
-    """Makes what runs stages: the machines of the cluster at an address, or this one. cfg: of one of them; jobs: stages
-    at once in a cluster, None: one for each CPU; here: the same on this machine; start: working directory; noun:
-    trial or run."""
-    if address is None:
-        yield Processes(here, start)
-        return
-    from framework.distributed import stage_tasks
-
-    with stage_tasks.started(address, cfg, jobs, screen.say, noun) as tasks:
-        yield tasks
 
 
 @contextlib.contextmanager

@@ -17,7 +17,8 @@ from framework.jobs.ending import finish, write_report
 from framework.jobs.job import Waiting
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import Plan, RunPlan
-from framework.jobs.processes import Runner, locked, runner
+from framework.jobs.processes import Runner, locked
+from framework.jobs.runners import runner
 from framework.jobs.tuner import Tuner
 from framework.screen.formatting import counted
 from framework.screen.terminal import Screen
