@@ -1,7 +1,7 @@
 """Kills tunings and groups of runs at random moments, and compares what comes out with one that ran through. Takes
 minutes.
 
-python tests/stress/tuning_kills.py [--rounds N] [--seed N]
+python tests/stress/tuning_kills.py [NAME ...] [--rounds N] [--seed N]
 """
 
 import argparse
@@ -81,6 +81,7 @@ def killed(folder: Path, words: Sequence[str], into: str, moments: random.Random
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="what to kill: " + ", ".join([*FILES, *GROUPS]), metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -92,7 +93,8 @@ def main() -> int:
         commands = {name: ["tune", "--yaml", f"{name}.yaml"] for name in FILES}
         limit = [*SETTINGS, "general_cfg.max_total_step=400"]
         commands |= {name: [*words, *limit] for name, words in GROUPS.items()}
-        for name, words in commands.items():
+        for name in given.names or commands:
+            words = commands[name]
             assert start(folder, *words, "--into", name).wait() == 0
             for number in range(given.rounds):
                 into = f"{name}_{number}"
