@@ -14,7 +14,7 @@ import torch
 from gymnasium.spaces import Space
 
 from algos.common.fast.device import on_device  # noqa: F401 - for the learner and the memory
-from algos.common.fast.gradient_step import GradientStep, uncompiled
+from algos.common.fast.gradient_step import GradientStep, Loss, uncompiled
 from algos.common.parts import own_loss
 from algos.common.parts.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.parts.own_loss import OwnLossError as OwnLossError
@@ -147,8 +147,8 @@ class Agent(ABC):
     """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
 
     COMPILES: ClassVar[bool] = False
-    """True if every network update is a GradientStep with a pure loss: no side effects, no random draws, no mutable
-    state but tensors."""
+    """True if every network update is a step of `minimize` with a pure loss: no side effects, no random draws, no
+    mutable state but tensors."""
 
     optimizer: Any = None
     """Main optimizer, if any; its learning rate and gradient norm are logged."""
@@ -270,6 +270,12 @@ class Agent(ABC):
         mean = mean.detach().clone()
         self.reduce([mean])
         return mean
+
+    def minimize(self, loss: Loss, optimizer: Any) -> GradientStep:
+        """Returns a function that takes a step of the optimizer down the gradient of loss(*inputs), as fast as it can:
+        step(*inputs, reduce=self.reduce) gives the second value of the loss. The optimizer has all parameters that
+        learn from this loss."""
+        return GradientStep(loss, optimizer, self.cfg.max_grad_norm)
 
     @classmethod
     def uncompiled(cls, cfg: Any) -> str | None:

@@ -9,7 +9,6 @@ from torch import Tensor
 from algos import base
 from algos.a2c.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.nets import networks
 from algos.common.parts.actor_critic import (
@@ -38,7 +37,7 @@ class Agent(base.Agent):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
 
     # acting -----------------------------------------------------------------------------------------------
 

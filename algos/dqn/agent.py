@@ -9,7 +9,6 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths import targets
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
 from algos.common.maths.masking import masked
@@ -55,7 +54,7 @@ class Agent(base.Agent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
         self.updates = 0
 

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.nets import networks
 from algos.common.parts.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
@@ -80,7 +79,7 @@ class Agent(base.Agent):
         self.optimizer = make_optimizer(cfg, *self.networks.values())
         self.discriminator = discriminator_of(cfg, spec, self.policy, streams, self.normalizer, device)
         """Gives the rewards, in algorithms that imitate an expert."""
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""

@@ -9,7 +9,6 @@ from torch.nn import functional as F
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.exploration import Explorer, greedy
 from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import RewardScaler, normalizer_for
@@ -52,7 +51,7 @@ class Agent(base.Agent):
         ).to(device)  # fmt: skip
         self.carried = unroll.Carried(self.network, device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
 
     # acting -----------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
@@ -61,7 +60,7 @@ class Agent(base.Agent):
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
         parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.updates = 0
 
     def _critic(self, members: int) -> critics.Critic:

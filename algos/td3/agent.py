@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, joint, networks
@@ -75,8 +74,8 @@ class Agent(base.Agent):
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
-        self.critic_step = GradientStep(self._critic_loss, self.critic_optimizer, cfg.max_grad_norm)
-        self.actor_step = GradientStep(self._actor_loss, self.actor_optimizer, cfg.max_grad_norm)
+        self.critic_step = self.minimize(self._critic_loss, self.critic_optimizer)
+        self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
 

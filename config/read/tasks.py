@@ -9,15 +9,17 @@ from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.tell.names import nearest
 
+RUN, GROUP, TUNING = "run.json", "group.json", "tune.json"
+"""Files that make a folder one of a run, of a group of runs, of a tuning."""
 MOST_BYTES = 1 << 20
-"""Bytes of run.json that are read."""
+"""Bytes of RUN that are read."""
 
 
 class TaskError(Exception):
     """load_path does not lead to a task directory; the message says why."""
 
 
-GROUPS = {"group.json": "a group of runs", "tune.json": "a tuning, with a run for each trial"}
+GROUPS = {GROUP: "a group of runs", TUNING: "a tuning, with a run for each trial"}
 """File of a folder with several runs, and what such a folder is."""
 
 
@@ -111,7 +113,7 @@ def _checkpoint(path: Path, tasks: Path) -> str:
 
 def _tested(folder: Path) -> str | None:
     """Returns the run that a test directory tested; None for any other directory."""
-    run = folder / "run.json"
+    run = folder / RUN
     if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").glob("*")):
         return None
     try:

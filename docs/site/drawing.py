@@ -8,12 +8,13 @@ FILE = Path(__file__).parents[1] / "images" / "design.svg"
 WIDTH, HEIGHT = 960, 640
 STYLE = """
   .paper { fill: #ffffff } .box { fill: #f4f6fb; stroke: #5b6bb5 } .loop { fill: #e8f4ec; stroke: #3b8a55 }
-  .floor { fill: #faf8f2; stroke: #b08d3c } .name { fill: #1b1f2a; font-weight: 600 } .text { fill: #3d4455 }
-  .arrow { stroke: #3b8a55; fill: none; stroke-width: 1.6 } .head { fill: #3b8a55 } .thin { stroke: #8a93a8; fill: none }
+  .floor { fill: #faf8f2; stroke: #b08d3c } .name { fill: #1b1f2a; font-weight: 600 }
+  .text { fill: #3d4455 }
+  .arrow { stroke: #3b8a55; fill: none; stroke-width: 1.6 } .head { fill: #3b8a55 }
   @media (prefers-color-scheme: dark) {
     .paper { fill: #14171f } .box { fill: #1f2433; stroke: #8090e0 } .loop { fill: #17291e; stroke: #63c285 }
     .floor { fill: #262218; stroke: #d3b062 } .name { fill: #eef1f8 } .text { fill: #b9c1d3 }
-    .arrow { stroke: #63c285 } .head { fill: #63c285 } .thin { stroke: #67708a }
+    .arrow { stroke: #63c285 } .head { fill: #63c285 }
   }
 """
 
@@ -45,12 +46,26 @@ SIDE = (
         172,
         "box",
         "config/",
-        ("config.py  a run's settings", "model/  what can be set", "read/  files, words -> config", "tell/  help and messages",
-         "foreign/  words of others", "tune/  values to try", "own/  code of the user"),
+        (
+            "config.py  a run's settings",
+            "model/  what can be set",
+            "read/  files, words -> config",
+            "tell/  help and messages",
+            "foreign/  words of others",
+            "tune/  values to try",
+            "own/  code of the user",
+        ),
     ),
-    Box(40, 490, 210, 108, "box", "algos/common/", ("nets/  networks from layers", "maths/  formulas", "parts/  parts of agents",
-                                                    "fast/  the same, faster")),
-)  # fmt: skip
+    Box(
+        40,
+        490,
+        210,
+        108,
+        "box",
+        "algos/common/",
+        ("nets/  networks from layers", "maths/  formulas", "parts/  parts of agents", "fast/  the same, faster"),
+    ),
+)
 FLOORS = (
     ("commands, distributed, live", "the command line, processes of Ray, the page of watch"),
     ("jobs", "several runs: seeds, experiments, tunings"),

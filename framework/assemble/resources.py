@@ -7,11 +7,10 @@ import numpy as np
 from gymnasium import spaces
 
 from config import machine
-from config.model.memory_spec import MemorySpec, ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
 from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
-from framework.memory.chunk import MOST_AT_ONCE
 
 if TYPE_CHECKING:
     from algos.base import EnvSpec

@@ -9,6 +9,7 @@ import numpy as np
 import torch.distributed
 
 from algos.base import Agent, Array, EnvSpec, Progress, Tree
+from config.model.memory_spec import MOST_AT_ONCE
 from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import resources
@@ -25,7 +26,7 @@ from framework.errors import JoystickError
 from framework.log import LOGGER, repeat
 from framework.loop.backend import Accepted, Lost, Now
 from framework.loop.learner import Learned
-from framework.memory.chunk import MOST_AT_ONCE, Chunk
+from framework.memory.chunk import Chunk
 from framework.policies.plan import plan, run_ahead
 
 ROUNDING = 1e-6

@@ -10,13 +10,15 @@ from typing import Any
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.read.tasks import GROUP
+from framework.archive.groups import result
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import REPORT, TaskDir, add_facts, circumstances, read_facts
-from framework.jobs import runs_table, stages
+from framework.jobs import runs_table
 from framework.jobs.job import Job, Turn, Waiting
-from framework.jobs.members import GROUP, Member
+from framework.jobs.members import Member
 from framework.jobs.processes import Ended, Runner
 from framework.jobs.stages import Stage
 from framework.pages import group_page
@@ -95,7 +97,7 @@ class Group(Job):
         recover(self.folder)
         for stage in self.runs:
             if stage.done():
-                self.turns[stage] = Turn(end=Ended(stage, 0), seconds=stages.seconds(stage.task))
+                self.turns[stage] = Turn(end=Ended(stage, 0), seconds=stage.seconds)
                 stage.errors.unlink(missing_ok=True)
 
     def train(self, stop: StopSignals) -> None:
@@ -225,7 +227,7 @@ class Group(Job):
 
     def _result(self, stage: Stage) -> runs_table.Result:
         turn = self.turns[stage]
-        return runs_table.result(TaskDir(stage.task), self.runs[stage].name, turn.status, turn.seconds)
+        return result(TaskDir(stage.task), self.runs[stage].name, turn.status, turn.seconds)
 
     def _experiments(self) -> dict[str, list[runs_table.Result]]:
         """Returns the results of each experiment; none if the runs differ in their seed alone."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from config.config import GeneralConfig
+from framework.archive.run import RecordedRun
 from framework.disk.atomic import make_folder
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
-from framework.jobs import stages
 from framework.jobs.children import POLL_SECONDS
 from framework.jobs.processes import Ended, Runner
 from framework.jobs.stages import Stage
@@ -127,7 +127,7 @@ class Job(ABC):
             if not end.stage.done():
                 turn.began = None
                 return True
-            end, turn.seconds = end._replace(status=0), stages.seconds(end.stage.task)
+            end, turn.seconds = end._replace(status=0), end.stage.seconds
         else:
             turn.seconds += now - (turn.began or now)
         turn.end = end
@@ -183,13 +183,13 @@ def _ended(turn: Turn) -> str:
 def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:
     """Returns the share of the planned run that is done, and in words its newest episode and evaluation, and what
     keeps it from training; no words before its first episode. until: step at which it pauses."""
-    episode: Any = last_row(task.results / "train.csv")
+    episode: Any = RecordedRun(task.path).newest_episode()
     if episode is None:
         return 0.0, ""
     parts = [f"step {episode['step']:,}", f"return {short(episode['return'])}"]
-    evaluation: Any = last_row(task.results / "eval.csv")
+    evaluation: Any = last_row(task.eval)
     if evaluation:
         parts.append(f"evaluation {spread(evaluation)}")
-    parts += filter(None, [pausing_for(task.logs / "log.txt")])
+    parts += filter(None, [pausing_for(task.log)])
     share = cfg.share(episode["step"], episode["episode"], episode["update"])
     return min(1.0, episode["step"] / until) if until else share, "   ".join(parts)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from config.read.loader import ConfigError, RunConfig
+from config.read.tasks import GROUP
 from envs.base import EnvError
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
@@ -17,7 +18,7 @@ from framework.disk.task_dir import new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
-from framework.jobs.members import GROUP, Member, file_names, of_experiments, of_seeds
+from framework.jobs.members import Member, file_names, of_experiments, of_seeds
 from framework.jobs.processes import locked
 from framework.jobs.runners import runner
 from framework.policies.plan import plan

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
+from config.read.tasks import GROUP
 from config.read.yaml_reader import DocumentError, read
-from framework.disk.task_dir import TaskDir, read_facts
+from framework.archive.run import RecordedRun
+from framework.disk.task_dir import read_facts
 
 MOST_OF_A_NAME = 60
 """Characters of an experiment's name that its folder has."""
-GROUP = "group.json"
 WHERE = ("general_cfg.mp_backend=ray", "general_cfg.ray_address=")
 """Settings that a group takes when it goes on."""
 
@@ -81,7 +82,7 @@ def unfinished(folder: Path) -> list[Member]:
     its files do not say how they begin."""
     facts = read_facts(folder / GROUP)
     members = _named(folder, facts.get("runs", facts.get("seeds")))
-    ended = [TaskDir(folder / member.folder).read_run().get("finished") for member in members]
+    ended = [RecordedRun(folder / member.folder).facts.finished for member in members]
     return [] if all(ended) and "seconds" in facts else members
 
 

@@ -18,11 +18,12 @@ from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
 from config.tell.error_text import shown
-from framework.archive.task_list import state_of
+from framework.archive.run import RecordedRun
+from framework.archive.trials import combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
-from framework.disk.task_dir import TaskDir, add_facts, read_facts
+from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
-from framework.jobs import results, stages
+from framework.jobs import results
 from framework.jobs.job import Job, Waiting
 from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Ended, Runner, is_locked
@@ -204,10 +205,10 @@ class Tuner(Job):
             if not all(stage.done() for stage in self.stages(leg)):
                 known.state = "failed"
                 continue
-            score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
+            score = combined([RecordedRun(task).score_at(leg.until, cfg.score, cfg.mode) for task in tasks])
             known.score = scores[leg.trial.name] = math.nan if score is None else score
             known.legs.add(leg.until)
-            known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
+            known.state = "finished" if all(RecordedRun(task).facts.finished for task in tasks) else "paused"
         return scores
 
     def refresh(self) -> None:
@@ -244,7 +245,7 @@ class Tuner(Job):
         return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
 
     def row(self, known: Known, replaced: bool) -> Row:
-        said = results.facts(self.tasks(known.trial), self.cfg.mode)
+        said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
         folder = self.folder / "trials" / known.trial.name
@@ -259,7 +260,7 @@ class Tuner(Job):
             return known.state
         if any(stage.trial == known.trial.name for stage in self.runner.running):
             return "running"
-        begun = [state_of(task, TaskDir(task).read_run()) for task in self.tasks(known.trial) if task.exists()]
+        begun = [RecordedRun(task).state for task in self.tasks(known.trial) if task.exists()]
         starting = known.state == "waiting" and any(map(is_locked, self.stages(Leg(known.trial, None))))
         if "running" in begun or starting:
             return "running"

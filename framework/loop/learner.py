@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from algos.base import Agent, Batch, OwnLossError, Progress, Result, on_device
+from algos.common.fast import lists
 from config.model.memory_spec import MemorySpec, RolloutSpec
 from framework.errors import JoystickError, NumericsError
 from framework.memory.chunk import Chunk
@@ -59,9 +60,10 @@ class Learner:
     def _weigh(self, tensors: list[torch.Tensor]) -> None:
         """Multiplies by this learner's share of the samples, in place. The mean of none is NaN, and counts as 0."""
         if self._weight:
-            torch._foreach_mul_(tensors, self._weight)
+            lists.multiply(tensors, self._weight)
         else:
-            torch._foreach_zero_(tensors)
+            for tensor in tensors:
+                tensor.zero_()
 
     def _mine(self, batch: Batch) -> Batch:
         """Returns this learner's part of a minibatch [B, ...] or of sequences [L, B, ...]; weight 0 if it is empty."""

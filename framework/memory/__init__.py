@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from algos.base import Tree
-from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import Goal
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Span
-from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.memory.chunk import Chunk, Keys
 from framework.memory.per_worker import PerWorker
 from framework.memory.replay import Replay
 from framework.memory.rollout import Rollout

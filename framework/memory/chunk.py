@@ -6,9 +6,6 @@ import numpy as np
 
 from framework.collect.fragment import Columns
 
-MOST_AT_ONCE = 64
-"""Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
-
 
 class Keys(NamedTuple):
     """Identifies samples of a replay memory: their places, and serial numbers that tell if they were overwritten."""

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 
 from algos.base import Tree, restore_stream, stream_state
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.base import Goal
 from framework.collect.fragment import Columns, Fragment
 from framework.disk import journal as journals
 from framework.disk.journal import Frame, Journal, Span
 from framework.memory.arrivals import Arrivals
-from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.n_step import walk
 from framework.memory.replay_journal import ReplayJournal

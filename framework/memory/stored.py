@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from algos.base import Tree
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.base import Goal
 from framework.collect.fragment import Columns, Fragment, Origin
 from framework.dataset.columns import MASKS
 from framework.disk.journal import Frame, Journal, Span
 from framework.errors import JoystickError
-from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.memory.chunk import Chunk, Keys
 from framework.memory.given import Given, check_same
 from framework.memory.replay import Replay
 from framework.screen.formatting import counted

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from algos.base import Tree
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.several.joint import JointLayout
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Position, Span
-from framework.memory.chunk import MOST_AT_ONCE, Chunk, Keys
+from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
 from framework.policies.plan import Plan, PolicyPlan
 from framework.policies.rollout import SlotRollout

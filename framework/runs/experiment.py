@@ -1,6 +1,6 @@
 """A training run: setup, training, end. It knows no signal, no command line and no exit status.
 
-The command line trains it to its end (framework/commands/train.py), and joystick.Run iteration by iteration (api.py).
+The command line trains it to its end (framework/commands/work/train.py), and joystick.Run by iterations (session.py).
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
+from framework.archive.run import RecordedRun
 from framework.assemble import build, resources
 from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
 from framework.dataset.writers import episode_writer
 from framework.disk.checkpoints import BAD_CONTENT, Saved
-from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.film.film import TrainingVideos
@@ -480,10 +480,9 @@ class Experiment:
             return False
         self.interrupted(reason)
         if evaluation is not None:
-            earlier = self.task.read_run().get("pauses")
-            found = earlier if isinstance(earlier, dict) else {}
-            rows = {"evaluations": len(read_csv(self.task.results / "eval.csv"))}
-            self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation, **rows}}})
+            run = RecordedRun(self.task.path)
+            pause = {**trainer.count._asdict(), **evaluation, "evaluations": len(run.evaluations)}
+            self.task.write_run({"pauses": {**(run.facts.pauses or {}), asked: pause}})
         return True
 
     def _evaluated(self) -> dict[str, Any]:
@@ -493,8 +492,7 @@ class Experiment:
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
         trainer = self.trainer
-        known = self.task.read_run().get("random_return")
-        figure = None
+        known, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
             figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
         score = trainer.points.score

@@ -8,8 +8,8 @@ from typing import Any
 
 from config.read.opening import named, read_regular
 from config.read.paths import as_written
+from framework.archive.run import RecordedRun
 from framework.assemble import build
-from framework.disk.csv_table import read_csv, read_table
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into
 from framework.pages.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
@@ -44,13 +44,12 @@ def html(title: str, where: object, *parts: str) -> str:
 def summary(experiment: Experiment, running: bool) -> str:
     """Returns the cards and the learning curve of a run. running: False once it is closed, and while another thread
     trains it: then only what is in its files is shown."""
-    task, results = experiment.task, experiment.task.results
+    task = experiment.task
     if running:
         experiment.log.flush()
-    run = {**task.read_run(), **(wrap_up.so_far(experiment.trainer) if running else {})}
-    train, evaluations = read_table(results / "train.csv"), read_csv(results / "eval.csv")
-    parts = [cards(outcome_facts(run, train, evaluations))]
-    if train or evaluations:
+    run = RecordedRun(task.path, wrap_up.so_far(experiment.trainer) if running else None)
+    parts = [cards(outcome_facts(run))]
+    if run.episodes or run.evaluations:
         parts.append(_embedded(picture(experiment, running).png, "image/png"))
     return html(wrap_up.title_of(experiment.config), as_written(task.path), *parts)
 

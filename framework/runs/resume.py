@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from algos.base import EnvSpec
+from config.config import HOW_TO_LOAD
 from config.model import policies
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
@@ -18,8 +19,6 @@ from framework.errors import TaskDirError
 
 FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "start_from"}
 """Settings of general_cfg that a resume may not change."""
-HOW_TO_LOAD = {"load_checkpoint", "load_path", "load_model_step"}
-"""Settings that name the checkpoint to load; they are no change of the run."""
 ADJUSTABLE_ENV = {"render_mode"}
 """Settings of env_cfg that a resume may change."""
 Sections = dict[str, dict[str, Any]]

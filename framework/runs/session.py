@@ -17,12 +17,12 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from algos.base import Agent, Array
-from config.foreign.hints import setting_of
 from config.model.memory_spec import RolloutSpec
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.paths import as_written
 from config.read.tasks import find as find_task
+from config.tell.hints import setting_of
 from config.tell.names import did_you_mean, nearest
 from envs.base import EnvContext
 from framework.assemble import fit as compatibility

@@ -117,7 +117,7 @@ def test_a_module_imports_only_what_its_layer_may():
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.pages.figures", "framework.archive.curves", "framework.pages.fonts")),
+        ("matplotlib", ("framework.pages.figures", "framework.pages.axes", "framework.pages.fonts")),
         ("imageio", ("framework.film.gif_stream", "framework.film.mp4")),
         ("gymnasium.vector", ("envs.common.rows", "envs.common.vector", "envs.gym")),
         ("pickle", ("framework.dataset.safe_pickle", "framework.dataset.trajectories")),
@@ -206,8 +206,8 @@ def loaded_after(statement: str) -> set[str]:
 
 def test_a_config_is_checked_without_anything_heavy():
     """A wrong config is answered in less than a second: nothing that takes longer to import is touched."""
-    statement = "from config.read import loader; from config.tell import describe, json_schema; "
-    statement += "from framework.commands import cli; from framework.catalog import ALGOS, ENVS; "
+    statement = "from config.read import loader; from config.tell import describe, json_schema; import main; "
+    statement += "from framework.catalog import ALGOS, ENVS; "
     statement += "loader.load(None, [], find_algo=ALGOS, find_env=ENVS); ENVS.available(); "
     statement += "[ALGOS.get(name) for name in ALGOS.available()]"
     heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors", "imageio"}
@@ -217,4 +217,4 @@ def test_a_config_is_checked_without_anything_heavy():
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
-    assert not loaded_after("import framework.commands.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}
+    assert not loaded_after("import framework.commands.work.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}

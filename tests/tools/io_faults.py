@@ -233,7 +233,7 @@ class Export(Scenario):
         words = [*BASE, *ALGORITHMS["DQN"], *OUTPUTS["plain"], LIMITS[0]]
         _import_early(words)
         assert played([["--into", str(folder / "run"), *words]], folder) == (0, "")
-        from framework.commands import export  # noqa: F401
+        from framework.commands.work import export  # noqa: F401
 
     def commands(self, base: Path) -> list[Words]:
         """Whole files of a pair that a fault has cut are removed, as the message asks for."""
@@ -388,7 +388,7 @@ def _import_early(words: Iterable[str]) -> None:
     from framework.assemble import build
     from framework.assemble import fit as compatibility
     from framework.catalog import ALGOS, ENVS
-    from framework.commands import train  # noqa: F401
+    from framework.commands.work import train  # noqa: F401
 
     config = load(None, words, find_algo=ALGOS, find_env=ENVS)
     compatibility.check(config)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import algos
+from config.model.memory_spec import MOST_AT_ONCE
 from framework.assemble import build
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker
-from framework.memory.chunk import MOST_AT_ONCE
 from tests.tools.core import of_one_agent
 from tests.tools.distributed import Run, config_of, frozen, local, nothing_twice, remote
 from tests.tools.fake_ray import FakeRay

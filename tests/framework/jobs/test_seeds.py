@@ -19,16 +19,19 @@ from config import machine
 from config.config import GeneralConfig
 from config.read import arguments
 from framework.archive import statistics, task_list
+from framework.archive.curves import Curves
+from framework.archive.groups import Result, curves_of, result
+from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
 from framework.jobs import group, job, runs_table
 from framework.jobs.processes import Ended, Processes
-from framework.jobs.runs_table import Result
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
+from framework.screen import tables
 from framework.screen.terminal import Silent
 from framework.seeding import number
 from main import main
@@ -421,14 +424,17 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         results.mkdir(parents=True)
         (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
         (results / "eval.csv").write_text("update,step,mean\n1,10,1.5\n2,20,2.5\n")
-    tasks = {f"seed {seed}": TaskDir(tmp_path / f"seed_{seed}") for seed in (1, 2, 3)}
-    lines, what, over = runs_table.curves_of(tasks, evaluated=True)
+
+    def curves(evaluated: bool) -> Curves:
+        return curves_of({f"seed {seed}": RecordedRun(tmp_path / f"seed_{seed}") for seed in (1, 2, 3)}, evaluated)
+
+    lines, what, over = curves(evaluated=True)
     assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
     assert (what, over) == ("evaluation return", "environment steps")
-    lines = runs_table.curves_of(tasks, evaluated=False).lines
+    lines = curves(evaluated=False).lines
     assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
     (tmp_path / "seed_2/results/eval.csv").write_text("update,step,mean\n1,10,1.5\n")
-    assert runs_table.curves_of(tasks, evaluated=True).what.startswith("episode return")
+    assert curves(evaluated=True).what.startswith("episode return")
 
 
 def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path: Path) -> None:
@@ -437,14 +443,14 @@ def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path
     rows = [f"{200 * (n // 8 + 1)},{n % 8 + n // 8}\n" for n in range(40)]
     (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(rows))
     for whole in (False, True):
-        [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=whole).lines.values()
+        [(step, mean)] = curves_of({"a": RecordedRun(tmp_path)}, False, whole_windows=whole).lines.values()
         assert (step.tolist(), mean.tolist()) == ([200, 400, 600, 800, 1000], [3.5, 4.5, 5.5, 6.5, 7.5])
 
 
 def test_the_beginning_of_a_running_mean_is_left_out_if_only_whole_windows_count(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(f"{n},{n}\n" for n in range(1, 31)))
-    [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=True).lines.values()
+    [(step, mean)] = curves_of({"a": RecordedRun(tmp_path)}, False, whole_windows=True).lines.values()
     assert (step[0], mean[0], len(step)) == (5, 3, 26)
 
 
@@ -452,7 +458,7 @@ def test_curves_are_over_updates_if_a_run_learned_before_its_first_step(tmp_path
     for name, rows in {"bc": "5,0,1\n9,0,2\n", "dqn": "2,10,3\n4,20,4\n"}.items():
         (tmp_path / name / "results").mkdir(parents=True)
         (tmp_path / name / "results/eval.csv").write_text("update,step,mean\n" + rows)
-    lines, _, over = runs_table.curves_of({name: TaskDir(tmp_path / name) for name in ("bc", "dqn")}, evaluated=True)
+    lines, _, over = curves_of({name: RecordedRun(tmp_path / name) for name in ("bc", "dqn")}, evaluated=True)
     assert over == "updates"
     assert {name: step.tolist() for name, (step, _) in lines.items()} == {"bc": [5, 9], "dqn": [2, 4]}
 
@@ -480,7 +486,7 @@ def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **
     ]
     lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
     values: dict[str, Any] = {
-        "title": "DQN on X, some seeds", "runs": runs, "curves": runs_table.Curves(lines, "return"),
+        "title": "DQN on X, some seeds", "runs": runs, "curves": Curves(lines, "return"),
         "experiments": {name: [runs[n - 1].result for n in ones] for name, ones in (experiments or {}).items()},
         "levels": {"expected": 8.0, "random policy": None}, "settings": {"config.yaml": {"algo_cfg": {"lr": 0.5}}},
         "commands": [("Resume", "python main.py resume a")], "facts": {}, "seconds": 61.0, "drawn": "",
@@ -596,7 +602,7 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     assert one.look_at() == (1.0, "ended in 1:05")
     one.turns[one.stage].end = Ended(one.stage, 130, stopped=True)
     assert one.look_at() == (1.0, "stopped after 1:05")
-    [_, line] = runs_table.lines([runs_table._cells(runs_table.result(task, 1, 130, 64.9))])
+    [_, line] = tables.lines([runs_table._cells(result(task, 1, 130, 64.9))])
     assert line.split()[-1] == "stopped"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from algos.common.fast import gradient_step
+from algos.common.fast import compiler
 from framework.assemble import compiling
 from framework.loop import profile
 from framework.loop.profile import Profile
@@ -86,7 +86,7 @@ def test_a_run_says_where_its_time_went_and_learns_the_same(
 def test_compiled_steps_are_a_part_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(compiling, "_without_compiler", lambda gpu: None)
-    monkeypatch.setattr(gradient_step, "graph_of", lambda function, inputs, state: function)
+    monkeypatch.setattr(compiler, "graph_of", lambda function, inputs, state: function)
     assert main([*RUN, "general_cfg.compile=on", "--profile", "--into", "tasks/run"]) == 0
     run = json.loads(Path("tasks/run/run.json").read_text())
     calls = {part["name"]: part["calls"] for part in run["profile"]}

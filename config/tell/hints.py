@@ -1,13 +1,15 @@
-"""Hints for an unknown setting: where it belongs, or which one was meant."""
+"""Sentences about an unknown setting: where it belongs, or which one was meant."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from config.config import GeneralConfig
-from config.foreign import joyrl
 from config.foreign import names as foreign_names
+from config.foreign.dialects import DIALECTS
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.read.finder import Finder
-from config.tell.names import did_you_mean, distance
+from config.read.sources import Source
+from config.tell.names import did_you_mean, distance, nearest
 
 
 def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
@@ -16,11 +18,11 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
     owner = next((name for name, known in others.items() if key in known), None)
     if owner:
         return f"; it belongs under {owner}"
-    if told := joyrl.hint(section, key):
+    if told := next((told for dialect in DIALECTS if (told := dialect.hint(section, key))), ""):
         return told
     other = foreign_name(section, key, models, find_algo, algo)
     near = other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
-    return near or did_you_mean(key, joyrl.KEYS.get(section, {}))
+    return near or did_you_mean(key, [word for dialect in DIALECTS for word in dialect.keys(section)])
 
 
 def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
@@ -75,3 +77,26 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
     found = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
     return found or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
+
+
+def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
+    """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
+    has, or empty."""
+    known = {name: model.spellings() for name, model in models.items()}
+    for key, where, value in (stray for source in sources for stray in source.strays):
+        owner = next((name for name in known if key in known[name]), None)
+        same = (
+            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, known[name]))
+            for name, other, remark in foreign_names.ours(key)
+            if other in known.get(name, ()) and not remark
+        )
+        meant = (
+            f"{owner}.{key}{value}"
+            if owner
+            else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
+        )
+        other = "" if meant else hint(key)
+        near = next((f"{name}.{near}{value}" for name in known if (near := nearest(key, known[name]))), None)
+        meant = meant or (None if other else near)
+        end = f"; did you mean {meant}?" if meant else other
+        yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"
