@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.program import PROGRAM
+from framework.commands import resume
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
@@ -55,17 +56,17 @@ def check(request: Namespace) -> Iterator[str]:
 
 
 def run(request: Namespace) -> int:
-    """Trains once, or for each experiment and each seed; tests with --test."""
+    """Trains once, or for each experiment and each seed; tests with --test, and goes on with --resume."""
 
     def work(configs: "Mapping[str, RunConfig]") -> int:
         from framework.commands.work import entry
 
-        if len(configs) > 1:
+        if len(configs) > 1 or request.seeds:
             title = Path(request.yaml).stem if request.yaml else "_".join(configs)
-            return entry.run_experiments(configs, title, request.command_line, request.seeds, request.jobs)
+            return entry.run_group(configs, title, request.command_line, request.seeds, request.jobs)
         [config] = configs.values()
-        if request.seeds:
-            return entry.run_seeds(config, request.command_line, request.seeds, request.jobs)
         return entry.run(config, request.command_line)
 
+    if request.resume and (status := resume.run_group(request)) is not None:
+        return status
     return start.several(request, work)

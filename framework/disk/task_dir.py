@@ -181,9 +181,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited)
 
 
-def held_lock(folder: Path) -> IO[str] | None:
-    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
-    file = open(folder / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until it is closed
+def held_lock(folder: Path, name: str = ".lock") -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it. name: of the file
+    that is locked."""
+    file = open(folder / name, "a+", opener=regular)  # noqa: SIM115  # held until it is closed
     if not take_lock(file):
         file.close()
         return None

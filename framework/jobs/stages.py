@@ -12,13 +12,16 @@ from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.errors import TaskDirError
 
+WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=")
+"""Beginnings of settings that say where a run is trained; a run that goes on takes no others."""
+
 
 @dataclass(frozen=True)
 class Stage:
-    """One run of a trial, to a step."""
+    """One run of a trial or of a group, to a step."""
 
     trial: str
-    """Name of the trial."""
+    """Name of the trial, or of the run in its group."""
     label: str
     """Name in lines of output."""
     file: Path
@@ -48,7 +51,7 @@ class Stage:
         for package in self.allow_import:
             words += ["--allow-import", package]
         if CheckpointStore(self.task / "models").numbers():
-            words += ["resume", str(self.task.absolute()), *(word for word in self.words if "ray_address" in word)]
+            words += ["resume", str(self.task.absolute()), *(word for word in self.words if word.startswith(WHERE))]
         else:
             self._refuse_links()
             remove_folder(self.task)
@@ -78,6 +81,11 @@ class Stage:
         pause = RecordedRun(self.source).paused(self.born)
         facts = {"checkpoint": "true", "path": self.source.absolute(), "model_step": pause and int(pause["update"])}
         return [f"general_cfg.load_{key}={value}" for key, value in facts.items()]
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, over all of its processes; 0 if they are not known."""
+        return RecordedRun(self.task).facts.seconds or 0.0
 
     def done(self) -> bool:
         """Returns True if the run has reached its pause or its end."""

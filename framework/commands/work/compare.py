@@ -18,7 +18,7 @@ from framework.archive.series import Series, gather
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import ROOT, new_folder
 from framework.errors import JoystickError
-from framework.jobs.many_runs import file_names
+from framework.jobs.members import file_names
 from framework.pages import compare_page as page
 from framework.pages import compare_table as table
 from framework.screen.formatting import counted

@@ -46,31 +46,19 @@ def stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
     return guarded(work)
 
 
-def run_seeds(config: RunConfig, command_line: list[str], seeds: tuple[int, ...], jobs: int | None) -> int:
-    """Trains once for each seed, each in its own process."""
-
-    def work() -> int:
-        check_training(config)
-        from framework.jobs import many_runs
-
-        return many_runs.run_seeds(config, command_line, seeds, jobs)
-
-    return guarded(work)
-
-
-def run_experiments(
+def run_group(
     configs: Mapping[str, RunConfig],
     title: str,
     command_line: list[str],
     seeds: tuple[int, ...] | None,
     jobs: int | None,
 ) -> int:
-    """Trains each experiment, once or for each seed, each run in its own process. title: of the folder."""
+    """Trains each experiment, once or for each seed, each run in its own process. title: of the folder of several."""
 
     def work() -> int:
         from framework.jobs import many_runs
 
-        return many_runs.run_experiments(configs, title, command_line, seeds, jobs, check_training)
+        return many_runs.begin(configs, title, command_line, seeds, jobs, check_training)
 
     return guarded(work)
 

@@ -6,11 +6,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,12 +25,14 @@ from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
-from framework.jobs import group, runs_table
-from framework.jobs.children import Child
+from framework.jobs import group, job, runs_table
+from framework.jobs.processes import Ended, Processes
+from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
 from framework.screen import tables
+from framework.screen.terminal import Silent
 from framework.seeding import number
 from main import main
 from tests.tools.process import Forked, forked, forking
@@ -304,7 +305,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert f"start seed 3   python main.py --allow-import mine {begin}" in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert (page.count("<td>stopped</td>"), page.count("<td>not started</td>")) == (2, 1)
-    assert page.count("<pre>python main.py --allow-import mine resume ") == 2
+    assert page.count("<pre>python main.py --allow-import mine resume ") == 3, "both, and the group"
     assert f"<p>Start seed 3</p><pre>python main.py --allow-import mine {begin}</pre>" in page
     assert "while runs trained" not in page
     assert not list(folder.glob("*.errors.txt"))
@@ -554,34 +555,54 @@ def test_the_band_of_a_figure_is_called_an_interval_from_three_seeds_on(
     assert drawn[1].get_title(loc="right") == f"mean of {seeds} seeds, {said}"
 
 
+class OneRun(job.Job):
+    """A job of one run."""
+
+    def __init__(self, folder: Path, cfg: GeneralConfig) -> None:
+        super().__init__(folder, Processes(1), Silent())
+        self.cfg, self.stage = cfg, Stage("seed_1", "seed 1", folder / "config.yaml", folder / "seed_1")
+
+    def look_at(self) -> tuple[float, str]:
+        """Its share and its words while it runs."""
+        return self.progress(self.stage, running=True)
+
+    def over(self, stage: Stage) -> bool:
+        return self.turns[stage].end is not None
+
+    def general(self, stage: Stage) -> GeneralConfig:
+        return self.cfg
+
+    def ended(self, end: Ended) -> None: ...
+
+    def refresh(self) -> None: ...
+
+
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
-    one = group.Run(cast(group.Member, None), TaskDir(tmp_path / "seed_1"), Child(tmp_path / "none"))
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
-    assert group.look(one, cfg) == (0.0, "waiting")
-    one.child.process = subprocess.Popen(["true"])
-    one.child.process.wait()
-    assert group.look(one, cfg) == (0.0, "starting")
-    one.task.results.mkdir(parents=True)
-    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
-    (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
-    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
-    one.task.logs.mkdir()
-    console = Console(one.task.logs / "log.txt", cfg, io.StringIO())
+    one, task = OneRun(tmp_path, cfg), TaskDir(tmp_path / "seed_1")
+    assert one.progress(one.stage, running=False) == (0.0, "waiting")
+    assert one.look_at() == (0.0, "starting")
+    task.results.mkdir(parents=True)
+    (task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
+    (task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
+    assert one.look_at() == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    task.logs.mkdir()
+    console = Console(task.logs / "log.txt", cfg, io.StringIO())
     with console.during("evaluating the model of update 40"):
         said = " 25%   step 50   return 3   evaluation 7.25 ± 0.5   evaluating the model of update 40"
-        assert group.look(one, cfg) == (0.25, said)
+        assert one.look_at() == (0.25, said)
     console.note("evaluation: 8")
-    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
-    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
+    assert one.look_at() == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    (task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
     with console.during("measuring the random policy"):
         end = "evaluation 7.25 ± 0.5   measuring the random policy"
-        assert group.look(one, cfg) == (1.0, f"100%   step 200   return 2   {end}")
+        assert one.look_at() == (1.0, f"100%   step 200   return 2   {end}")
     console.close()
-    one.child.status, one.child.seconds = 0, 64.9
-    assert group.look(one, cfg) == (1.0, "ended in 1:05")
-    one.child.status = 130
-    assert group.look(one, cfg) == (1.0, "stopped after 1:05")
-    [_, line] = tables.lines([runs_table._cells(result(one.task, 1, 130, 64.9))])
+    one.turns[one.stage] = job.Turn(end=Ended(one.stage, 0), seconds=64.9)
+    assert one.look_at() == (1.0, "ended in 1:05")
+    one.turns[one.stage].end = Ended(one.stage, 130, stopped=True)
+    assert one.look_at() == (1.0, "stopped after 1:05")
+    [_, line] = tables.lines([runs_table._cells(result(task, 1, 130, 64.9))])
     assert line.split()[-1] == "stopped"
 
 
@@ -613,7 +634,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
     monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100 * 2**20)
     monkeypatch.setattr(machine, "available_bytes", lambda: 350 * 2**20)
     taken = []
-    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(group.Group, "complete", lambda self, *_: taken.append(self.at_once))
     assert run("--seeds", "1..5", *QUICK) == 0
     assert run("--seeds", "1..5", "--jobs", "2", *QUICK) == 0
     monkeypatch.setattr(machine, "cores", lambda: 1)
@@ -624,7 +645,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
 def test_runs_of_many_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three workers and a learner each, on eight cores; and one run at a time where a single one has too few."""
     taken = []
-    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(group.Group, "complete", lambda self, *_: taken.append(self.at_once))
     for cores in (8, 2):
         monkeypatch.setattr(machine, "cores", lambda cores=cores: cores)
         assert run("--seeds", "1..5", *QUICK, "general_cfg.mp_backend=ray", "general_cfg.n_workers=3") == 0

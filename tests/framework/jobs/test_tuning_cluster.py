@@ -16,7 +16,7 @@ import pytest
 from framework.archive.run import RecordedRun
 from framework.distributed import ray_cluster, stage_tasks
 from framework.distributed.stage_tasks import MOST_LOSSES, StageActor, StageTasks, packed, unpack
-from framework.jobs import stages, tuner
+from framework.jobs import job, stages
 from framework.jobs.stages import Stage
 from tests.tools.fake_ray import Call, FakeRay, Fate
 from tests.tools.tuning import GENERAL, forking, run, table, written
@@ -37,7 +37,7 @@ tune_cfg: {{samples: 2, scheduler: pbt, rungs: 60, score: return_mean}}
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
 
 

@@ -14,7 +14,7 @@ from config.tune.section import TuneConfig
 from config.tune.space import Domain
 from framework.archive.curves import Curves
 from framework.archive.trials import Row, Trial
-from framework.jobs import tuner
+from framework.jobs import job
 from framework.jobs.results import importance
 from framework.pages import svg
 from framework.pages import tuning_page as report
@@ -230,7 +230,7 @@ def test_without_optuna_the_page_names_the_package(tmp_path: Path, monkeypatch: 
 def test_a_tuning_leaves_its_page_and_a_page_that_fails_costs_a_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     written(f"general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}\nenv_cfg: {{id: shifted}}\n"
             "algo_cfg: {lr: {grid: [0.1, 0.5]}}\n")  # fmt: skip
     states: list[list[str]] = []
