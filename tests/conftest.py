@@ -17,13 +17,15 @@ def pytest_xdist_auto_num_workers(config):
 
 STARTS = frozenset({"main", "joystick", "subprocess", "Run", "forking", "forked", "io_faults"})
 """Names in a module of tests that starts whole runs or processes."""
+LONG = ("test_io_faults", "test_product", "test_watch_browser", "test_report_curves", "test_benchmarks")
+"""Further modules that start runs, a browser or a compiler."""
 
 
 def pytest_collection_modifyitems(items):
     """Marks the tests of modules that start whole runs or processes. Those that start Ray are two long chains: they
     begin first, and the others run beside them."""
     for item in items:
-        if STARTS & vars(item.module).keys() or item.path.name.startswith("test_io_faults"):
+        if STARTS & vars(item.module).keys() or item.path.name.startswith(LONG):
             item.add_marker(pytest.mark.run)
         if item.path.name.startswith("test_ray_"):
             item.add_marker(pytest.mark.ray)
