@@ -102,7 +102,7 @@ class Act(NamedTuple):
 
 
 class Explore(NamedTuple):
-    """What exploratory actions depend on."""
+    """Progress and random stream, on which exploratory actions depend."""
 
     progress: Progress
     rng: np.random.Generator
@@ -145,7 +145,7 @@ class PolicyModule(torch.nn.Module, ABC):
 
 
 class Actor(ABC):
-    """What chooses the actions of N rows."""
+    """A chooser of the actions of N rows."""
 
     def initial_state(self, rows: int) -> Array | None:
         """Returns the recurrent state [N, S] at the start of an episode; None for a feed-forward policy. The collector
