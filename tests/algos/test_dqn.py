@@ -134,6 +134,17 @@ def test_the_learning_rate_follows_the_course_of_the_run():
     assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0025)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "rmsprop"])
+def test_the_learning_rate_follows_the_course_of_the_run_after_a_state_was_loaded(optimizer):
+    """torch's optimizers replace their parameter groups then."""
+    agent, batch = agent_and_batch(lr_schedule="linear", optimizer=optimizer)
+    chunk = {key: value[None] for key, value in batch.items()}
+    prepared_by(agent, chunk, Progress(fraction=0.25))
+    agent.load_state(agent.state())
+    prepared_by(agent, chunk, Progress(fraction=0.75))
+    assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0025)
+
+
 def test_the_epsilon_of_adam_holds_a_step_back():
     # the first step of Adam is lr g / (|g| + epsilon): with an epsilon far above any gradient it is lr g / epsilon
     moved = []
