@@ -42,7 +42,7 @@ ROOMS = (
 """Rooms of framework/ from the ground up: a module imports from its own room and from those before it."""
 CLIMBING = {
     ("runs.experiment", "distributed.launch"): "only a run with mp_backend: ray needs the package ray",
-    ("jobs.session", "distributed.stage_tasks"): "only a tuning with ray_address needs it",
+    ("jobs.runners", "distributed.stage_tasks"): "only a tuning or a group with ray_address needs it",
 }
 """Imports of a room above, each with its reason. They stand inside functions."""
 FORMER = ("output",)
