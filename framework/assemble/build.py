@@ -27,6 +27,7 @@ from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import Recorder
+from framework.dataset.store import StepStore
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.loop.evaluator import Evaluator
@@ -45,7 +46,7 @@ from framework.record import callbacks, loggers
 from framework.record.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.record.joint_recorders import AgentSteps, AgentTrajectories
 from framework.record.loggers import Logger
-from framework.record.recorders import Tape, TrajectoryRecorder, Writer
+from framework.record.recorders import Tape, TrajectoryRecorder
 from framework.record.traces import TraceRecorder
 from framework.seeding import number, one_thread, stream
 
@@ -378,7 +379,7 @@ def make_evaluator(
     return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
 
 
-def trajectories(config: RunConfig, env: VectorEnv, writer: Writer | None) -> Recorder:
+def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:
     """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
     if env.joint is None:
         return TrajectoryRecorder(writer, env.rows)

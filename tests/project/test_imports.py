@@ -25,6 +25,8 @@ CONTRACTS = (
     "algos.common.settings",
     "algos.common.parts.acting",
     "framework.data.policy",
+    "framework.dataset.store",
+    "framework.disk.appended",
     "framework.loop.observer",
 )
 """Classes of these modules are there to be inherited from."""
