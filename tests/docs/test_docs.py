@@ -28,7 +28,7 @@ COMMANDS = ROOT / "docs" / "commands.md"
 ZH = ROOT / "docs" / "zh"
 ENGLISH = {
     CHINESE: README,
-    **{ZH / path.name: path for path in ROOT.glob("docs/*.md") if path.name != "README.md" and (ZH / path.name).exists()},
+    **{ZH / path.name: path for path in ROOT.glob("docs/[a-z]*.md") if (ZH / path.name).exists()},
     **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
 }
 """Page in English by its page in Chinese."""
