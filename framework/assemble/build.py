@@ -13,7 +13,7 @@ import torch
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, TrainableActor, UnfitError
+from algos.base import Agent, EnvSpec, OwnLossError, Streams, TrainableActor, UnfitError
 from config import machine
 from config.model.fields import whole
 from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
@@ -107,12 +107,10 @@ def open_drawing(config: RunConfig, watch: Watch) -> Callable[[], contextlib.Abs
 
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     """Returns the description of an environment that an agent gets."""
-    parts = tuple(Part(*part) for part in env.parts)
-    rules = env.model if config.algo.NEEDS_MODEL else None
-    model = Model(*rules) if rules else None
+    model = env.model if config.algo.NEEDS_MODEL else None
     env_id = getattr(config.env, "id", config.general.env_name)
     spaces = env.observation_space, env.action_space
-    return EnvSpec(env_id, *spaces, env.rows, parts, model, env.frames, expert=env.expert, joint=env.joint)
+    return EnvSpec(env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint)
 
 
 def device_of(config: RunConfig) -> torch.device:

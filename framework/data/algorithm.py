@@ -10,7 +10,7 @@ from torch import Tensor
 
 import algos
 import envs
-from algos.base import Agent, Array, EnvSpec, OwnLossError, Part, Progress, Streams, UnfitError
+from algos.base import Agent, Array, EnvSpec, OwnLossError, Progress, Streams, UnfitError
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
@@ -54,8 +54,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
         faults.append((f"{'general_cfg' if setting == needs.ALGORITHM else 'algo_cfg'}.{setting}", fault))
     if faults:
         raise ConfigError([f"Python: {key}: {fault}" for key, fault in faults])
-    parts = tuple(Part(*part) for part in rows.parts)
-    spec = EnvSpec(name, rows.observation_space, rows.action_space, count, parts)
+    spec = EnvSpec(name, rows.observation_space, rows.action_space, count, rows.parts)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
