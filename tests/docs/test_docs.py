@@ -30,6 +30,7 @@ ENGLISH = {
     CHINESE: README,
     **{ZH / path.name: path for path in ROOT.glob("docs/[a-z]*.md") if (ZH / path.name).exists()},
     **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
+    **{path: ROOT / "algos" / path.stem / "README.md" for path in (ZH / "algos").glob("*.md")},
 }
 """Page in English by its page in Chinese."""
 QUICKSTART = ROOT / "tests" / "data" / "quickstart.yaml"
@@ -151,7 +152,7 @@ def test_a_chinese_page_has_the_headings_commands_links_and_blocks_of_the_englis
 
 
 def test_every_chinese_page_has_an_english_one() -> None:
-    assert {*ZH.glob("*.md"), CHINESE} == set(ENGLISH)
+    assert {*ZH.rglob("*.md"), CHINESE} == set(ENGLISH)
 
 
 @pytest.mark.parametrize(("picture", "kib"), [("lunar_lander.gif", 400), ("report.png", 200)])
