@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -10,6 +10,7 @@ from config import machine
 from config.foreign import joyrl
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
+from config.model.inherit import Condition
 from config.own import objects as own
 from config.program import PROGRAM
 from config.tell.names import did_you_mean
@@ -42,13 +43,13 @@ def task_folder(text: str) -> str:
 class GeneralConfig(Strict):
     """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
-    ALIASES: ClassVar = joyrl.aliases("general_cfg")
-    READ_WITH: ClassVar = {
+    ALIASES = joyrl.aliases("general_cfg")
+    READ_WITH = {
         "n_workers": ("mp_backend", ("ray",)),
         "n_learners": ("mp_backend", ("ray",)),
         "run_ahead": ("mp_backend", ("ray",)),
         "ray_address": ("mp_backend", ("ray",)),
-        "num_gpus_per_learner": ("gpu_device", ()),
+        "num_gpus_per_learner": Condition(lambda cfg: cfg.gpu_device, "no gpu device"),
         "num_gpus_per_worker": ("ray_address", ()),
         "traces_compress": ("traces", ()),
         "traces_file_mb": ("traces", ()),

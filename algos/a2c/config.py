@@ -1,7 +1,5 @@
 """Defaults of A2C."""
 
-from typing import ClassVar
-
 from algos.common.settings import CentralCriticConfig
 from config.model.fields import Fraction, NonNegative, Positive, PositiveInt
 from config.model.layers import Layers, mlp
@@ -11,10 +9,10 @@ from config.model.memory_spec import RolloutSpec
 class Config(CentralCriticConfig):
     """A2C: an on-policy actor-critic with one update from each short window of many environments."""
 
-    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    MAY_LAG: ClassVar = True
+    ALIASES = {"critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS = ("lstm", "gru")
+    MAY_LAG = True
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the policy network; its output layer is added automatically."""
@@ -40,7 +38,7 @@ class Config(CentralCriticConfig):
     """Entropy bonus coefficient."""
     value_coef: NonNegative = 0.5
     """Value loss coefficient."""
-    max_grad_norm: Positive | None = 0.5
+    max_grad_norm = 0.5
     """Clips the global gradient norm to this value; null disables clipping."""
     normalize_advantage: bool = False
     """Normalize the advantages of each window to mean 0 and standard deviation 1."""

@@ -1,6 +1,6 @@
 """Defaults of AWAC."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from algos.common.settings import ReplayConfig, TargetConfig
 from config.model.fields import Positive, PositiveInt
@@ -11,10 +11,10 @@ class Config(ReplayConfig, TargetConfig):
     """AWAC: advantage weighted actor-critic, for continuous actions. The policy imitates the actions whose advantage is
     high."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    OFFLINE: ClassVar = True
-    NEEDS_BOUNDS: ClassVar = True
-    READ_WITH: ClassVar = {key: ("weights", ("exp",)) for key in ("temperature", "most_weight")}
+    ACTION_SPACES = ("Box",)
+    OFFLINE = True
+    NEEDS_BOUNDS = True
+    READ_WITH = {key: ("weights", ("exp",)) for key in ("temperature", "most_weight")}
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""

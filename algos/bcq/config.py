@@ -1,7 +1,5 @@
 """Defaults of BCQ."""
 
-from typing import ClassVar
-
 from algos.common.settings import ReplayConfig, TargetConfig
 from config.model.fields import Fraction, NonNegative, Positive, PositiveInt
 from config.model.layers import Layers, mlp
@@ -10,11 +8,11 @@ from config.model.layers import Layers, mlp
 class Config(ReplayConfig, TargetConfig):
     """BCQ: Q-learning from given data with the maximum over actions like the data's, for continuous actions."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    OFFLINE: ClassVar = True
-    NEEDS_BOUNDS: ClassVar = True
+    ACTION_SPACES = ("Box",)
+    OFFLINE = True
+    NEEDS_BOUNDS = True
 
-    batch_size: PositiveInt = 100
+    batch_size = 100
     actor_layers: Layers = mlp(256, 256)
     """Layers of the network that perturbs actions; its output layer is added automatically."""
     critic_layers: Layers = mlp(256, 256)

@@ -1,7 +1,7 @@
 """Defaults of C51: DQN's, except for these."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,8 +12,8 @@ from config.model.fields import Int, Problem
 class Config(Family):
     """C51: DQN that learns the distribution of the return."""
 
-    ALIASES: ClassVar = {**Family.ALIASES, "Vmin": "v_min", "Vmax": "v_max"}
-    HEAD: ClassVar = "categorical"
+    ALIASES = {"Vmin": "v_min", "Vmax": "v_max"}
+    HEAD = "categorical"
 
     n_atoms: Annotated[Int, Field(ge=2)] = 51
     """Number of atoms: returns, evenly spaced from v_min to v_max, whose probabilities are learned."""

@@ -23,6 +23,7 @@ from config.model.fields import (
     lower,
     upper,
 )
+from config.model.inherit import Condition
 from config.model.layers import Custom, Layers, mlp
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
 from config.model.schema import AlgoConfig
@@ -46,6 +47,7 @@ def _not_noisy(value: Any) -> Any:
 Exploration = Annotated[
     Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration), BeforeValidator(_not_noisy)
 ]
+ActionNoise = Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)]
 TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
@@ -53,7 +55,7 @@ ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], Before
 class EpsilonConfig(AlgoConfig):
     """Settings of algorithms that explore by the values of actions."""
 
-    READ_WITH: ClassVar = {
+    READ_WITH = {
         "epsilon_start": ("exploration_type", ("e-greedy",)),
         "epsilon_end": ("exploration_type", ("e-greedy",)),
         "epsilon_decay": ("exploration_type", ("e-greedy",)),
@@ -82,12 +84,15 @@ class EpsilonConfig(AlgoConfig):
             yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
 
 
+RECURRENT = Condition(lambda cfg: cfg.remembers(), "no lstm or gru layers")
+
+
 class NetworkConfig(AlgoConfig):
     """Settings of every algorithm with a neural network."""
 
-    ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
-    HAS_GRADIENTS: ClassVar = True
-    READ_WITH: ClassVar = {key: ("lstm_or_gru_layers", ()) for key in ("lookup_step", "burn_in")}
+    ALIASES = {"max_norm": "max_grad_norm"}
+    HAS_GRADIENTS = True
+    READ_WITH = {"lookup_step": RECURRENT, "burn_in": RECURRENT}
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
 
@@ -150,11 +155,6 @@ class NetworkConfig(AlgoConfig):
         """Returns True if the networks are recurrent."""
         return any(own_layers.is_recurrent(layer) for _, layer in self.all_layers())
 
-    @property
-    def lstm_or_gru_layers(self) -> bool:
-        """True if there are any."""
-        return self.remembers()
-
 
 USERS_OF_SPECIAL_LAYERS = {
     "lstm": "DRQN, RecurrentPPO, A2C and others",
@@ -168,32 +168,36 @@ USERS_OF_SPECIAL_LAYERS = {
 class TableConfig(EpsilonConfig):
     """Settings of every algorithm that learns a table of action values from experience."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
-    ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
-    READ_WITH: ClassVar = {"ucb_c": ("exploration_type", ("ucb",))}
+    ACTION_SPACES = ("Discrete",)
+    OBSERVATION_SPACES = ("Discrete", "MultiDiscrete", "MultiBinary")
+    ADJUSTABLE = {"temperature", "ucb_c"}
+    READ_WITH = {"ucb_c": ("exploration_type", ("ucb",))}
 
     exploration_type: TableExploration = "e-greedy"  # type: ignore[assignment]  # one kind more than with networks
     """e-greedy: a random action with probability epsilon, otherwise the best one; softmax: Boltzmann exploration at the
     temperature; ucb: the action with the highest upper confidence bound; none: the best action."""
-    epsilon_start: Fraction = 0.95
-    epsilon_end: Fraction = 0.01
-    epsilon_decay: Decay = 300
+    epsilon_start = 0.95
+    epsilon_end = 0.01
+    epsilon_decay = 300
     ucb_c: NonNegative = 1.0
     """With exploration_type ucb: weight of the exploration bonus."""
     initial_value: float = 0.0
     """Initial value of every action; a high one encourages exploration (optimistic initialization)."""
 
 
+GIVEN_DATA = Condition(lambda cfg: cfg.data is not None, "no given data")
+LEARNS_OFFLINE = Condition(lambda cfg: cfg.learns_offline, "no updates from data alone")
+
+
 class GivenData(AlgoConfig):
     """Settings of algorithms that can learn from given data."""
 
-    ALIASES: ClassVar = {"expert_path": "data"}
-    READ_WITH: ClassVar = {
-        "data_top": ("given_data", ()),
-        "data_fraction": ("given_data", ()),
-        "data_held_out": ("learns_offline", ()),
-        "data_epochs": ("learns_offline", ()),
+    ALIASES = {"expert_path": "data"}
+    READ_WITH = {
+        "data_top": GIVEN_DATA,
+        "data_fraction": GIVEN_DATA,
+        "data_held_out": LEARNS_OFFLINE,
+        "data_epochs": LEARNS_OFFLINE,
     }
 
     data: str | list[str] | None = None
@@ -236,11 +240,6 @@ class GivenData(AlgoConfig):
         """True if there are updates from data alone."""
         return self.offline_updates_of() != 0
 
-    @property
-    def given_data(self) -> bool:
-        """True if there are data to learn from."""
-        return self.data is not None
-
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.needs_data and self.data is None:
@@ -253,18 +252,13 @@ class GivenData(AlgoConfig):
 class ReplayConfig(GivenData, NetworkConfig):
     """Settings of algorithms that learn from a replay buffer."""
 
-    ALIASES: ClassVar = {
-        **NetworkConfig.ALIASES,
-        **GivenData.ALIASES,
-        "max_buffer_size": "buffer_size",
-        "learn_frequency": "train_fre",
-    }
-    MAY_LAG: ClassVar = True
-    RUN_AHEAD: ClassVar = 2
-    READ_WITH: ClassVar = {
-        "data_share": ("given_data", ()),
-        "offline_updates": ("given_data", ()),
-        "reward_clip": ("rewards_to_learn_from", ()),
+    ALIASES = {"max_buffer_size": "buffer_size", "learn_frequency": "train_fre"}
+    MAY_LAG = True
+    RUN_AHEAD = 2
+    READ_WITH = {
+        "data_share": GIVEN_DATA,
+        "offline_updates": GIVEN_DATA,
+        "reward_clip": Condition(lambda cfg: not cfg.imitate, "no rewards to learn from"),
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
         "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
@@ -340,11 +334,6 @@ class ReplayConfig(GivenData, NetworkConfig):
     def needs_data(self) -> bool:
         return super().needs_data or self.imitate
 
-    @property
-    def rewards_to_learn_from(self) -> bool:
-        """True if the rewards are those of the environment."""
-        return not self.imitate
-
     def offline_updates_of(self) -> int:
         if self.data is None:
             return 0
@@ -388,8 +377,8 @@ class ReplayConfig(GivenData, NetworkConfig):
 class ActorCriticConfig(ReplayConfig):
     """Settings of an actor trained by the gradient of an ensemble of critics."""
 
-    ALIASES: ClassVar = {**ReplayConfig.ALIASES, "explore_steps": "start_steps"}
-    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"expl_noise"}
+    ALIASES = {"explore_steps": "start_steps"}
+    ADJUSTABLE = {"expl_noise"}
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""
@@ -411,14 +400,14 @@ class ActorCriticConfig(ReplayConfig):
 class ContinuousConfig(ActorCriticConfig):
     """Settings of actor-critics for actions in a bounded Box."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    NEEDS_BOUNDS: ClassVar = True
-    READ_WITH: ClassVar = {
+    ACTION_SPACES = ("Box",)
+    NEEDS_BOUNDS = True
+    READ_WITH = {
         "expl_noise": ("exploration_type", ("gaussian", "ou")),
         "ou_theta": ("exploration_type", ("ou",)),
     }
 
-    exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
+    exploration_type: ActionNoise = "none"
     """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode;
     none."""
     expl_noise: NonNegative = 0.1
@@ -457,7 +446,7 @@ class TargetConfig(NetworkConfig):
 class TemperatureConfig(NetworkConfig):
     """Settings of the entropy temperature."""
 
-    READ_WITH: ClassVar = {key: ("alpha", ("auto",)) for key in ("alpha_init", "alpha_lr", "target_entropy")}
+    READ_WITH = {key: ("alpha", ("auto",)) for key in ("alpha_init", "alpha_lr", "target_entropy")}
 
     alpha: Positive | Literal["auto"] = "auto"
     """Entropy temperature: a number, or auto to tune it towards target_entropy."""

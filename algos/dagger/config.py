@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from algos.bc.config import Config as Family
+from algos.common.settings import GIVEN_DATA
 from config.model.fields import Decay, Fraction, Int, PositiveInt, Problem
 from config.model.memory_spec import ReplaySpec
 from config.own import objects as own
@@ -16,13 +17,13 @@ class Config(Family):
     """DAgger: dataset aggregation. A policy learns the actions that an expert would choose in the states that it visits
     itself."""
 
-    OFFLINE: ClassVar = False
-    IMITATES: ClassVar = True
-    MAY_LAG: ClassVar = True
-    RUN_AHEAD: ClassVar = 2
-    READ_WITH: ClassVar = {
-        "data_share": ("given_data", ()),
-        "offline_updates": ("given_data", ()),
+    OFFLINE = False
+    IMITATES = True
+    MAY_LAG = True
+    RUN_AHEAD = 2
+    READ_WITH = {
+        "data_share": GIVEN_DATA,
+        "offline_updates": GIVEN_DATA,
         "beta_decay": ("beta", ()),
     }
 

@@ -1,9 +1,6 @@
 """DroQ: SAC whose two critics have dropout and layer normalization, with twenty updates per step."""
 
-from typing import Literal
-
 from algos.sac.config import Config as SAC
-from config.model.fields import PositiveInt
 from config.model.layers import Dropout, LayerNorm, Layers, Linear
 
 
@@ -20,7 +17,7 @@ class Config(SAC):
     """DroQ: SAC with dropout and layer normalization in two critics in place of a large ensemble, and many updates per
     step."""
 
-    critic_layers: Layers = dropout_layers(256, 256)
-    actor_value: Literal["min", "mean"] = "mean"
-    updates_per_train: PositiveInt = 20
-    policy_freq: PositiveInt = 20
+    critic_layers = dropout_layers(256, 256)
+    actor_value = "mean"
+    updates_per_train = 20
+    policy_freq = 20

@@ -1,6 +1,6 @@
 """Defaults of IQL."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,9 +13,9 @@ class Config(ReplayConfig, TargetConfig):
     """IQL: implicit Q-learning, for continuous actions. The policy imitates the actions of the data whose advantage is
     high."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    OFFLINE: ClassVar = True
-    NEEDS_BOUNDS: ClassVar = True
+    ACTION_SPACES = ("Box",)
+    OFFLINE = True
+    NEEDS_BOUNDS = True
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""

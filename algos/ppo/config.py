@@ -14,11 +14,11 @@ from config.model.memory_spec import RolloutSpec
 class Config(CentralCriticConfig):
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
-    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ALIASES = {"critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
-    MAY_LAG: ClassVar = True
-    READ_WITH: ClassVar = {
+    MAY_LAG = True
+    READ_WITH = {
         "eps_clip": ("ppo_type", ("clip",)),
         "target_kl": ("ppo_type", ("clip",)),
         "kl_target": ("ppo_type", ("kl",)),
@@ -31,7 +31,7 @@ class Config(CentralCriticConfig):
     """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the value network; its output layer is added automatically."""
-    gamma: Fraction = 0.99
+    gamma = 0.99
     """Discount factor."""
     gae_lambda: Fraction = 0.95
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
@@ -75,7 +75,7 @@ class Config(CentralCriticConfig):
     """Entropy bonus coefficient."""
     value_coef: NonNegative = 0.5
     """Value loss coefficient."""
-    max_grad_norm: Positive | None = 0.5
+    max_grad_norm = 0.5
     """Clips the global gradient norm to this value; null disables clipping."""
     normalize_advantage: bool = True
     """Normalize the advantages of each minibatch to mean 0 and standard deviation 1."""

@@ -1,12 +1,12 @@
 """Defaults of PQN."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from algos.common.settings import EpsilonConfig, NetworkConfig
-from config.model.fields import Decay, Fraction, Int, Positive, PositiveInt, Problem
+from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
 
@@ -20,9 +20,9 @@ def _normalised(*sizes: int) -> Layers:
 class Config(NetworkConfig, EpsilonConfig):
     """PQN: on-policy Q-learning in many environments at once, stabilized by layer normalization."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    MAY_LAG: ClassVar = True
+    ACTION_SPACES = ("Discrete",)
+    SPECIAL_LAYERS = ("lstm", "gru")
+    MAY_LAG = True
 
     value_layers: Layers = _normalised(128, 128)
     """Layers between the observation and the values; without layer normalization learning may diverge. The output layer
@@ -30,7 +30,7 @@ class Config(NetworkConfig, EpsilonConfig):
     dueling: bool = False
     """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
     value_layers becomes a hidden layer of each stream."""
-    gamma: Fraction = 0.99
+    gamma = 0.99
     """Discount factor."""
     q_lambda: Fraction = 0.65
     """Lambda of the return: 0 bootstraps after one step, 1 at the end of the window or of the episode."""
@@ -39,7 +39,7 @@ class Config(NetworkConfig, EpsilonConfig):
 
     lr: Positive = 5e-4
     """Learning rate."""
-    max_grad_norm: Positive | None = 10.0
+    max_grad_norm = 10.0
     """Clip the global gradient norm to this value; null disables clipping."""
     batch_size: PositiveInt = 1024
     """Number of transitions collected, over all rows, before each round of learning."""
@@ -50,8 +50,8 @@ class Config(NetworkConfig, EpsilonConfig):
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: number of steps in a training sequence."""
 
-    epsilon_decay: Decay = 20_000
-    epsilon_schedule: Literal["exponential", "linear"] = "linear"
+    epsilon_decay = 20_000
+    epsilon_schedule = "linear"
     reward_scale: Positive = 1.0
     """Factor on every reward before learning."""
     normalize_reward: bool = False

@@ -1,6 +1,6 @@
 """Defaults of REINFORCE."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from algos.common.settings import NetworkConfig
 from config.model.fields import NonNegative, Positive, PositiveInt
@@ -11,10 +11,10 @@ from config.model.memory_spec import RolloutSpec
 class Config(NetworkConfig):
     """REINFORCE: the Monte Carlo policy gradient, from complete episodes."""
 
-    ALIASES: ClassVar = {**NetworkConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    READ_WITH: ClassVar = {key: ("baseline", ("value",)) for key in ("critic_layers", "critic_lr", "value_coef")}
+    ALIASES = {"critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS = ("lstm", "gru")
+    READ_WITH = {key: ("baseline", ("value",)) for key in ("critic_layers", "critic_lr", "value_coef")}
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the policy network; its output layer is added automatically."""

@@ -1,7 +1,7 @@
 """Defaults of TRPO."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,9 +14,9 @@ from config.model.memory_spec import RolloutSpec
 class Config(CentralCriticConfig):
     """TRPO: natural gradient steps within a trust region of the KL divergence."""
 
-    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "kl_target": "max_kl", "target_kl": "max_kl"}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    ALIASES = {"kl_target": "max_kl", "target_kl": "max_kl"}
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS = ("lstm", "gru")
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the policy network; its output layer is added automatically."""
