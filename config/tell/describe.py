@@ -274,6 +274,8 @@ def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> It
         text = help_text(model, name)
         kind = expected(schema["properties"][name], schema)
         facts = [_default(field)] if kind == text.rstrip(".") else [kind, _default(field)]
+        if "const" in schema["properties"][name]:
+            facts = [f"always {kind}"]
         if name in spellings:
             facts.append(f"also {', '.join(spellings[name])}")
         entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {text}"

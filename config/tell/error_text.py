@@ -110,7 +110,7 @@ def expected(node: Json, root: Json) -> str:
 
 
 def _either(names: Iterable[Any]) -> str:
-    *first, last = map(str, names)
+    *first, last = (name if isinstance(name, str) else json.dumps(name) for name in names)
     return f"{', '.join(first)} or {last}" if first else last
 
 
