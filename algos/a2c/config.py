@@ -18,7 +18,7 @@ class Config(CentralCriticConfig):
     """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the value network; its output layer is added automatically."""
-    gae_lambda: Fraction = 1.0
+    gae_lambda: Fraction = 0.95
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the n-step return up to the end of the
     window, less the value."""
 
@@ -26,20 +26,22 @@ class Config(CentralCriticConfig):
     """Correct off-policy data of workers that run ahead of the learner (general_cfg.run_ahead) with V-trace importance
     weights."""
 
-    lr: Positive = 7e-4
+    lr: Positive = 1e-3
     """Learning rate of actor and critic, unless actor_lr or critic_lr is set."""
     actor_lr: Positive | None = None
     """Learning rate of the actor; null is lr."""
     critic_lr: Positive | None = None
     """Learning rate of the critic; null is lr."""
-    batch_size: PositiveInt = 64
-    """Transitions per update, over all rows: with n_envs 8, 64 are 8 steps of each."""
+    lr_schedule = "linear"
+    batch_size: PositiveInt = 128
+    """Transitions per update, over all rows: with n_envs 8, 128 are 16 steps of each."""
     entropy_coef: NonNegative = 0.0
     """Entropy bonus coefficient."""
     value_coef: NonNegative = 0.5
     """Value loss coefficient."""
     max_grad_norm = 0.5
     """Clips the global gradient norm to this value; null disables clipping."""
+    normalize_obs = True
     normalize_advantage: bool = False
     """Normalize the advantages of each window to mean 0 and standard deviation 1."""
     log_std_init: float = 0.0

@@ -12,3 +12,8 @@ class Config(DiscriminatorConfig, Family):
 
     shaping = fixed(True)
     imitation_reward = fixed("log_odds")
+    lr = 3e-4
+    lr_schedule = "constant"
+    sgd_batch_size = 64
+    k_epochs = 10
+    normalize_obs = False

@@ -176,9 +176,7 @@ class TableConfig(EpsilonConfig):
     exploration_type: TableExploration = "e-greedy"  # type: ignore[assignment]  # one kind more than with networks
     """e-greedy: a random action with probability epsilon, otherwise the best one; softmax: Boltzmann exploration at the
     temperature; ucb: the action with the highest upper confidence bound; none: the best action."""
-    epsilon_start = 0.95
-    epsilon_end = 0.01
-    epsilon_decay = 300
+    epsilon_decay = 10_000
     ucb_c: NonNegative = 1.0
     """With exploration_type ucb: weight of the exploration bonus."""
     initial_value: float = 0.0
@@ -391,9 +389,10 @@ class ActorCriticConfig(ReplayConfig):
     """Learning rate of the actor."""
     critic_lr: Positive = 1e-3
     """Learning rate of the critics."""
+    learning_starts = 2000
     policy_freq: PositiveInt = 1
     """Critic updates per actor update (policy delay)."""
-    start_steps: Annotated[Int, Field(ge=0)] = 1000
+    start_steps: Annotated[Int, Field(ge=0)] = 2000
     """Environment steps (transitions) with uniformly random actions at the start of a run."""
 
 

@@ -10,8 +10,6 @@ class Config(TD3):
     n_critics = fixed(1)
     policy_noise = fixed(0.0)
     policy_freq = 1
-    actor_lr = 1e-4
     batch_size = 128
-    tau = 0.001
     exploration_type = "ou"
     expl_noise = 0.2

@@ -17,3 +17,5 @@ class Config(TD3):
     exploration_type = "gaussian"
     expl_noise = 0.2
     her_ratio = 0.8
+    gamma = 0.98
+    normalize_obs = True

@@ -9,8 +9,8 @@ class Config(Family):
     OFFLINE = True
 
     cql_alpha = 1.0
-    double = True
-    gamma = 0.99
+    lr = 2e-4
+    loss = "mse"
     batch_size = 128
     target_update = 1
     tau = 0.005

@@ -1,4 +1,4 @@
-"""Defaults of DQN: the values of the quick start, with a learning rate that is reliable in 100 episodes."""
+"""Defaults of DQN."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -31,7 +31,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
     value_layers becomes a hidden layer of each stream; without one behind lstm or gru layers, and with architecture
     simba, the streams are linear."""
-    double: bool = False
+    double: bool = True
     """Double Q-learning: select the next action with the online network, evaluate it with the target network."""
     noisy: bool = False
     """Noisy networks: noise of learned size on the weights of the linear layers and of the output layer, resampled for
@@ -44,14 +44,16 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Softmax temperature, with soft or exploration_type softmax: a higher one makes worse actions more likely."""
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
-    gamma = 0.95
-    """Discount factor."""
 
-    lr: Positive = 2e-4
+    lr: Positive = 5e-4
     """Learning rate."""
     batch_size = 64
-    target_update = 4
+    learning_starts = 1000
+    train_fre = 4
+    updates_per_train = 2
+    target_update = 500
     tau = 1.0
+    loss = "huber"
 
     adam_epsilon: Positive = 1e-8
     """Epsilon in the denominator of optimizer adam or adamw. A larger value limits the steps where gradients are small;
@@ -59,9 +61,8 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
 
     buffer_size = 100_000
 
-    epsilon_start = 0.95
-    epsilon_end = 0.01
-    epsilon_decay = 500
+    epsilon_schedule = "linear"
+    epsilon_decay = 20_000
 
     eval_epsilon: Fraction = 0.0
     """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or

@@ -19,5 +19,5 @@ class Config(SAC):
 
     critic_layers = dropout_layers(256, 256)
     actor_value = "mean"
-    updates_per_train = 20
-    policy_freq = 20
+    updates_per_train = 5
+    policy_freq = 5

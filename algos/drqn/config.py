@@ -13,6 +13,8 @@ class Config(Family):
     value_layers = [Linear(layer_size=[64]), Lstm(layer_size=[64])]
     """Layers between the observation and the values, with lstm or gru among them; the output layer is added
     automatically."""
-    batch_size = 16
+    batch_size = 32
     """Number of sequences in a minibatch."""
-    train_fre = 4
+    updates_per_train = 1
+    double = False
+    loss = "mse"

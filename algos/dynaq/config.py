@@ -12,7 +12,7 @@ from config.model.memory_spec import RolloutSpec
 class Config(TableConfig):
     """Dyna-Q: Q-learning from every step, and from simulated steps of a learned model."""
 
-    lr: PositiveFraction = 0.1
+    lr: PositiveFraction = 0.5
     """Learning rate: share of the TD error by which a value changes."""
     n_planning: Annotated[Int, Field(ge=0)] = 10
     """Number of updates from the model after each environment step."""

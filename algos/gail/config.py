@@ -11,3 +11,8 @@ class Config(DiscriminatorConfig, Family):
     SPECIAL_LAYERS = ()
 
     shaping = fixed(False)
+    lr = 3e-4
+    lr_schedule = "constant"
+    sgd_batch_size = 64
+    k_epochs = 10
+    normalize_obs = False

@@ -9,6 +9,8 @@ class Config(Family):
 
     HEAD = "implicit"
 
+    double = False
+    loss = "mse"
     n_quantiles: PositiveInt = 32
     """Number of fractions drawn for each sample; evaluation and test use as many evenly spaced ones."""
     kappa: Positive = 1.0

@@ -10,3 +10,7 @@ class Config(Family):
     AGENT_ID = True
 
     critic_input = fixed("global")
+    batch_size = 4096
+    sgd_batch_size = 512
+    k_epochs = 10
+    entropy_coef = 0.01

@@ -36,17 +36,18 @@ class Config(CentralCriticConfig):
     gae_lambda: Fraction = 0.95
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
-    lr: Positive = 3e-4
+    lr: Positive = 5e-4
     """Learning rate of actor and critic, unless actor_lr or critic_lr is set."""
     actor_lr: Positive | None = None
     """Learning rate of the actor; null is lr."""
     critic_lr: Positive | None = None
     """Learning rate of the critic; null is lr."""
+    lr_schedule = "linear"
     batch_size: PositiveInt = 2048
     """Transitions collected per window, over all rows."""
-    sgd_batch_size: PositiveInt = 64
+    sgd_batch_size: PositiveInt = 256
     """Transitions per minibatch; where the window does not divide evenly, the last one of an epoch is smaller."""
-    k_epochs: PositiveInt = 10
+    k_epochs: PositiveInt = 8
     """Epochs: passes over each window."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: steps per training sequence (truncated backpropagation through time)."""
@@ -77,6 +78,7 @@ class Config(CentralCriticConfig):
     """Value loss coefficient."""
     max_grad_norm = 0.5
     """Clips the global gradient norm to this value; null disables clipping."""
+    normalize_obs = True
     normalize_advantage: bool = True
     """Normalize the advantages of each minibatch to mean 0 and standard deviation 1."""
     log_std_init: float = 0.0

@@ -32,13 +32,14 @@ class Config(NetworkConfig, EpsilonConfig):
     value_layers becomes a hidden layer of each stream."""
     gamma = 0.99
     """Discount factor."""
-    q_lambda: Fraction = 0.65
+    q_lambda: Fraction = 0.8
     """Lambda of the return: 0 bootstraps after one step, 1 at the end of the window or of the episode."""
     loss: Literal["mse", "huber"] = "mse"
     """Loss of the TD error: mse, or huber, which is linear beyond 1."""
 
     lr: Positive = 5e-4
     """Learning rate."""
+    lr_schedule = "linear"
     max_grad_norm = 10.0
     """Clip the global gradient norm to this value; null disables clipping."""
     batch_size: PositiveInt = 1024
@@ -50,7 +51,7 @@ class Config(NetworkConfig, EpsilonConfig):
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: number of steps in a training sequence."""
 
-    epsilon_decay = 20_000
+    epsilon_decay = 100_000
     epsilon_schedule = "linear"
     reward_scale: Positive = 1.0
     """Factor on every reward before learning."""

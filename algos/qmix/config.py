@@ -40,6 +40,8 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     lr: Positive = 5e-4
     """Learning rate."""
     batch_size = 64
+    learning_starts = 1000
+    train_fre = 4
     buffer_size = 100_000
     target_update = 200
     tau = 1.0

@@ -13,6 +13,8 @@ class Config(Family):
 
     HEAD = "quantile"
 
+    double = False
+    loss = "mse"
     n_quantiles: Annotated[Int, Field(ge=2)] = 50
     """Number of quantiles of the return that are learned for each action."""
     kappa: Positive = 1.0

@@ -14,3 +14,7 @@ class Config(Family):
     """Layers of the policy network, with lstm or gru among them; its output layer is added automatically."""
     critic_layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]
     """Layers of the value network; recurrent layers are optional here."""
+    lr = 3e-4
+    lr_schedule = "constant"
+    sgd_batch_size = 512
+    k_epochs = 10

@@ -9,5 +9,5 @@ class Config(SAC):
 
     n_critics = 10
     actor_value = "mean"
-    updates_per_train = 20
-    policy_freq = 20
+    updates_per_train = 5
+    policy_freq = 5

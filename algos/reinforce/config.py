@@ -21,16 +21,18 @@ class Config(NetworkConfig):
     critic_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the value network, with baseline value."""
 
-    lr: Positive = 2e-3
+    lr: Positive = 1e-3
     """Learning rate of policy and value network, unless actor_lr or critic_lr is set."""
     actor_lr: Positive | None = None
     """Learning rate of the policy network; null is lr."""
     critic_lr: Positive | None = None
     """Learning rate of the value network; null is lr."""
-    batch_episode: PositiveInt = 8
+    lr_schedule = "linear"
+    batch_episode: PositiveInt = 16
     """Complete episodes per update, over all rows."""
-    baseline: Literal["none", "mean", "value"] = "mean"
+    baseline: Literal["none", "mean", "value"] = "value"
     """Baseline subtracted from each return: none, the mean return of the window, or a learned state value."""
+    normalize_obs = True
     normalize_advantage: bool = True
     """Divide advantages by their root mean square over the window."""
     entropy_coef: NonNegative = 0.0

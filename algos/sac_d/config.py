@@ -11,7 +11,9 @@ class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
     SPECIAL_LAYERS = ("lstm", "gru")
     READ_WITH = {"target_entropy_scale": ("target_entropy", (None,))}
 
+    train_fre = 4
+    updates_per_train = 2
     critic_lr = 3e-4
-    target_entropy_scale: PositiveFraction = 0.98
+    target_entropy_scale: PositiveFraction = 0.5
     """Target entropy as a share of the maximum, the logarithm of the number of legal actions, if target_entropy is
     null."""

@@ -10,3 +10,5 @@ class Config(SAC):
     NEEDED = {"her_ratio": Condition(lambda cfg: cfg.her_ratio > 0, "0 disables hindsight: this is SAC then")}
 
     her_ratio = 0.8
+    gamma = 0.98
+    normalize_obs = True

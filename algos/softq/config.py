@@ -10,5 +10,6 @@ class Config(Family):
     ALIASES = {"alpha": "temperature"}
 
     soft = fixed(True)
+    double = False
     exploration_type = "softmax"
     temperature = 0.1

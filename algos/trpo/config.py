@@ -37,12 +37,13 @@ class Config(CentralCriticConfig):
     """Step lengths that the line search tries, each half of the one before."""
     entropy_coef: NonNegative = 0.0
     """Entropy bonus coefficient."""
+    normalize_obs = True
     normalize_advantage: bool = True
     """Normalize the advantages of each window to mean 0 and standard deviation 1."""
 
     critic_lr: Positive = 1e-3
     """Learning rate of the value network; the policy has none."""
-    sgd_batch_size: PositiveInt = 64
+    sgd_batch_size: PositiveInt = 128
     """Transitions per minibatch of the value network; where the window does not divide evenly, the last one of an epoch
     is smaller."""
     k_epochs: PositiveInt = 10

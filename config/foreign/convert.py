@@ -5,7 +5,7 @@ import yaml
 from config.foreign import convlab, rllib_convert, zoo
 from config.foreign import names as foreign_names
 from config.foreign.experiments import experiments
-from config.foreign.joyrl_settings import LOST, NEEDLESS, UNREAD, Omission, Rewriting
+from config.foreign.joyrl_settings import DEFAULT, LOST, NEEDLESS, UNREAD, Omission, Rewriting
 from config.model import policies
 from config.read import sources
 from config.read.finder import Finder
@@ -72,6 +72,9 @@ def _of_joyrl(document: Document, path: str, find_algo: Finder, find_env: Finder
     if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
         raise ConfigError([f"{path}: {name}: expected lines of the form name: value" for name in wrong])
     work = Rewriting(sources.from_document(document, written=True), find_algo, find_env).run()
+    if work.new["general_cfg"].get("load_checkpoint") is not True and policies.SECTION not in value:
+        for key, usual in work.defaults().sections.get("algo_cfg", {}).items():
+            work.put("algo_cfg", key, usual, DEFAULT)
     if work.algo is None:
         work.omit(LOST, "general_cfg", "algo_name", work.name, "there is no such algorithm here")
     for key in value:

@@ -1,7 +1,7 @@
 """Rewrites the settings of a JoyRL file by our names: what the loader does with such a file, and `convert` prints."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType, NoneType
 from typing import Any, NamedTuple, get_args
 
@@ -22,6 +22,7 @@ Branch = tuple[str, list[Settings]]
 """Name and layers of a part of a network."""
 NEEDLESS, UNREAD, LOST, MOVED = "needless", "unread", "lost", "moved"
 TRANSLATED = "JoyRL's settings by our names"
+DEFAULT = "JoyRL's default"
 
 
 class Omission(NamedTuple):
@@ -75,6 +76,11 @@ def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
     return any(scope.value(path) not in (None, setting) for path, setting in meaning.settings.items())
 
 
+def without_defaults(where: Mapping[str, str]) -> dict[str, str]:
+    """Returns the places of settings that somebody has written, and not JoyRL."""
+    return {path: text for path, text in where.items() if text != DEFAULT}
+
+
 class Rewriting:
     """Settings of one source by our names. Nothing is lost: what cannot be rewritten is an omission."""
 
@@ -113,6 +119,20 @@ class Rewriting:
         self._processes()
         self._wrappers()
         return self
+
+    def defaults(self, above: Mapping[str, Any] | None = None) -> Source:
+        """Returns JoyRL's defaults of settings that are left out, where ours are others, as a source below this one.
+        above: settings of stronger sources."""
+        source, model = Source(written=False), self.algo or AlgoConfig
+        settings = {**self.new["algo_cfg"], **(above or {})}
+        for key, value in joyrl.defaults(self.name).items():
+            field = model.model_fields.get(key)
+            one_rate = key.endswith("_lr") and settings.get("lr") is not None
+            if field and field.default != value and settings.get(key) is None and not one_rate:
+                source.put("algo_cfg", key, value, Place(DEFAULT, f"algo_cfg.{key}"))
+        if keys := source.sections.get("algo_cfg"):
+            source.notes.append(f"{DEFAULT}s: algo_cfg.{', algo_cfg.'.join(keys)}")
+        return source
 
     def put(self, section: str, key: str, value: Any, comment: str = "") -> None:
         self.new[section][key] = value

@@ -15,6 +15,11 @@ def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
     return {"max_episode": count}, note
 
 
+def planned(general: GeneralConfig) -> bool:
+    """Returns True if the length of a run is known before it begins, so that a learning rate can fall over it."""
+    return general.mode == "test" or max(general.max_episode, general.max_total_step, general.max_update) > 0
+
+
 OFFLINE_UPDATES = 10_000
 """Number of updates from given data if no limit is set."""
 

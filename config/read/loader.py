@@ -200,6 +200,8 @@ class _Assembly(Written):
             usual = algo if isinstance(algo, str) else None
             work = joyrl_settings.Rewriting(source, find_algo, find_env, usual).run()
             work.apply()
+            if self.general("load_checkpoint") is not True:
+                self.sources.insert(0, work.defaults(self.sources[-1].sections.get("algo_cfg")))
             self.problems += work.problems
             self.notes += work.notes()
             self.nothing_to_do += work.needless()
@@ -364,7 +366,7 @@ class _Assembly(Written):
     def note_missing(self, path: str) -> None:
         """Notes the sections that a file lacks; a run that is loaded has settings of its own."""
         used = "settings of the run" if self.general("load_checkpoint") is True else "defaults"
-        if missing := self.sources[0].missing():
+        if missing := next(source for source in self.sources if source.written).missing():
             self.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
 
     def note_unused_preset(self) -> None:
@@ -551,7 +553,8 @@ class _Assembly(Written):
         own_names = [*names, *(str(self.general(key)) for key in ("algo_name", "env_name"))]
         own_names += [self.algo_of(section) for section in self.policy_names()]
         decided = self.limits(built["general_cfg"], built["algo_cfg"], found["env_cfg"], built["env_cfg"], explicit)
-        self.notes += unread.notes(self, built, where, self.nothing_to_do)
+        self.keep_rates(built, where, limits.planned(built["general_cfg"].model_copy(update=decided)))
+        self.notes += unread.notes(self, built, joyrl_settings.without_defaults(where), self.nothing_to_do)
         self.notes += self.remarks(found)
         if hasattr(found["env_cfg"], "remark") and (remark := found["env_cfg"].remark(built["env_cfg"])):
             self.notes.append(remark)
@@ -577,6 +580,14 @@ class _Assembly(Written):
             policy_packages={name: found[section] for section, name in self.policy_names().items()},
             **rest,
         )
+
+    def keep_rates(self, built: dict[str, Any], where: Mapping[str, str], planned: bool) -> None:
+        """Makes learning rates constant that fall by default, in a run whose length is not planned."""
+        for section, algo in () if planned else built.items():
+            if isinstance(algo, AlgoConfig) and algo.schedule() != "constant" and f"{section}.lr_schedule" not in where:
+                built[section] = algo.model_copy(update={"lr_schedule": "constant"})
+                needed = "max_episode, max_total_step or max_update"
+                self.notes.append(f"{section}.lr_schedule is constant: {algo.schedule()} needs {needed}")
 
     def unrecorded(self) -> sources.Source:
         """Returns what older runs did in place of settings that they do not record, to play their models as they were

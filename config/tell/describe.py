@@ -207,14 +207,12 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
 
 
-_TWO_SETS = f"""\
-The defaults on this page hold for `{PROGRAM}` alone, and for what `--yaml FILE` leaves
-out. They are JoyRL's, where JoyRL has the setting. `--algo NAME --env ID` begins with a
-preset: presets/ID/NAME.yaml, or the preset of a family of environments, or
-presets/_default/NAME.yaml, whose settings are robust. They take the place of the
-defaults, so that the same algorithm may begin with other numbers:
-DQN has a gamma of 0.95 and mse in a file, 0.99 and huber with `--algo DQN --env ID`.
-The first line of output names the preset, and `--print-config` shows the numbers.
+_DEFAULTS = """\
+The defaults on this page hold for all settings that are left out, on the command line,
+in Python and in a file; a file in JoyRL's words has JoyRL's ([joyrl.md](joyrl.md)).
+`--algo NAME --env ID` begins with a preset if there is one for the environment or its
+family, presets/ID/NAME.yaml, whose settings take the place of the defaults. The first
+line of output names it, and `--print-config` shows the numbers.
 """
 """Note on the scope of the defaults on the page."""
 
@@ -226,7 +224,7 @@ def reference(find_algo: Finder, find_env: Finder) -> str:
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())
     head = (
-        f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n\n{_TWO_SETS}"
+        f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n\n{_DEFAULTS}"
     )
     return "\n".join([head, *pages])
 

@@ -1,5 +1,6 @@
 """The same words mean the same settings in Python, in a file and on the command line; general_cfg.preset decides."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,41 @@ def test_the_same_words_give_the_same_settings_everywhere(python, key, words, pr
     assert configs[0].algo.gamma == 0.9
     assert (configs[0].algo.lr == configs[0].algo_package.Config().lr) == (preset is None)
     assert (configs[0].expected_return == 500) == (preset == PRESET)
+
+
+@pytest.mark.parametrize("algo", [name for name in ALGOS.available() if ALGOS.get(name).Config.LEARNS])
+def test_what_is_left_out_is_the_same_however_a_run_is_asked_for(algo):
+    """Without a preset for the environment: on the command line, by flags, in a file and in Python."""
+    model, env = ALGOS.get(algo).Config, "FrozenLake8x8-v1"
+    needed = {"data": "x"} if model.OFFLINE or model.IMITATES else {}
+    needed |= {"expert": "environment"} if "expert" in model.model_fields else {}
+    Path("run.yaml").write_text(json.dumps({"general_cfg": {"algo_name": algo}, "algo_cfg": needed}))
+    words = [f"algo_cfg.{key}={value}" for key, value in needed.items()]
+    configs = [
+        loaded(None, f"general_cfg.algo_name={algo}", *words),
+        loaded(None, *words, algo=algo, env=env),
+        loaded("run.yaml"),
+        loaded(None, values={"algo_cfg": needed}, algo=algo, env=env),
+    ]
+    assert [config.preset for config in configs] == [None] * 4
+    assert all(config.algo == model(**needed) for config in configs)
+
+
+@pytest.mark.parametrize(
+    ("limits", "schedule"),
+    [
+        ({}, "linear"),
+        ({"max_total_step": 9000}, "linear"),
+        ({"max_time": 60}, "constant"),
+        ({"max_episode": -1}, "constant"),
+    ],
+)
+def test_a_rate_that_falls_by_default_is_constant_in_a_run_without_a_planned_end(limits, schedule):
+    config = loaded(None, values={"general_cfg": {"algo_name": "PPO", **limits}})
+    assert config.algo.lr_schedule == schedule
+    assert any("algo_cfg.lr_schedule is constant" in note for note in config.notes) == (schedule == "constant")
+    several = loaded(None, values={"general_cfg": {"algo_name": "PPO", **limits}, "policies_cfg.a": {"agents": "*"}})
+    assert several.policies["a"].lr_schedule == schedule
 
 
 def test_the_printed_settings_repeat_the_run_without_a_preset(tmp_path):

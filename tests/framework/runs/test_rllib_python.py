@@ -53,7 +53,7 @@ def test_a_class_or_name_of_the_program_gets_no_preset_of_another_kind(name, reg
     if registered:
         joystick.register_env(name.lower(), kind)
     with joystick.Run("PPO", name.lower() if registered else kind, general_cfg=QUICK) as run:
-        assert run.config.preset.endswith("presets/_default/PPO.yaml")
+        assert run.config.preset is None
         assert run.config.general.env_name == "python"
         assert not run.config.policies
         assert run.train(64)["step"] >= 64
