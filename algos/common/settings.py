@@ -247,15 +247,37 @@ class GivenData(AlgoConfig):
             yield Problem("data_epochs", message, depends_on=("offline_updates",))
 
 
-class ReplayConfig(GivenData, NetworkConfig):
+class CollectingConfig(GivenData):
+    """Settings of algorithms that learn from a memory while they collect, and from given data beside it."""
+
+    MAY_LAG = True
+    RUN_AHEAD = 2
+    READ_WITH = {"data_share": GIVEN_DATA, "offline_updates": GIVEN_DATA}
+
+    buffer_size: PositiveInt = 1_000_000
+    """Capacity of the replay buffer, in transitions."""
+    train_fre: PositiveInt = 1
+    """Environment steps (transitions) between updates."""
+    updates_per_train: PositiveInt = 1
+    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
+    learning_starts: Annotated[Int, Field(ge=0)] = 0
+    """Transitions collected before the first update; at least batch_size."""
+    data_share: Fraction = 0.5
+    """Share of each minibatch that comes from the data while the run collects."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        for key in ("batch_size", "learning_starts"):
+            if getattr(self, key) > self.buffer_size:
+                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
+                yield Problem(key, message, depends_on=("buffer_size",))
+
+
+class ReplayConfig(CollectingConfig, NetworkConfig):
     """Settings of algorithms that learn from a replay buffer."""
 
     ALIASES = {"max_buffer_size": "buffer_size", "learn_frequency": "train_fre"}
-    MAY_LAG = True
-    RUN_AHEAD = 2
     READ_WITH = {
-        "data_share": GIVEN_DATA,
-        "offline_updates": GIVEN_DATA,
         "reward_clip": Condition(lambda cfg: not cfg.imitate, "no rewards to learn from"),
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
@@ -264,12 +286,6 @@ class ReplayConfig(GivenData, NetworkConfig):
 
     batch_size: PositiveInt = 256
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
-    train_fre: PositiveInt = 1
-    """Environment steps (transitions) between updates."""
-    updates_per_train: PositiveInt = 1
-    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
-    learning_starts: Annotated[Int, Field(ge=0)] = 0
-    """Transitions collected before the first update; at least batch_size."""
     n_step: PositiveInt = 1
     """Steps of the n-step return: rewards summed before bootstrapping from a value."""
     loss: Literal["mse", "huber"] = "mse"
@@ -279,8 +295,6 @@ class ReplayConfig(GivenData, NetworkConfig):
 
     buffer_type: ReplayKind = "REPLAY_QUE"
     """REPLAY or REPLAY_QUE sample uniformly; PER or PER_QUE sample by priority."""
-    buffer_size: PositiveInt = 1_000_000
-    """Capacity of the replay buffer, in transitions."""
     buffer_compress: bool = False
     """Compress the images in the replay buffer (zlib): images of games then take a fifth of the memory or less, and
     each minibatch some milliseconds more."""
@@ -290,8 +304,6 @@ class ReplayConfig(GivenData, NetworkConfig):
     """Initial exponent of the importance sampling weights; rises to 1 over the planned run."""
     per_epsilon: Positive = 0.01
     """Added to every priority so that each transition can be sampled."""
-    data_share: Fraction = 0.5
-    """Share of each minibatch that comes from the data while the run collects."""
     offline_updates: Annotated[Int, Field(ge=-1)] | None = None
     """Updates from the data alone, before the run collects; -1: it collects nothing. null: -1 for algorithms that are
     made for given data, otherwise 0."""
@@ -341,10 +353,6 @@ class ReplayConfig(GivenData, NetworkConfig):
         yield from super().problems()
         if self.data is not None and self.buffer_type.startswith("PER"):
             yield Problem("buffer_type", f"{self.buffer_type} does not sample from given data; use REPLAY")
-        for key in ("batch_size", "learning_starts"):
-            if getattr(self, key) > self.buffer_size:
-                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
-                yield Problem(key, message, depends_on=("buffer_size",))
         if self.imitate and self.offline_updates_of() < 0:
             message = (
                 "makes every reward of the data 1, which says something only beside the 0 of collected steps, and this "
@@ -415,7 +423,68 @@ class ContinuousConfig(ActorCriticConfig):
     """Mean reversion rate of the ou process per step."""
 
 
-class CentralCriticConfig(NetworkConfig):
+class TargetConfig(NetworkConfig):
+    """Settings of target networks."""
+
+    target_update: PositiveInt = 1
+    """Gradient updates between target-network updates."""
+    tau: PositiveFraction = 0.005
+    """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
+
+
+class PolicyGradientConfig(NetworkConfig):
+    """Settings of a policy and a value network that learn from what has just been collected."""
+
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
+
+    actor_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers of the policy network; its output layer is added automatically."""
+    critic_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers of the value network; its output layer is added automatically."""
+    entropy_coef: NonNegative = 0.0
+    """Entropy bonus coefficient."""
+    log_std_init: float = 0.0
+    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
+    normalize_reward: bool = False
+    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
+
+
+class JointRateConfig(PolicyGradientConfig):
+    """Settings of policy gradients with one learning rate for policy and value network."""
+
+    ALIASES = {"critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+
+    lr: Positive = 1e-3
+    """Learning rate of policy and value network, unless actor_lr or critic_lr is set."""
+    actor_lr: Positive | None = None
+    """Learning rate of the policy network; null is lr."""
+    critic_lr: Positive | None = None
+    """Learning rate of the value network; null is lr."""
+    value_coef: NonNegative = 0.5
+    """Value loss coefficient."""
+
+
+class OfflineActorCriticConfig(ReplayConfig, TargetConfig):
+    """Settings of actor-critics that are made to learn from given data, for actions in a bounded Box."""
+
+    ACTION_SPACES = ("Box",)
+    OFFLINE = True
+    NEEDS_BOUNDS = True
+
+    actor_layers: Layers = mlp(256, 256)
+    """Layers of the policy network; its output layer is added automatically."""
+    critic_layers: Layers = mlp(256, 256)
+    """Layers of each critic, and of a value network."""
+    n_critics: PositiveInt = 2
+    """Number of critics; their minimum is the action's value."""
+    actor_lr: Positive = 3e-4
+    """Learning rate of the policy."""
+    critic_lr: Positive = 3e-4
+    """Learning rate of the critics, and of a value network."""
+
+
+class CentralCriticConfig(PolicyGradientConfig):
     """Settings of on-policy actor-critics whose critic may see more than the policy."""
 
     critic_input: Literal["own", "global"] = "own"
@@ -431,15 +500,6 @@ class CentralCriticConfig(NetworkConfig):
         if self.critic_input == "global" and any(map(own_layers.is_recurrent, critic)):
             message = "a critic of the global state has no recurrent state; put lstm and gru layers in actor_layers"
             yield Problem("critic_layers", message, depends_on=("critic_input",))
-
-
-class TargetConfig(NetworkConfig):
-    """Settings of target networks."""
-
-    target_update: PositiveInt = 1
-    """Gradient updates between target-network updates."""
-    tau: PositiveFraction = 0.005
-    """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
 
 
 class TemperatureConfig(NetworkConfig):
