@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
-    from framework.commands.compare import compare as compare
+    from framework.commands.work.compare import compare as compare
     from framework.data import tianshou as tianshou
     from framework.data.algorithm import policy as policy
     from framework.data.batch import Batch as Batch
@@ -107,7 +107,7 @@ _HOMES = {
     "Tuned": "framework.jobs.tune",
     "VectorReplayBuffer": "framework.data.vector",
     "choice": "config.tune.space",
-    "compare": "framework.commands.compare",
+    "compare": "framework.commands.work.compare",
     "gae_returns": "framework.data.returns",
     "grid": "config.tune.space",
     "integer": "config.tune.space",

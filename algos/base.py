@@ -14,8 +14,9 @@ import torch
 from gymnasium.spaces import Space
 
 from algos.common.fast.device import on_device  # noqa: F401 - for the learner and the memory
-from algos.common.fast.gradient_step import GradientStep, uncompiled
-from algos.common.parts import own_loss
+from algos.common.fast.gradient_step import GradientStep, Loss, uncompiled
+from algos.common.nets.layers import seed_dropout
+from algos.common.parts import optim, own_loss
 from algos.common.parts.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.parts.own_loss import OwnLossError as OwnLossError
 from algos.common.parts.weights import load_weights, weights_of
@@ -100,11 +101,19 @@ class Act(NamedTuple):
     """Recurrent state [N, S] after this step."""
 
 
+class Explore(NamedTuple):
+    """What exploratory actions depend on."""
+
+    progress: Progress
+    rng: np.random.Generator
+    """Stream of the collector, from which all randomness of acting comes."""
+
+
 class Result(NamedTuple):
     """Result of an update."""
 
     metrics: dict[str, torch.Tensor]
-    """0-dimensional tensors, detached; they are read once per chunk."""
+    """0-dimensional tensors, detached; they are read once per chunk. One that an update lacks is left out."""
     priorities: torch.Tensor | None = None
     """TD errors [B], for a prioritized replay buffer."""
     stop: bool = False
@@ -135,47 +144,8 @@ class PolicyModule(torch.nn.Module, ABC):
         recurrent state after this step. mask: True for legal actions, None if all are legal."""
 
 
-class Agent(ABC):
-    """A policy and its learning rule."""
-
-    METRICS: ClassVar[tuple[str, ...]] = ()
-    """Names of the metrics that `update` returns, in the order of the columns in results/train.csv."""
-    KEPT: ClassVar[tuple[str, ...]] = ()
-    """Attributes that `state` saves in addition to the learning stream: modules, optimizers, numbers, and objects with
-    state() and load_state(). The first one is the module whose weights acting depends on."""
-    CUTS_MINIBATCHES: ClassVar[bool] = False
-    """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
-
-    COMPILES: ClassVar[bool] = False
-    """True if every network update is a GradientStep with a pure loss: no side effects, no random draws, no mutable
-    state but tensors."""
-
-    optimizer: Any = None
-    """Main optimizer, if any; its learning rate and gradient norm are logged."""
-
-    expert: Callable[[Array, Array | None], Array] | None = None
-    """Returns the actions [N, ...] of an expert for observations [N, ...] and masks of legal actions [N, A] or None.
-    Set in collecting processes if the settings name an expert (AlgoConfig.asked_expert); in all processes if the
-    expert itself acts (EXPERT_ACTS)."""
-
-    normalizer: Any = None
-    """Statistics of observations, an algos.common.maths.normalize.Normalizer; None without normalize_obs."""
-
-    _own_layers: list[torch.nn.Module] | None = None
-    """Layers of the user's own that learn; None until they are needed."""
-    _own_names: tuple[str, ...] | None = None
-    """Names of their statistics."""
-
-    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
-        self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
-        """Called between backward and step; averages gradients over the learners that share a batch."""
-        self.learners = 1
-        """Number of learners that share each batch."""
-        self.share: Callable[[Batch], Batch] = lambda batch: batch
-        """Returns this learner's part of a shared batch; `reduce` averages results of the most recent part."""
-
-    # acting ---------------------------------------------------------------------------------------------
+class Actor(ABC):
+    """What chooses the actions of N rows."""
 
     def initial_state(self, rows: int) -> Array | None:
         """Returns the recurrent state [N, S] at the start of an episode; None for a feed-forward policy. The collector
@@ -187,20 +157,17 @@ class Agent(ABC):
         The collector calls it after each step of the environment, before the next action."""
         return state
 
-    @abstractmethod
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        """Returns exploratory actions. All randomness comes from rng, the collector's stream. mask [N, A] is True for
-        legal actions; None if all are legal. It is stored in the columns `action_mask` and `next_action_mask`."""
+        """Returns exploratory actions; without exploration the best known ones. All randomness comes from rng, the
+        collector's stream. mask [N, A] is True for legal actions; None if all are legal. It is stored in the columns
+        `action_mask` and `next_action_mask`."""
+        return self.predict_action(obs, state, mask)
 
     @abstractmethod
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         """Returns the best known actions, without randomness."""
-
-    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
-        """Returns the columns that sample_action would give with these actions [N, ...], by the present weights."""
-        return {}
 
     def evaluate_action(
         self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
@@ -209,10 +176,18 @@ class Agent(ABC):
         wants some randomness. rng gives the same numbers in each evaluation."""
         return self.predict_action(obs, state, mask)
 
-    def as_module(self) -> PolicyModule:
-        """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
-        the reason if it is no function of the observation and a recurrent state that networks compute."""
-        raise UnfitError("its policy is not a network but a table or a rule")
+
+class TrainableActor(Actor):
+    """An actor with weights: an Agent, or the agents of several policies."""
+
+    spec: EnvSpec
+    device: torch.device
+    expert: Callable[[Array, Array | None], Array] | None = None
+    """Returns the actions [N, ...] of an expert for observations [N, ...] and masks of legal actions [N, A] or None.
+    Set in collecting processes if the settings name an expert (AlgoConfig.asked_expert); in all processes if the
+    expert itself acts (EXPERT_ACTS)."""
+    METRICS: ClassVar[tuple[str, ...]] = ()
+    """Names of the metrics that `update` returns, in the order of the columns in results/train.csv."""
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         """Returns a sentence for the user if these metrics (means since the last episode) show that a setting is wrong.
@@ -223,10 +198,103 @@ class Agent(ABC):
         """Returns exploration parameters to log, such as {"epsilon": 0.05}."""
         return {}
 
+    @abstractmethod
+    def by_policy(self) -> Mapping[str, "Agent"]:
+        """Returns the agents by the names of their policies; that of one policy by the empty name."""
+
+    def optimizers(self) -> Iterator[Any]:
+        """Yields the optimizers of all agents."""
+        for agent in self.by_policy().values():
+            yield from agent.optimizers()
+
+    def gradient_steps(self) -> list[GradientStep]:
+        """Returns the steps of its updates that can be compiled."""
+        return []
+
+    @abstractmethod
+    def metric_names(self) -> tuple[str, ...]:
+        """Returns the names of all metrics that learning gives."""
+
+    @abstractmethod
+    def weights(self) -> dict[str, Array]:
+        """Returns everything that acting depends on, including normalizer statistics."""
+
+    @abstractmethod
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        """Loads weights(): afterwards, the same observations and rng give the same actions."""
+
+    @abstractmethod
+    def state(self) -> Tree:
+        """Returns everything that an exact resume needs: weights, optimizer, target networks, counters, stream."""
+
+    @abstractmethod
+    def load_state(self, state: Tree) -> None:
+        """Loads state(): afterwards, the same chunks give the same updates."""
+
+    def parameter_count(self) -> int:
+        """Returns the number of parameters."""
+        return sum(array.size for array in self.weights().values())
+
+
+class Agent(TrainableActor):
+    """A policy and its learning rule."""
+
+    KEPT: ClassVar[tuple[str, ...]] = ()
+    """Attributes that `state` saves in addition to the learning stream: modules, optimizers, numbers, and objects with
+    state() and load_state(). The first one is the module whose weights acting depends on."""
+    CUTS_MINIBATCHES: ClassVar[bool] = False
+    """True if `update` splits the whole batch into minibatches itself, and takes its `share` of each."""
+
+    COMPILES: ClassVar[bool] = False
+    """True if every network update is a step of `minimize` with a pure loss: no side effects, no random draws, no
+    mutable state but tensors."""
+
+    optimizer: Any = None
+    """Main optimizer, if any; its learning rate and gradient norm are logged."""
+
+    normalizer: Any = None
+    """Statistics of observations, an algos.common.maths.normalize.Normalizer; None without normalize_obs."""
+
+    carried: Any = None
+    """Recurrent states of its networks, an algos.common.parts.unroll.Carried. With it the sequences of recurrent
+    networks arrive in `update` as single steps."""
+
+    _own_layers: list[torch.nn.Module] | None = None
+    """Layers of the user's own that learn; None until they are needed."""
+    _own_names: tuple[str, ...] | None = None
+    """Names of their statistics."""
+    _groups: list[dict[str, Any]] | None = None
+    """Parameter groups whose learning rates follow the schedule; None until they are needed."""
+
+    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
+        self.burn_in: int = getattr(cfg, "burn_in", 0)
+        """Steps at the start of a sequence that only refresh the recurrent state."""
+        self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
+        """Called between backward and step; averages gradients over the learners that share a batch."""
+        self.learners = 1
+        """Number of learners that share each batch."""
+        self.share: Callable[[Batch], Batch] = self.single_steps
+        """Returns this learner's part of a shared batch, as single steps; `reduce` averages results of the most recent
+        part."""
+
+    def by_policy(self) -> Mapping[str, "Agent"]:
+        return {"": self}
+
+    # acting ---------------------------------------------------------------------------------------------
+
+    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
+        """Returns the columns that sample_action would give with these actions [N, ...], by the present weights."""
+        return {}
+
+    def as_module(self) -> PolicyModule:
+        """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
+        the reason if it is no function of the observation and a recurrent state that networks compute."""
+        raise UnfitError("its policy is not a network but a table or a rule")
+
     # learning -------------------------------------------------------------------------------------------
 
     def metric_names(self) -> tuple[str, ...]:
-        """Returns the names of all metrics that learning gives."""
         names = self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
         return (*names, *(self.own_stats() if self._own_names is None else self._own_names))
 
@@ -255,9 +323,21 @@ class Agent(ABC):
         if self.normalizer is not None:
             self.normalizer.update(obs)
 
+    def optimizers(self) -> Iterator[Any]:
+        """Yields the optimizers that KEPT names, and those that its parts keep."""
+        return optim.optimizers_of(self, self.KEPT)
+
+    def rates(self, progress: Progress) -> Iterator[tuple[dict[str, Any], float]]:
+        """Yields the parameter groups of the optimizers with their learning rates from now on; asked once per chunk."""
+        if self._groups is None:
+            groups = (group for optimizer in self.optimizers() for group in optimizer.param_groups)
+            self._groups = [group for group in groups if optim.START_LR in group]
+        for group in self._groups:
+            yield group, optim.lr_at(self.cfg.lr_schedule, group[optim.START_LR], progress.fraction)
+
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        """Adds advantages and returns, sets learning rates; called once per chunk. A rollout's window holds on-policy
-        steps [T, N, ...], before they are split into minibatches; that of a replay buffer K minibatches [K, B, ...]."""
+        """Adds advantages and returns; called once per chunk. A rollout's window holds on-policy steps [T, N, ...],
+        before they are split into minibatches; that of a replay buffer K minibatches [K, B, ...]."""
         return window
 
     def standardise(self, batch: Batch) -> Batch:
@@ -265,11 +345,27 @@ class Agent(ABC):
         it is split over several learners."""
         return batch
 
+    def seed_dropout(self) -> None:
+        """Seeds dropout from the learning stream; called once per minibatch, before its update."""
+        network = getattr(self, self.KEPT[0]) if self.KEPT else None
+        if isinstance(network, torch.nn.Module):
+            seed_dropout(network, self.streams.learn)
+
+    def single_steps(self, batch: Batch) -> Batch:
+        """Returns a minibatch as `update` takes it: sequences become single steps [M, ...], obs and next_obs views."""
+        return batch if self.carried is None else self.carried.with_views(batch, self.burn_in)
+
     def everywhere(self, mean: torch.Tensor) -> torch.Tensor:
         """Returns the mean over the whole minibatch, given the mean over this learner's part."""
         mean = mean.detach().clone()
         self.reduce([mean])
         return mean
+
+    def minimize(self, loss: Loss, optimizer: Any) -> GradientStep:
+        """Returns a function that takes a step of the optimizer down the gradient of loss(*inputs), as fast as it can:
+        step(*inputs, reduce=self.reduce) gives the second value of the loss. The optimizer has all parameters that
+        learn from this loss."""
+        return GradientStep(loss, optimizer, self.cfg.max_grad_norm)
 
     @classmethod
     def uncompiled(cls, cfg: Any) -> str | None:
@@ -277,21 +373,18 @@ class Agent(ABC):
         return uncompiled(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
 
     def gradient_steps(self) -> list[GradientStep]:
-        """Returns the steps of its updates that can be compiled: attributes of the agent or of its policy."""
         return [each for each in self._attributes() if isinstance(each, GradientStep)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:
-        """Makes one gradient step (or table update) from one minibatch."""
+        """Makes one gradient step (or table update) from one minibatch, after seed_dropout."""
 
     # checkpoints, by the names in KEPT; an agent without a network overrides these ------------------------
 
     def weights(self) -> dict[str, Array]:
-        """Returns everything that acting depends on, including normalizer statistics."""
         return weights_of(self._network())
 
     def load_weights(self, weights: dict[str, Array]) -> None:
-        """Loads weights(): afterwards, the same observations and rng give the same actions."""
         load_weights(self._network(), weights)
 
     def _network(self) -> torch.nn.Module:
@@ -302,14 +395,8 @@ class Agent(ABC):
         return getattr(self, self.KEPT[0])
 
     def state(self) -> Tree:
-        """Returns everything that an exact resume needs: weights, optimizer, target networks, counters, stream."""
         return {**state_of(self, self.KEPT), "learn": stream_state(self.streams.learn)}
 
     def load_state(self, state: Tree) -> None:
-        """Loads state(): afterwards, the same chunks give the same updates."""
         load_state_of(self, self.KEPT, state)
         restore_stream(self.streams.learn, state["learn"])
-
-    def parameter_count(self) -> int:
-        """Returns the number of parameters."""
-        return sum(array.size for array in self.weights().values())

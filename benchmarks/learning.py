@@ -26,10 +26,10 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
 from config.read.loader import ConfigError, load  # noqa: E402
+from framework import commands  # noqa: E402
 from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.collect.episode_numbers import EpisodeNumbers  # noqa: E402
-from framework.commands import cli  # noqa: E402
 from framework.disk.atomic import write_whole  # noqa: E402
 from framework.disk.csv_table import read_csv  # noqa: E402
 from framework.disk.task_dir import circumstances  # noqa: E402
@@ -98,7 +98,7 @@ def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float
 
 def random_score(row: Row, command: list[str], episodes: int) -> float:
     """Returns the mean score of the random policy."""
-    request = cli.parse(command)
+    request = commands.parse(command)
     config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
     env = build.make_env(config, min(episodes, MOST_ROWS))
     try:

@@ -17,6 +17,16 @@ from config.tell.names import did_you_mean
 
 LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
 """Loggers that come with the program."""
+HOW_TO_LOAD = ("load_checkpoint", "load_path", "load_model_step")
+"""Settings that name the checkpoint to load; they are no change of the run."""
+HARMLESS = (
+    "mode", "save_fig", "show_fig", "collect_traj", "collect_format", "profile", "traces", "traces_compress",
+    "traces_file_mb", "video_fre", "video_format", "log_level", "result_names", "loggers", "interact_summary_fre",
+    "model_summary_fre", "keep_checkpoints", "save_best_model", "env_timeout", "torch_threads", "device", "ray_address",
+    "num_cpus_per_worker", "num_gpus_per_worker", "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners",
+    "run_ahead", "compile",
+)  # fmt: skip
+"""Settings that change no number, or that are compared as facts of the checkpoint."""
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
 """Settings that end a training run."""
 

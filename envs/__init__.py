@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from config.own import former
 from envs.base import EnvContext, VectorEnv
 
 
@@ -28,6 +29,7 @@ def available() -> list[str]:
 def get(name: str) -> ModuleType:
     """Returns the package of a kind of environment. A dotted name is a user's own package."""
     if "." in name:
+        former.answer()
         return import_module(name)
     if name.lower() in _folders():
         return _folders()[name.lower()]

@@ -17,8 +17,18 @@ def pytest_xdist_auto_num_workers(config):
     return (os.cpu_count() or 1) + 1
 
 
+STARTS = frozenset({"main", "joystick", "subprocess", "Run", "forking", "forked", "io_faults"})
+"""Names in a module of tests that starts whole runs or processes."""
+
+
 def pytest_collection_modifyitems(items):
-    """Tests that start Ray are two long chains: they begin first, and the others run beside them."""
+    """Marks the tests of modules that start whole runs or processes. Those that start Ray are two long chains: they
+    begin first, and the others run beside them."""
+    for item in items:
+        if STARTS & vars(item.module).keys() or item.path.name.startswith("test_io_faults"):
+            item.add_marker(pytest.mark.run)
+        if item.path.name.startswith("test_ray_"):
+            item.add_marker(pytest.mark.ray)
     items.sort(key=lambda item: not item.path.name.startswith("test_ray_"))
 
 
@@ -33,8 +43,8 @@ def _defaults(request: pytest.FixtureRequest) -> None:
     """Gives algorithms the defaults of short runs, except in tests that are about settings or the documentation."""
     from tests.tools import short_runs
 
-    of_settings = ROOT / "config", ROOT / "docs", ROOT / "project", ROOT / "benchmarks"
-    about_settings = any(request.path.is_relative_to(folder) for folder in of_settings)
+    names = "config", "docs", "project", "benchmarks", "framework/commands/test_cli.py"
+    about_settings = any(request.path.is_relative_to(ROOT / name) for name in names)
     short_runs.end() if about_settings else short_runs.begin()
 
 

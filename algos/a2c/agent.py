@@ -2,20 +2,16 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from algos import base
 from algos.a2c.config import Config
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
+from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.normalize import RewardScaler, normalizer_for
-from algos.common.nets import networks
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import (
     ActorCritic,
     advantages,
-    follow_schedule,
     make_optimizer,
     policy_loss,
     seen,
@@ -24,7 +20,7 @@ from algos.common.parts.actor_critic import (
 )
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
@@ -38,30 +34,11 @@ class Agent(base.Agent):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
-
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.sample(obs, state, mask, rng)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
+        self.step = self.minimize(self._loss, self.optimizer)
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        follow_schedule(self.optimizer, cfg, progress.fraction)
         if self.normalizer is not None:
             self.policy.observe(window)
         found = advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)
@@ -71,8 +48,6 @@ class Agent(base.Agent):
         return standardised(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
-        networks.seed_dropout(self.networks, self.streams.learn)
-        batch = self.policy.carried.with_views(batch)
         metrics = self.step(batch, reduce=self.reduce)
         return Result({**metrics, "explained_variance": self.policy.explained_variance})
 

@@ -2,19 +2,18 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from gymnasium.spaces import Box
 from torch import Tensor, nn
 
-from algos import base
 from algos.awac.config import Config
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.actor_critic import policy_loss
 from algos.common.parts.continuous import Bounds, standard_normal
 from algos.common.parts.greedy import Greedy
@@ -33,7 +32,7 @@ def weights(advantage: Tensor, kind: str, temperature: float, most: float) -> Te
     return (advantage / temperature).exp().clamp(max=most)
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A Gaussian policy in the cube -1..1, critics and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "actor_loss", "q_mean", "advantage_mean", "weight_mean")
@@ -66,29 +65,18 @@ class Agent(base.Agent):
         with torch.inference_mode():
             return self.actor(torch.from_numpy(obs).to(self.device)).cpu().numpy()
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(self.bounds.to_env(self.distribution.sample(self._outputs(obs), rng)[0]))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.bounds.to_env(self.distribution.mode(self._outputs(obs))))
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        outputs, of = self._outputs(obs), self.distribution
+        return Act(self.bounds.to_env(of.mode(outputs) if explore is None else of.sample(outputs, explore.rng)[0]))
 
     def as_module(self) -> PolicyModule:
         return Greedy(self.actor, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        rates = (self.optimizer, cfg.critic_lr), (self.actor_optimizer, cfg.actor_lr)
-        optim.follow(cfg.lr_schedule, progress.fraction, *rates)
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         self.updates += 1
-        networks.seed_dropout(self.networks, self.streams.learn)
         unit = self.bounds.to_unit(batch["action"])
         with torch.no_grad():
             next_value = self._of_policy(self.target, batch["next_obs"], 1)[0]

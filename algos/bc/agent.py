@@ -7,15 +7,14 @@ import torch
 from gymnasium.spaces import Box
 from torch import Tensor
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Explore, Progress, Result, Streams
 from algos.bc.config import Config
 from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
 from algos.common.maths.exploration import exponential
 from algos.common.maths.mixture import Mixture
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import networks
 from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic
 
 
@@ -29,7 +28,7 @@ def squared_error(mean: Tensor, action: Tensor) -> Tensor:
     return (mean - action).square().mean()
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A policy network."""
 
     METRICS: ClassVar = ("loss", "entropy")
@@ -51,18 +50,15 @@ class Agent(base.Agent):
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.initial_state(rows)
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        act = super().act(obs, state, mask, explore)
+        if explore is None or self.expert is None:
+            return act
+        return self._labelled(act, self.expert(obs, mask), explore)
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        act = self.policy.sample(obs, state, mask, rng)
-        return act if self.expert is None else self._labelled(act, self.expert(obs, mask), progress, rng)
-
-    def _labelled(self, act: Act, label: Array, progress: Progress, rng: np.random.Generator) -> Act:
+    def _labelled(self, act: Act, label: Array, explore: Explore) -> Act:
         """Returns the mixture of both policies, beta of it the expert's, with the expert's actions to learn from."""
-        asked = rng.random(len(label)) < self._beta(progress)
+        asked = explore.rng.random(len(label)) < self._beta(explore.progress)
         played = np.where(asked.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)
         return Act(played.astype(label.dtype, copy=False), {"expert_action": label}, act.state)
 
@@ -72,21 +68,9 @@ class Agent(base.Agent):
     def exploration(self, progress: Progress) -> dict[str, float]:
         return {} if self.cfg.asked_expert() is None else {"beta": self._beta(progress)}
 
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
-        networks.seed_dropout(self.networks, self.streams.learn)
-        batch = self.policy.carried.with_views(batch, self.cfg.burn_in)
         distribution = self.policy.distribution
         label = batch.get("expert_action", batch["action"])
         outputs, action = self.policy.outputs(batch), distribution.from_env(label)

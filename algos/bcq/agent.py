@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.bcq.config import Config
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, networks
+from algos.common.nets import critics
 from algos.common.parts import optim, own_loss
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.continuous import Bounds, standard_normal
 
 LOG_STD_RANGE = (-4.0, 15.0)
@@ -44,7 +44,7 @@ def perturbed(action: Tensor, output: Tensor, most: float) -> Tensor:
     return torch.add(action, output.tanh(), alpha=most).clamp(-1.0, 1.0)
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A conditional variational autoencoder, a perturbation network and critics, and targets of the latter two."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "vae_loss")
@@ -104,34 +104,23 @@ class Agent(base.Agent):
         best = self.critic(seen, action)[0].view(count, rows).argmax(0)
         return action.unflatten(0, (count, rows))[best, torch.arange(rows, device=self.device)]
 
-    def _act(self, obs: Array, latent: Tensor) -> Act:
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        if explore is None:
+            latent = self.fixed.repeat_interleave(len(obs), 0)
+        else:
+            latent = self._noise(self.cfg.acting_actions * len(obs), explore.rng)
         with torch.inference_mode():
             chosen = self._best(torch.from_numpy(obs).to(self.device), latent)
         return Act(self.bounds.to_env(chosen.cpu().numpy()))
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self._act(obs, self._noise(self.cfg.acting_actions * len(obs), rng))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self._act(obs, self.fixed.repeat_interleave(len(obs), 0))
 
     def as_module(self) -> PolicyModule:
         return _Best(self)
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        rates = (self.optimizer, cfg.critic_lr), (self.actor_optimizer, cfg.actor_lr), (self.vae_optimizer, cfg.vae_lr)
-        optim.follow(cfg.lr_schedule, progress.fraction, *rates)
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg, obs, unit = self.cfg, batch["obs"], self.bounds.to_unit(batch["action"])
         self.updates += 1
-        networks.seed_dropout(self.networks, self.streams.learn)
         vae_loss = self._imitate(obs, unit)
         target = self._target(batch)
         q = self.critic(obs, unit).squeeze(-1)

@@ -49,6 +49,8 @@ Exploration = Annotated[
 ]
 ActionNoise = Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)]
 TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
+Schedule = Literal["constant", "linear", "cosine"]
+Loss = Literal["mse", "huber"]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
 
@@ -100,7 +102,7 @@ class NetworkConfig(AlgoConfig):
     """Optimizer of all networks."""
     weight_decay: NonNegative | None = None
     """Weight decay (L2; decoupled with adamw). null: 0.01 with adamw, 0 otherwise."""
-    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    lr_schedule: Schedule = "constant"
     """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode,
     max_total_step or max_update. An on-policy window is learned with the rate at the start of its collection."""
     max_grad_norm: Positive | None = None
@@ -288,7 +290,7 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
     n_step: PositiveInt = 1
     """Steps of the n-step return: rewards summed before bootstrapping from a value."""
-    loss: Literal["mse", "huber"] = "mse"
+    loss: Loss = "mse"
     """Loss of the TD error: mse, or huber, which grows linearly beyond 1."""
     reward_scale: Positive = 1.0
     """Factor on every reward before it is learned from, after reward_clip."""

@@ -2,16 +2,15 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, networks
+from algos.common.nets import critics
 from algos.common.nets.renorm import BatchRenorm, batch_statistics
 from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.soft_policy import SoftPolicy
 from algos.common.parts.unroll import Observed
 from algos.crossq.config import Config
@@ -23,7 +22,7 @@ def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob:
     return torch.addcmul(reward, discount, next_q.detach().amin(0) - alpha * next_log_prob)
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[SoftPolicy]):
     """A squashed Gaussian policy and critics, all with batch renormalization."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
@@ -46,35 +45,9 @@ class Agent(base.Agent):
         self.statistics = [buffer for norm in norms for buffer in norm.buffers()]
         self.updates = 0
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.explorer.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.explore(obs, state, progress, rng)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        self.policy.follow_schedule(progress.fraction)
-        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.critic_lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
-        batch = self.policy.carried.with_views(batch, cfg.burn_in)
-        networks.seed_dropout(self.networks, self.streams.learn)
         q, target = self._values(batch)
         loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
         optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)

@@ -9,12 +9,13 @@ from gymnasium.spaces import Discrete
 from torch import Tensor
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
-from algos.common.maths.distributions import distribution_for, masked
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
+from algos.common.maths.distributions import distribution_for
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim
+from algos.common.parts.acting import ActingAgent
 from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import Steps, Transformer
 
@@ -24,7 +25,7 @@ def squared_error(action: Tensor, wanted: Tensor) -> Tensor:
     return (action - wanted).square().mean()
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A transformer. The recurrent state of a row holds what its episode has earned so far, the number of steps, and
     the latest steps: what was earned before, the action and the observation of each."""
 
@@ -62,19 +63,11 @@ class Agent(base.Agent):
         state[:, 0] += reward
         return state
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self._act(obs, state, mask, rng if self.discrete else None)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self._act(obs, state, mask, None)
-
     def as_module(self) -> PolicyModule:
         raise UnfitError("it acts by the return that is still wanted, which needs the reward of each step")
 
-    def _act(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator | None) -> Act:
-        """Returns random actions if there is an rng, otherwise the best ones."""
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        """Explores by sampling, where actions are discrete."""
         assert state is not None
         rows, length = len(obs), self.cfg.context_length
         past = np.empty((rows, length, self.width), np.float32)
@@ -82,7 +75,10 @@ class Agent(base.Agent):
         past[:, -1, 0], past[:, -1, 1 : 1 + self.numbers] = state[:, 0], 0.0
         past[:, -1, 1 + self.numbers :] = obs.reshape(rows, -1)
         outputs = masked(self._outputs(past, state[:, 1]), mask)
-        drawn = self.distribution.mode(outputs) if rng is None else self.distribution.sample(outputs, rng)[0]
+        if explore is not None and self.discrete:
+            drawn = self.distribution.sample(outputs, explore.rng)[0]
+        else:
+            drawn = self.distribution.mode(outputs)
         action = self.distribution.to_env(drawn)
         past[:, -1, 1 : 1 + self.numbers] = action.reshape(rows, -1)
         after = np.concatenate([state[:, :1], state[:, 1:2] + 1, past.reshape(rows, -1)], axis=1)
@@ -122,12 +118,10 @@ class Agent(base.Agent):
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
         self.network.set_returns(window["highest_return"].max(), window["largest_return"].max())
         return window
 
     def update(self, batch: Batch) -> Result:
-        networks.seed_dropout(self.network, self.streams.learn)
         wanted, action = batch["episode_return"] - batch["earned"], batch["action"]
         steps = self._steps(wanted, batch["obs"], action, batch["timestep"], batch["first"].cumsum(0))
         outputs = self.network(steps).flatten(0, 1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast.layers import Linear
+from algos.common.fast.layers import accelerate
 from algos.common.nets.layers import RandomZeros
 
 FREQUENCIES = 32
@@ -50,8 +50,8 @@ class Block(nn.Module):
         super().__init__()
         self.heads = heads
         self.before_attention, self.before_network = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.attend, self.project = Linear(size, 3 * size), Linear(size, size)
-        self.network = nn.Sequential(Linear(size, 4 * size), nn.GELU(), Linear(4 * size, size))
+        self.attend, self.project = nn.Linear(size, 3 * size), nn.Linear(size, size)
+        self.network = nn.Sequential(nn.Linear(size, 4 * size), nn.GELU(), nn.Linear(4 * size, size))
         self.dropout = RandomZeros(dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -77,12 +77,13 @@ class Transformer(nn.Module):
         """observer: network from observations [M, ...] to [M, size]. action: size of an action."""
         super().__init__()
         self.observer = observer
-        self.wanted, self.action = Linear(1, size), Linear(action, size)
-        self.timestep = Linear(2 * FREQUENCIES, size)
+        self.wanted, self.action = nn.Linear(1, size), nn.Linear(action, size)
+        self.timestep = nn.Linear(2 * FREQUENCIES, size)
         self.norm = nn.LayerNorm(size)
         self.dropout = RandomZeros(dropout)
         self.blocks = nn.ModuleList(Block(size, heads, dropout) for _ in range(blocks))
-        self.output = nn.Sequential(nn.LayerNorm(size), Linear(size, out))
+        self.output = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, out))
+        accelerate(self.wanted, self.action, self.timestep, self.blocks, self.output)
         self.register_buffer("highest", torch.tensor(-math.inf))
         self.register_buffer("largest", torch.tensor(0.0))
 

@@ -2,19 +2,18 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import epsilon_greedy, greedy
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.greedy import highest
 from algos.common.parts.tables import actions_of
 from algos.discretebcq.config import Config
@@ -37,7 +36,7 @@ def td_target(reward: Tensor, discount: Tensor, next_q: Tensor, chooser: Tensor)
     return torch.addcmul(reward, discount, next_q.gather(1, best).squeeze(1))
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """Action values, their target network, and a network that imitates the data."""
 
     METRICS: ClassVar = ("loss", "q_mean", "imitation_loss", "allowed")
@@ -64,32 +63,22 @@ class Agent(base.Agent):
         may = allowed(masked(self.actor(obs), mask), self.cfg.bcq_threshold)
         return masked(self.critic(obs), may), may
 
-    def _values(self, obs: Array, mask: Array | None) -> Array:
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         with torch.inference_mode():
             legal = None if mask is None else torch.from_numpy(mask).to(self.device)
-            return self._constrained(torch.from_numpy(obs).to(self.device), legal)[0].cpu().numpy()
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(epsilon_greedy(self._values(obs, mask), self.cfg.epsilon, rng, mask))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(greedy(self._values(obs, mask), mask))
+            values = self._constrained(torch.from_numpy(obs).to(self.device), legal)[0].cpu().numpy()
+        if explore is None:
+            return Act(greedy(values, mask))
+        return Act(epsilon_greedy(values, self.cfg.epsilon, explore.rng, mask))
 
     def as_module(self) -> PolicyModule:
         return _Constrained(self)
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg, action = self.cfg, batch["action"]
         self.updates += 1
-        networks.seed_dropout(self.networks, self.streams.learn)
         with torch.no_grad():
             chooser, may = self._constrained(batch["next_obs"], batch.get("next_action_mask"))
             reward, next_q = batch["reward"] * cfg.reward_scale, self.target(batch["next_obs"])

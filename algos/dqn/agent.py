@@ -7,16 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
+from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
-from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.maths.exploration import Explorer
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import layers as modules
 from algos.common.nets import networks
 from algos.common.parts import optim, unroll
+from algos.common.parts.acting import ValueAgent
 from algos.common.parts.greedy import Greedy, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
@@ -32,7 +31,7 @@ def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> 
     return (masked(values, mask).logsumexp(1) - of_action(values, action)).mean()
 
 
-class Agent(base.Agent):
+class Agent(ValueAgent):
     """An online network, a target network, and a head that defines the meaning of their outputs."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("loss", "q_mean")
@@ -55,41 +54,18 @@ class Agent(base.Agent):
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
-        self.explorer = Explorer(cfg)
+        self.step = self.minimize(self._loss, self.optimizer)
+        self.explorer, self.eval_epsilon = Explorer(cfg), cfg.eval_epsilon
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def initial_state(self, rows: int) -> Array | None:
-        return self.carried.initial(rows)
-
-    def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
-        """Returns Q(s, .) [N, A], and the recurrent state after this step."""
+    def values(
+        self, obs: Array, state: Array | None = None, rng: np.random.Generator | None = None
+    ) -> tuple[Array, Array | None]:
+        modules.draw(self.noise, rng)
         out, after = self.carried.act(obs, state)
         return self.head.values(torch.from_numpy(out)).numpy(), after
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.explorer.strength(progress)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        modules.draw(self.noise, rng)
-        values, after = self.values(obs, state)
-        return Act(self.explorer.choose(values, progress, rng, mask), state=after)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        modules.draw(self.noise, None)
-        values, after = self.values(obs, state)
-        return Act(greedy(values, mask), state=after)
-
-    def evaluate_action(
-        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        modules.draw(self.noise, None)
-        values, after = self.values(obs, state)
-        return Act(epsilon_greedy(values, self.cfg.eval_epsilon, rng, mask), state=after)
 
     def as_module(self) -> PolicyModule:
         modules.draw(self.noise, None)
@@ -97,15 +73,9 @@ class Agent(base.Agent):
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
-        networks.seed_dropout(self.network, self.streams.learn)
         modules.draw(self.noise, self.streams.learn)
         modules.draw(self.target_noise, self.streams.learn)
-        batch = self.carried.with_views(batch, self.cfg.burn_in)
         metrics, error = self.step(batch, reduce=self.reduce)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)

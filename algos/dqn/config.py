@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
+from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfig
 from config.model.fields import Fraction, NonNegative, Positive, Problem
 from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
@@ -53,7 +53,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     updates_per_train = 2
     target_update = 500
     tau = 1.0
-    loss = "huber"
+    loss: Loss = "huber"
 
     adam_epsilon: Positive = 1e-8
     """Epsilon in the denominator of optimizer adam or adamw. A larger value limits the steps where gradients are small;

@@ -1,13 +1,13 @@
 """Dyna-Q: Q-learning from real steps, and from steps simulated by a learned model."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree, restore_stream, stream_state
-from algos.common.parts.tables import ActionTable, best_value, move, td_error
+from algos.base import Array, Batch, EnvSpec, Result, Streams, Tree, restore_stream, stream_state
+from algos.common.parts.acting import TableAgent
+from algos.common.parts.tables import best_value, move, td_error
 from algos.dynaq.config import Config
 
 
@@ -62,30 +62,12 @@ class World:
         self.pairs[: self.known] = state["pairs"]
 
 
-class Agent(base.Agent):
+class Agent(TableAgent):
     """A table of action values and a model of the environment."""
 
-    METRICS: ClassVar = ActionTable.METRICS
-
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, torch.device("cpu"))  # where numpy is
-        self.table = ActionTable(cfg, spec)
+        super().__init__(cfg, spec, streams, device)
         self.world = World(*self.table.values.shape)
-
-    # acting -----------------------------------------------------------------------------------------------
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.table.exploration(progress)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(self.table.explore(obs, progress, rng, mask))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.table.best(obs, mask))
-
-    # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
         columns = {name: value.numpy() for name, value in batch.items()}
@@ -113,14 +95,6 @@ class Agent(base.Agent):
         return td_error(
             self.table.values, steps.state, steps.action, steps.reward, next_value, steps.terminated, self.cfg.gamma
         )
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return self.table.weights()
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        self.table.load_weights(weights)
 
     def state(self) -> Tree:
         return {**self.weights(), "world": self.world.state(), "learn": stream_state(self.streams.learn)}

@@ -1,6 +1,5 @@
 """Hierarchical DQN: two value networks, of goals and of actions that reach a goal."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,13 +9,13 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.masking import masked
 from algos.common.nets import networks
 from algos.common.parts import optim
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.tables import actions_of
 from algos.common.parts.unroll import Carried, outputs_of
 from algos.hierarchicaldqn.config import Config
@@ -42,7 +41,7 @@ def meta_target(earned: Tensor, discount: Tensor, next_values: Tensor) -> Tensor
     return earned + discount * next_values.amax(1)
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A meta-controller and a controller, each with a target network. The recurrent state of a row begins with the
     goal, counted from 1 (0 stands for none), the state where it was chosen, and the rewards since then."""
 
@@ -62,7 +61,7 @@ class Agent(base.Agent):
         )  # fmt: skip
         self.networks = nn.ModuleDict({"meta": meta, "controller": controller}).to(device)
         self.targets = targets.frozen_copy(self.networks)
-        self.controller = Carried(controller, device)
+        self.carried = Carried(controller, device)
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.target_parameters: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
@@ -73,7 +72,7 @@ class Agent(base.Agent):
     # acting -----------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array:
-        return np.zeros((rows, OWN + self.controller.size), np.float32)
+        return np.zeros((rows, OWN + self.carried.size), np.float32)
 
     def rewarded(self, state: Array, reward: Array) -> Array:
         state = state.copy()
@@ -83,28 +82,18 @@ class Agent(base.Agent):
     def exploration(self, progress: Progress) -> dict[str, float]:
         return self.explorer.strength(progress)
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self._act(obs, state, mask, lambda values, legal: self.explorer.choose(values, progress, rng, legal))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self._act(obs, state, mask, greedy)
-
     def as_module(self) -> PolicyModule:
         raise UnfitError("it acts by two networks and a goal that the first keeps until the second reaches it")
 
-    def _act(
-        self, obs: Array, state: Array | None, mask: Array | None, choose: Callable[[Array, Array | None], Array]
-    ) -> Act:
-        """choose: from values [N, K] and what is legal. A goal is kept until it is reached."""
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        """Chooses a goal where there is none or it is reached, and an action."""
         assert state is not None
         kept = state[:, 0].astype(np.int64) - 1
         due = (kept < 0) | (kept == obs - self.start)
         with torch.inference_mode():
             of_goals = self.networks["meta"](torch.from_numpy(obs).to(self.device)).cpu().numpy()
-        goal = np.where(due, choose(of_goals, None), kept)
-        values, memory = self.controller.act(np.stack([obs, goal], 1), state[:, OWN:] if self.controller.size else None)
+        goal = np.where(due, self._chosen(of_goals, None, explore), kept)
+        values, memory = self.carried.act(np.stack([obs, goal], 1), state[:, OWN:] if self.carried.size else None)
         columns = {
             "goal": goal.astype(np.int32),
             "chosen_at": np.where(due, obs, state[:, 1]).astype(np.int32),
@@ -112,24 +101,24 @@ class Agent(base.Agent):
         }
         own = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
         after = own if memory is None else np.concatenate([own, memory], 1)
-        return Act(choose(values, mask), columns, after)
+        return Act(self._chosen(values, mask, explore), columns, after)
+
+    def _chosen(self, values: Array, mask: Array | None, explore: Explore | None) -> Array:
+        return greedy(values, mask) if explore is None else self.explorer.choose(values, *explore, mask)
 
     # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
-        return window
+        """Adds the goal to the observations, and whether it is reached; leaves only the controller's state."""
+        goal, after = window["goal"].long(), window["next_obs"]
+        pairs = {name: torch.stack([window[name], goal], -1) for name in ("obs", "next_obs")}
+        window = {**window, **pairs, "goal": goal, "after": after, "reached": after - self.start == goal}
+        if "state" in window:
+            window["state"] = window["state"][..., OWN:]
+        # a memory from before the flag was stored has discounts alone
+        return {"terminated": window["discount"] == 0, **window}
 
     def update(self, batch: Batch) -> Result:
-        networks.seed_dropout(self.networks, self.streams.learn)
-        goal, after = batch["goal"].long(), batch["next_obs"]
-        pairs = {name: torch.stack([batch[name], goal], -1) for name in ("obs", "next_obs")}
-        batch = {**batch, **pairs, "goal": goal, "after": after, "reached": after - self.start == goal}
-        if "state" in batch:
-            batch["state"] = batch["state"][..., OWN:]
-        # a memory from before the flag was stored has discounts alone
-        batch = {"terminated": batch["discount"] == 0, **batch}
-        batch = self.controller.with_views(batch, self.cfg.burn_in)
         (meta, meta_error), (controller, controller_error) = self._meta_loss(batch), self._controller_loss(batch)
         weight = batch.get("weight", torch.ones_like(meta))
         loss = (weight * (meta + controller)).mean()

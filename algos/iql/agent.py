@@ -3,17 +3,16 @@ with a high advantage."""
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Explore, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.distributions import keep_spread, log_stds
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, networks
+from algos.common.nets import critics
 from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic
 from algos.common.parts.continuous import Bounds
 from algos.iql.config import Config
@@ -29,7 +28,7 @@ def weighted_cloning_loss(log_prob: Tensor, advantage: Tensor, beta: float, most
     return -((beta * advantage).exp().clamp(max=most) * log_prob).mean()
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A Gaussian policy, a value network, critics and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "value_loss", "actor_loss", "q_mean", "value_mean")
@@ -58,29 +57,14 @@ class Agent(base.Agent):
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(self.policy.sample(obs, state, mask, rng).action)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        return super().act(obs, state, mask, explore)._replace(columns={})
 
     # learning ---------------------------------------------------------------------------------------------
-
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        rates = (self.optimizer, cfg.critic_lr), (self.actor_optimizer, cfg.actor_lr)
-        optim.follow(cfg.lr_schedule, progress.fraction, *rates)
-        return window
 
     def update(self, batch: Batch) -> Result:
         cfg, policy = self.cfg, self.policy
         self.updates += 1
-        networks.seed_dropout(self.networks, self.streams.learn)
         unit = self.bounds.to_unit(batch["action"])
         with torch.no_grad():
             q = self.target(batch["obs"], unit).squeeze(-1).amin(0)

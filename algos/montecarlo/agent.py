@@ -1,14 +1,11 @@
 """First-visit Monte Carlo control: values are estimated from the returns of complete episodes."""
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.base import Array, Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.maths.returns import discounted_sums
-from algos.common.parts.tables import ActionTable
+from algos.common.parts.acting import TableAgent
 from algos.montecarlo.config import Config
 
 
@@ -22,31 +19,13 @@ def first_visits(pair: Array, ended: Array, valid: Array) -> Array:
     return first.reshape(visit.shape) & valid
 
 
-class Agent(base.Agent):
+class Agent(TableAgent):
     """A table of action values."""
 
-    METRICS: ClassVar = ActionTable.METRICS
-
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, torch.device("cpu"))  # where numpy is
-        self.table = ActionTable(cfg, spec)
+        super().__init__(cfg, spec, streams, device)
         self.returns = np.zeros(self.table.values.shape, np.int64)
         """Number of returns that each value was learned from."""
-
-    # acting -----------------------------------------------------------------------------------------------
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.table.exploration(progress)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(self.table.explore(obs, progress, rng, mask))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.table.best(obs, mask))
-
-    # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Returns states as numbers, the return from each step on, and a mask of first visits; all [T, N]."""
@@ -75,14 +54,6 @@ class Agent(base.Agent):
         np.add.at(self.returns, (state, action), 1)
         after = self.returns[state, action]
         return (after - before) / after
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return self.table.weights()
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        self.table.load_weights(weights)
 
     def state(self) -> Tree:
         return {**self.weights(), "returns": self.returns.copy()}

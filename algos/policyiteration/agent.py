@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.base import Act, Array, Batch, EnvSpec, Result, Streams, Tree
 from algos.common.maths.exploration import greedy
 from algos.common.maths.planning import backup, evaluate, improve, rules_of
 from algos.policyiteration.config import Config
@@ -23,12 +23,6 @@ class Agent(base.Agent):
         self.table = np.zeros(self.model.probability.shape[:2])
         """Action values of the previous policy; they choose where the policy's action is illegal."""
         self.policy = np.zeros(len(self.table), np.int64)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        """Returns the policy's action; planning needs no exploration."""
-        return self.predict_action(obs, state, mask)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         action = self.policy[obs]

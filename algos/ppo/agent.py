@@ -2,17 +2,13 @@
 
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, Tree
-from algos.common.fast.gradient_step import GradientStep
+from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.maths.normalize import RewardScaler, normalizer_for
-from algos.common.nets import networks
-from algos.common.parts.actor_critic import ActorCritic, advantages, follow_schedule, make_optimizer, seen, standardised
-from algos.common.parts.imitation import discriminator_of
+from algos.common.parts.acting import PolicyAgent
+from algos.common.parts.actor_critic import ActorCritic, advantages, make_optimizer, seen, standardised
 from algos.ppo.config import Config
 
 
@@ -64,11 +60,11 @@ def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | N
     return 0.5 * error.mean()
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
-    KEPT: ClassVar = ("networks", "optimizer", "scaler", "penalty", "discriminator")
+    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler", "penalty")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -78,54 +74,28 @@ class Agent(base.Agent):
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.discriminator = discriminator_of(cfg, spec, self.policy, streams, self.normalizer, device)
-        """Gives the rewards, in algorithms that imitate an expert."""
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.sample(obs, state, mask, rng)
-
-    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
-        return self.policy.noted(obs, action, mask)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        follow_schedule(self.optimizer, cfg, progress.fraction)
         self.penalty, self.moved = self._next_penalty(), []
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
-        columns = seen(window)
-        if self.discriminator is not None:
-            window = self.discriminator.prepare(window, progress.fraction)
-            columns |= self.discriminator.columns(window)
+        return self.columns(window)
+
+    def columns(self, window: Batch) -> Batch:
+        """Returns the columns that updates need of a window, whose observations have been counted."""
+        cfg, columns = self.cfg, seen(window)
         if self.normalizer is not None or cfg.ppo_type == "kl":
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
         return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
-
-    def metric_names(self) -> tuple[str, ...]:
-        return (*super().metric_names(), *(self.discriminator.METRICS if self.discriminator else ()))
 
     def _next_penalty(self) -> float:
         """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""
@@ -140,14 +110,11 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
-        extra = {} if self.discriminator is None else self.discriminator.update(batch, self.reduce)
-        networks.seed_dropout(self.networks, self.streams.learn)
-        batch = self.policy.carried.with_views(batch)
         metrics = self.step(batch, reduce=self.reduce)
         if cfg.ppo_type == "kl":
             self.moved.append(self.everywhere(metrics["kl"]))
         stop = self._moved_too_far(metrics["kl"])
-        return Result({**metrics, "explained_variance": self.policy.explained_variance, **extra}, stop=stop)
+        return Result({**metrics, "explained_variance": self.policy.explained_variance}, stop=stop)
 
     def _moved_too_far(self, kl: Tensor) -> bool:
         """Returns True if the clipped objective makes no further update of this window."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import CentralCriticConfig, JointRateConfig
+from algos.common.settings import CentralCriticConfig, JointRateConfig, Schedule
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
 
@@ -27,7 +27,7 @@ class Config(CentralCriticConfig, JointRateConfig):
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
     lr = 5e-4
-    lr_schedule = "linear"
+    lr_schedule: Schedule = "linear"
     batch_size: PositiveInt = 2048
     """Transitions collected per window, over all rows."""
     sgd_batch_size: PositiveInt = 256

@@ -2,21 +2,19 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
-from algos.common.maths.distributions import IMPOSSIBLE
-from algos.common.maths.exploration import Explorer, greedy
+from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.common.maths.exploration import Explorer
+from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
 from algos.common.parts import optim, unroll
+from algos.common.parts.acting import ValueAgent
 from algos.common.parts.greedy import Greedy, highest
 from algos.common.parts.tables import actions_of
 from algos.pqn.config import Config
@@ -34,7 +32,7 @@ def lambda_returns(
     return discounted_sums(reward + (gamma * ~terminated - decay) * next_value, decay)
 
 
-class Agent(base.Agent):
+class Agent(ValueAgent):
     """One network, which makes its own targets."""
 
     METRICS: ClassVar = ("loss", "q_mean")
@@ -52,40 +50,15 @@ class Agent(base.Agent):
         ).to(device)  # fmt: skip
         self.carried = unroll.Carried(self.network, device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
-
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.carried.initial(rows)
-
-    def values(self, obs: Array, state: Array | None = None) -> tuple[Array, Array | None]:
-        """Returns Q(s, .) [N, A], and the recurrent state after this step."""
-        return self.carried.act(obs, state)
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.explorer.strength(progress)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        values, after = self.values(obs, state)
-        return Act(self.explorer.choose(values, progress, rng, mask), state=after)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        values, after = self.values(obs, state)
-        return Act(greedy(values, mask), state=after)
 
     def as_module(self) -> PolicyModule:
         return Greedy(self.network, highest)
 
-    # learning ---------------------------------------------------------------------------------------------
-
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.lr))
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
             window = self.carried.recomputed(window, cfg.lookup_step)
@@ -102,10 +75,7 @@ class Agent(base.Agent):
         return {**{name: window[name] for name in kept if name in window}, "target": target}
 
     def update(self, batch: Batch) -> Result:
-        networks.seed_dropout(self.network, self.streams.learn)
-        batch = self.carried.with_views(batch)
-        metrics = self.step(batch, reduce=self.reduce)
-        return Result(metrics)
+        return Result(self.step(batch, reduce=self.reduce))
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss, and the metrics."""

@@ -1,11 +1,11 @@
 """Defaults of PQN."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import EpsilonConfig, NetworkConfig
+from algos.common.settings import EpsilonConfig, Loss, NetworkConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
@@ -34,7 +34,7 @@ class Config(NetworkConfig, EpsilonConfig):
     """Discount factor."""
     q_lambda: Fraction = 0.8
     """Lambda of the return: 0 bootstraps after one step, 1 at the end of the window or of the episode."""
-    loss: Literal["mse", "huber"] = "mse"
+    loss: Loss = "mse"
     """Loss of the TD error: mse, or huber, which is linear beyond 1."""
 
     lr: Positive = 5e-4

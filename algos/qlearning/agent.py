@@ -1,14 +1,11 @@
 """Tabular temporal difference learning: Q-learning, Sarsa and Expected Sarsa."""
 
-from typing import ClassVar
-
 import numpy as np
 import torch
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.parts.tables import ActionTable, best_value, td_error
-from algos.qlearning.config import Config
+from algos.base import Array, Batch, Progress, Result
+from algos.common.parts.acting import TableAgent
+from algos.common.parts.tables import best_value, td_error
 
 
 def taken_value(values: Array, policy: Array, next_action: Array, truncated: Array) -> Array:
@@ -23,29 +20,8 @@ def expected_value(values: Array, policy: Array) -> Array:
     return (policy * values).sum(axis=1)
 
 
-class Agent(base.Agent):
+class Agent(TableAgent):
     """A table of action values; Q-learning, Expected Sarsa and Sarsa differ in the value of the next state."""
-
-    METRICS: ClassVar = ActionTable.METRICS
-
-    def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, torch.device("cpu"))  # where numpy is
-        self.table = ActionTable(cfg, spec)
-
-    # acting -----------------------------------------------------------------------------------------------
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.table.exploration(progress)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(self.table.explore(obs, progress, rng, mask))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return Act(self.table.best(obs, mask))
-
-    # learning ---------------------------------------------------------------------------------------------
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds the value of the next state [1, N]. Sarsa's window has one step more, for the action taken there."""
@@ -75,17 +51,3 @@ class Agent(base.Agent):
         )  # fmt: skip
         self.table.visited(state, action)
         return self.table.learn(state, action, error, self.cfg.lr)
-
-    # carrying on ------------------------------------------------------------------------------------------
-
-    def weights(self) -> dict[str, Array]:
-        return self.table.weights()
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        self.table.load_weights(weights)
-
-    def state(self) -> Tree:
-        return self.weights()
-
-    def load_state(self, state: Tree) -> None:
-        self.load_weights(state)

@@ -2,20 +2,19 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, unroll
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.greedy import Greedy, highest
 from algos.common.parts.unroll import Observed
 from algos.qmix import mixer
@@ -38,7 +37,7 @@ def of_actions(values: Tensor, action: Tensor) -> Tensor:
     return values.gather(2, action.unsqueeze(2)).squeeze(2)
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A value network that all agents share and a network of the mixer's weights, with a target network of each."""
 
     METRICS: ClassVar = ("loss", "q_mean")
@@ -68,31 +67,15 @@ class Agent(base.Agent):
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def initial_state(self, rows: int) -> Array | None:
-        return self.carried.initial(rows)
-
-    def _each(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
-        """Returns values and masks of each agent, [N S, A], and the recurrent state after this step."""
-        values, after = self.carried.act(obs, state)
-        each = values.reshape(-1, self.actions)
-        return each, None if mask is None else mask.reshape(each.shape), after
-
-    def _joint(self, action: Array) -> Array:
-        """Returns the actions [N S] of single agents as those of the rows."""
-        return action.reshape(-1, *(self.spec.action_space.shape or ()))
-
     def exploration(self, progress: Progress) -> dict[str, float]:
         return self.explorer.strength(progress)
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        values, masks, after = self._each(obs, state, mask)
-        return Act(self._joint(self.explorer.choose(values, progress, rng, masks)), state=after)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        values, masks, after = self._each(obs, state, mask)
-        return Act(self._joint(greedy(values, masks)), state=after)
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        values, after = self.carried.act(obs, state)
+        each = values.reshape(-1, self.actions)  # of the agents of all rows, [N S, A]
+        legal = None if mask is None else mask.reshape(each.shape)
+        action = greedy(each, legal) if explore is None else self.explorer.choose(each, *explore, legal)
+        return Act(action.reshape(-1, *(self.spec.action_space.shape or ())), state=after)
 
     def as_module(self) -> PolicyModule:
         shape = self.spec.action_space.shape or ()
@@ -100,14 +83,8 @@ class Agent(base.Agent):
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        optim.follow(self.cfg.lr_schedule, progress.fraction, (self.optimizer, self.cfg.lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
-        networks.seed_dropout(self.networks, self.streams.learn)
-        batch = self.carried.with_views(batch, cfg.burn_in)
         target = self._target(batch)
         values = unroll.outputs_of(self.networks["agent"], batch["obs"], "actor")
         action = batch["action"].reshape(values.shape[:2])

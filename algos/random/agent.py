@@ -3,23 +3,19 @@
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from algos import base
-from algos.base import Act, Array, Progress, UnfitError
+from algos.base import Act, Array, Explore, UnfitError
 from algos.common.maths.exploration import epsilon_greedy
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.weightless import Weightless
 
 
-class Agent(Weightless, base.Agent):
+class Agent(Weightless, ActingAgent):
     """Draws actions; has no weights."""
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return Act(drawn(self.spec.action_space, len(obs), rng, mask))
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        """Returns the first legal actions, and the middle of a Box."""
-        return Act(fixed(self.spec.action_space, len(obs), mask))
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        """Without a generator, returns the first legal actions, and the middle of a Box."""
+        space = self.spec.action_space
+        return Act(fixed(space, len(obs), mask) if explore is None else drawn(space, len(obs), explore.rng, mask))
 
     def evaluate_action(
         self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None

@@ -2,20 +2,17 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.maths.returns import discounted_sums
-from algos.common.nets import networks
 from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import (
     ActorCritic,
     explained_variance,
-    follow_schedule,
     make_optimizer,
     policy_loss,
     seen,
@@ -34,7 +31,7 @@ def scaled(advantage: Tensor, valid: Tensor) -> Tensor:
     return advantage / (advantage[valid].square().mean().sqrt() + 1e-8)
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A policy network and, with baseline value, a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
@@ -49,31 +46,9 @@ class Agent(base.Agent):
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = make_optimizer(cfg, *self.networks.values())
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.sample(obs, state, mask, rng)
-
-    def noted(self, obs: Array, action: Array, mask: Array | None = None) -> dict[str, Array]:
-        return self.policy.noted(obs, action, mask)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg, valid = self.cfg, window["valid"]
-        follow_schedule(self.optimizer, cfg, progress.fraction)
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
         ended, cut = window["terminated"] | window["truncated"], window["truncated"] & ~window["terminated"]
@@ -95,8 +70,6 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         cfg, distribution = self.cfg, self.policy.distribution
-        networks.seed_dropout(self.networks, self.streams.learn)
-        batch = self.policy.carried.with_views(batch)
         outputs = self.policy.outputs(batch)
         policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
         entropy = distribution.entropy(outputs).mean()

@@ -8,13 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
+from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, networks
+from algos.common.nets import critics
 from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.soft_policy import SoftPolicy
 from algos.common.parts.unroll import Observed
 from algos.sac.config import Config
@@ -34,7 +33,7 @@ def conservatism(values: Tensor, log_density: Tensor, q: Tensor) -> Tensor:
     return (drawn - q).mean(1).sum()
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[SoftPolicy]):
     """A squashed Gaussian policy, critics and target critics."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
@@ -61,7 +60,7 @@ class Agent(base.Agent):
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
         parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
         self.networks = nn.ModuleDict(parts)
-        self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)
+        self.step = self.minimize(self._loss, self.optimizer)
         self.updates = 0
 
     def _critic(self, members: int) -> critics.Critic:
@@ -70,35 +69,9 @@ class Agent(base.Agent):
             self.spec, cfg.critic_layers, cfg, seed, members=members, actions=actions, normalizer=self.normalizer
         )
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.explorer.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.explore(obs, state, progress, rng)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        self.policy.follow_schedule(progress.fraction)
-        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.critic_lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         self.updates += 1
-        batch = self.policy.carried.with_views(batch, cfg.burn_in)
-        networks.seed_dropout(self.networks, self.streams.learn)
         noise = self.policy.noise(len(batch["action"]))
         self._choose_targets()
         metrics, priorities = self.step(batch, noise, reduce=self.reduce)

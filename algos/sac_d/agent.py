@@ -7,14 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
+from algos.common.maths.distributions import Categorical
+from algos.common.maths.masking import IMPOSSIBLE, masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.maths.temperature import Temperature
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.greedy import Greedy
 from algos.common.parts.tables import actions_of
 from algos.common.parts.unroll import Carried, Observed, outputs_of
@@ -36,7 +37,7 @@ def entropy_of(log_pi: Tensor) -> Tensor:
     return -(log_pi.exp() * log_pi).sum(-1)
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A categorical policy, critics and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss", "entropy", "alpha")
@@ -69,43 +70,23 @@ class Agent(base.Agent):
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def initial_state(self, rows: int) -> Array | None:
-        return self.carried.initial(rows)
-
-    def _logits(self, obs: Array, state: Array | None) -> tuple[Array, Array | None]:
-        return self.carried.act(obs, state)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        random = progress.step < self.cfg.start_steps
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        random = explore is not None and explore.progress.step < self.cfg.start_steps
         if state is not None or not random:  # the recurrent state is updated in random steps too
-            logits, state = self._logits(obs, state)
-        if random:
-            logits = np.zeros((len(obs), self.actions))
-        return Act(self.distribution.sample(masked(logits, mask), rng)[0], state=state)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        logits, state = self._logits(obs, state)
-        return Act(self.distribution.mode(masked(logits, mask)), state=state)
+            logits, state = self.carried.act(obs, state)
+        logits = masked(np.zeros((len(obs), self.actions)) if random else logits, mask)
+        if explore is None:
+            return Act(self.distribution.mode(logits), state=state)
+        return Act(self.distribution.sample(logits, explore.rng)[0], state=state)
 
     def as_module(self) -> PolicyModule:
         return Greedy(self.actor, self.distribution.best)
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg, fraction = self.cfg, progress.fraction
-        rates = (self.actor_optimizer, cfg.actor_lr), (self.critic_optimizer, cfg.critic_lr)
-        optim.follow(cfg.lr_schedule, fraction, *rates)
-        self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         self.updates += 1
-        batch = self.carried.with_views(batch, cfg.burn_in)
-        networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
         q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)

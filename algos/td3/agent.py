@@ -2,19 +2,17 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
-from algos.common.fast.gradient_step import GradientStep
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, joint, networks
+from algos.common.nets import critics, networks
 from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
+from algos.common.parts.acting import ActingAgent
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
 from algos.common.parts.greedy import Greedy
 from algos.common.parts.unroll import Carried, outputs_of
@@ -45,7 +43,7 @@ def cloning_loss(q: Tensor, action: Tensor, given: Tensor, alpha: float) -> Tens
     return scale * policy_loss(q) + (action - given).square().mean()
 
 
-class Agent(base.Agent):
+class Agent(ActingAgent):
     """A deterministic policy and critics, with a target network of each."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", "actor_loss")
@@ -58,9 +56,7 @@ class Agent(base.Agent):
         self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         size, seed = self.bounds.size, streams.init
         actor = self._actor(size, seed)
-        self.sees, seen, normalizer = "obs", spec, self.normalizer
-        if cfg.JOINT:
-            self.sees, seen, normalizer = joint.central(spec, normalizer)
+        self.sees, seen, normalizer = self._critic_input()
         critic = critics.build(
             seen, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=size, normalizer=normalizer
         )
@@ -75,50 +71,35 @@ class Agent(base.Agent):
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
-        self.critic_step = GradientStep(self._critic_loss, self.critic_optimizer, cfg.max_grad_norm)
-        self.actor_step = GradientStep(self._actor_loss, self.actor_optimizer, cfg.max_grad_norm)
+        self.critic_step = self.minimize(self._critic_loss, self.critic_optimizer)
+        self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
         self.actor_loss = torch.zeros((), device=device)
         self.updates = 0
 
     def _actor(self, size: int, seed: int) -> Network | Recurrent:
-        """Returns the policy network; in an algorithm for several agents one of each agent, or one that each of them
-        applies by itself."""
-        cfg, spec = self.cfg, self.spec
-        if not cfg.JOINT:
-            return networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
-        each = size // spec.agents
-        build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
-        return build(spec, cfg.actor_layers, each, cfg, seed, self.normalizer).extend([nn.Flatten()])
+        """Returns the policy network without its tanh."""
+        return networks.build(self.spec, self.cfg.actor_layers, size, self.cfg, seed, normalizer=self.normalizer)
+
+    def _critic_input(self) -> tuple[str, EnvSpec, nn.Module | None]:
+        """Returns the column that the critics read, the spec whose observation it is, and its normalizer."""
+        return "obs", self.spec, self.normalizer
 
     # acting -----------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array | None:
         return self.explorer.initial_state(rows)
 
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.explorer.act(lambda unit: unit, obs, state, progress, rng)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.explorer.best(lambda unit: unit, obs, state)
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        return self.explorer.act(lambda unit: unit, obs, state, explore)
 
     def as_module(self) -> PolicyModule:
         return Greedy(self.actor, self.bounds.bounded)
 
     # learning ---------------------------------------------------------------------------------------------
 
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        rates = (self.actor_optimizer, cfg.actor_lr), (self.critic_optimizer, cfg.critic_lr)
-        optim.follow(cfg.lr_schedule, progress.fraction, *rates)
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         self.updates += 1
-        batch = self.carried.with_views(batch, cfg.burn_in)
-        networks.seed_dropout(self.networks, self.streams.learn)
         metrics, priorities = self.critic_step(batch, self._noise(len(batch["reward"])), reduce=self.reduce)
         if self.updates % cfg.policy_freq == 0:
             self.actor_loss = self.actor_step(batch, reduce=self.reduce)

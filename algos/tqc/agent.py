@@ -2,17 +2,16 @@
 
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics, networks
+from algos.common.nets import critics
 from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.soft_policy import SoftPolicy
 from algos.common.parts.unroll import Observed
 from algos.tqc.config import Config
@@ -45,7 +44,7 @@ def quantile_loss(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Ten
     return torch.dot(share.flatten(), F.smooth_l1_loss(z, y, reduction="none").flatten()) / share.numel()
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[SoftPolicy]):
     """A squashed Gaussian policy, quantile critics, and target critics."""
 
     METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
@@ -69,36 +68,10 @@ class Agent(base.Agent):
         self.networks = nn.ModuleDict(parts)
         self.updates = 0
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.explorer.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.explore(obs, state, progress, rng)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
-        self.policy.follow_schedule(progress.fraction)
-        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.critic_lr))
-        return window
-
     def update(self, batch: Batch) -> Result:
         cfg = self.cfg
         self.updates += 1
-        batch = self.policy.carried.with_views(batch, cfg.burn_in)
         obs, weight = batch["obs"], batch.get("weight")
-        networks.seed_dropout(self.networks, self.streams.learn)
         target = self._target(batch)
         quantiles = self.critic(obs, self.policy.bounds.to_unit(batch["action"]))
         loss = quantile_loss(quantiles, target, self.levels, weight)

@@ -2,16 +2,14 @@
 
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.normalize import RewardScaler, normalizer_for
-from algos.common.nets import networks
 from algos.common.nets.recurrent import differentiable_twice
 from algos.common.parts import optim, own_loss, unroll
+from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
@@ -30,7 +28,7 @@ class Found(NamedTuple):
     share: float = 0.0
 
 
-class Agent(base.Agent):
+class Agent(PolicyAgent[ActorCritic]):
     """A policy network without an optimizer, and a value network with one."""
 
     METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step", "explained_variance")
@@ -48,28 +46,9 @@ class Agent(base.Agent):
         self.value_parameters: list[Tensor] = list(self.networks["critic"].parameters())
         self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
 
-    # acting -----------------------------------------------------------------------------------------------
-
-    def initial_state(self, rows: int) -> Array | None:
-        return self.policy.initial_state(rows)
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self.policy.sample(obs, state, mask, rng)
-
-    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self.policy.best(obs, state, mask)
-
-    def as_module(self) -> PolicyModule:
-        return self.policy.as_module()
-
-    # learning ---------------------------------------------------------------------------------------------
-
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         cfg = self.cfg
-        optim.follow(cfg.lr_schedule, progress.fraction, (self.optimizer, cfg.critic_lr))
         if self.normalizer is not None:
             self.policy.observe(window)
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
@@ -80,8 +59,7 @@ class Agent(base.Agent):
 
     def update(self, batch: Batch) -> Result:
         """Makes one policy step with the whole window, and epochs of minibatches for the value network."""
-        networks.seed_dropout(self.networks, self.streams.learn)
-        steps = self.policy.carried.with_views(self.share(batch))
+        steps = self.share(batch)
         step, entropy = self._full_step(steps)
         found = self._line_search(steps, step)
         explained = self.policy.explained_variance
@@ -142,7 +120,7 @@ class Agent(base.Agent):
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
             for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
-                part = self.policy.carried.with_views(self.share(unroll.samples(batch, chosen)))
+                part = self.share(unroll.samples(batch, chosen))
                 loss = squared_error(self.policy.value(part), part["target"])
                 optim.descend(loss, part, self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
                 losses.append(loss.detach())

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.base import Act, Array, Batch, EnvSpec, Result, Streams, Tree
 from algos.common.maths.exploration import greedy
 from algos.common.maths.planning import backup, rules_of
 from algos.valueiteration.config import Config
@@ -21,12 +21,6 @@ class Agent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         self.model = rules_of(spec, "ValueIteration")
         self.table = np.zeros(self.model.probability.shape[:2])
-
-    def sample_action(
-        self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        """Returns the best known action; planning needs no exploration."""
-        return self.predict_action(obs, state, mask)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(greedy(self.table[obs], mask))

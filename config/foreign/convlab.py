@@ -1,94 +1,18 @@
-"""Words of ConvLab-2: the flags of its training scripts, --batchsz B --epoch E --process_num P, and the names in its
-policies' config.json."""
+"""Names in the config.json of ConvLab-2's policies, and its example. Its flags: config/foreign/flags.py."""
 
-import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from config.read import arguments
-from config.tell.names import did_you_mean
+import yaml
 
-if TYPE_CHECKING:
-    from config.read.sources import Source
-    from config.read.yaml_reader import Document, Place
-
-Abbreviated = tuple[str, str, Any]
-"""Flag, the setting section.key that it stands for, and its value."""
-
-HELP = {
-    "batchsz": ("B", "as in ConvLab-2: algo_cfg.batch_size"),
-    "epoch": ("E", "as in ConvLab-2: general_cfg.max_total_step, E times B"),
-    "process_num": ("P", "as in ConvLab-2: above 1, as many workers of Ray"),
-}
-
-# ------------------------------------------------------------------------------------------------------- flags
-
-
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags to those of a run."""
-    for name, (metavar, text) in HELP.items():
-        parser.add_argument(f"--{name}", metavar=metavar, type=arguments.count, help=text)
-
-
-def problems(request: argparse.Namespace) -> Iterator[str]:
-    """Yields what is wrong with the flags beside the other words."""
-    if request.epoch and not request.batchsz:
-        limits = "general_cfg.max_total_step=STEPS or general_cfg.max_iteration=N"
-        yield f"--epoch E is E windows of --batchsz B; give both, or {limits}"
-    keys = _keys(request)
-    for flag, path, value in _of_flags(request):
-        if path in keys:
-            yield f"{flag} sets {path}={value}; leave out one of the two"
-        elif request.test:
-            yield f"{flag} is for training; a test has the settings of its run"
-
-
-def _keys(request: argparse.Namespace) -> set[str]:
-    """Returns the settings that are written as section.key=value."""
-    return {word.partition("=")[0].strip() for word in request.overrides}
-
-
-def settings(request: argparse.Namespace) -> list[Abbreviated]:
-    """Returns what the flags and a config.json stand for. Where no algorithm is named, it is that of the config.json;
-    where no environment is named either, both are those of ConvLab-2's example."""
-    kind = _kind_in(request.config) if request.config else None
-    flags = _of_flags(request)
-    if request.command != "run" or request.word or not (flags or request.process_num or kind):
-        return flags
-    keys, loads = _keys(request), request.yaml or request.resume or request.test or (request.config and not kind)
-    if loads or request.algo or keys & {"general_cfg.algo_name", "general_cfg.preset", "general_cfg.load_path"}:
-        return flags
-    if request.env or keys & {"general_cfg.env_name", "env_cfg.id"}:
-        request.algo = POLICIES.get(kind or "")
-        return flags
-    request.algo = POLICIES.get(kind or "", "PPO")
-    flag = next((f"--{name}" for name in HELP if getattr(request, name)), "--config")
-    return [*((flag, path, value) for path, value in _example(request.algo).items() if path not in keys), *flags]
-
-
-def _of_flags(request: argparse.Namespace) -> list[Abbreviated]:
-    """Returns what the flags stand for by themselves."""
-    written: list[Abbreviated] = []
-    if request.batchsz:
-        written.append(("--batchsz", "algo_cfg.batch_size", request.batchsz))
-    if request.batchsz and request.epoch:
-        written.append(("--epoch", "general_cfg.max_total_step", request.batchsz * request.epoch))
-    if (request.process_num or 1) > 1:
-        written.append(("--process_num", "general_cfg.mp_backend", "ray"))
-        written.append(("--process_num", "general_cfg.n_workers", request.process_num))
-    return written
-
-
-def note(written: Sequence[Abbreviated]) -> str:
-    """Returns a line that lists what the flags set; empty without any."""
-    values = {path: value for _, path, value in written}
-    text = "; ".join(f"{flag} sets {path}={value}" for flag, path, value in written)
-    if "general_cfg.env_name" not in values:
-        return text
-    where = "the databases of MultiWOZ" if "env_cfg.data_dir" in values else f"{SMALL}, the domain of restaurants"
-    return f"no algorithm and no environment are named: the example of ConvLab-2, dialogues in {where} ({text})"
-
+from config.foreign.dialect import ConversionError, OldFile
+from config.foreign.values import linear
+from config.read import opening
+from config.read.sources import Source, document_of
+from config.read.yaml_reader import Document, DocumentError, Dumper, Place, parse, read
+from config.tell.error_text import shown
+from config.tell.names import did_you_mean, printable
 
 DATABASES = Path("multiwoz")
 """Folder in which the databases of MultiWOZ are looked for."""
@@ -103,15 +27,13 @@ def databases() -> dict[str, str]:
     return {"id": SMALL}
 
 
-def _example(algo: str) -> dict[str, Any]:
+def example(algo: str) -> dict[str, Any]:
     """Returns the settings of ConvLab-2's example."""
     named = {f"env_cfg.{key}": value for key, value in databases().items()}
     large = "env_cfg.data_dir" in named and algo == "PPO"
     preset = {"general_cfg.preset": "multiwoz/PPO", "general_cfg.start_from": None} if large else {}
     return {"general_cfg.env_name": "dialog", **named, **preset}
 
-
-# ------------------------------------------------------------------------------------------------- config.json
 
 POLICIES = {"ppo": "PPO", "pg": "REINFORCE", "mle": "BC"}
 """Folder of a policy in ConvLab-2 -> the algorithm."""
@@ -153,22 +75,6 @@ REFUSED = (
 )
 
 
-def table() -> list[str]:
-    """Returns the lines of a table of the names, in Markdown."""
-    head = [
-        f"| `config.json` | {' | '.join(f'`{kind}`: {algo}' for kind, algo in POLICIES.items())} |",
-        "|---|---|---|---|",
-    ]
-    rows = sorted({*NAMES, *UNUSED})
-    cells = {name: [_cell(name, kind) for kind in POLICIES] for name in rows}
-    return [*head, *(f"| `{name}` | {' | '.join(cells[name])} |" for name in rows)]
-
-
-def _cell(name: str, kind: str) -> str:
-    ours = NAMES.get(name, {}).get(kind)
-    return f"`{ours}`" if ours else "–" if name in UNUSED else ""
-
-
 def kind_of(content: Any) -> str | None:
     """Returns the policy whose config.json this is; None if it is none."""
     if not isinstance(content, Mapping) or not OWN_WORDS & set(content):
@@ -182,12 +88,9 @@ def kind_of(content: Any) -> str | None:
     return "pg" if "update_round" in content or "lr" in content else "ppo"
 
 
-def from_config(config: str) -> "Source | None":
+def from_config(config: str) -> Source | None:
     """Returns the settings of --config if that is a file, or the content of a config.json of ConvLab-2; None for other
     content."""
-    from config.read.sources import Source
-    from config.read.yaml_reader import DocumentError
-
     try:
         document = _document(config)
     except DocumentError as error:
@@ -196,10 +99,8 @@ def from_config(config: str) -> "Source | None":
     return from_document(document, kind) if kind else None
 
 
-def from_document(document: "Document", kind: str) -> "Source":
+def from_document(document: Document, kind: str) -> Source:
     """Returns the settings of a config.json of a policy."""
-    from config.read.sources import Source
-
     source = Source(True, problems=list(document.duplicates))
     if kind not in POLICIES:
         name = next(name for name in DISCRIMINATOR if name in document.value)
@@ -210,11 +111,8 @@ def from_document(document: "Document", kind: str) -> "Source":
     return source
 
 
-def of_policy(config: Any, kind: str) -> "Source":
+def of_policy(config: Any, kind: str) -> Source:
     """Returns the settings of a config.json that a program names, or gives as a mapping, for a policy."""
-    from config.read.sources import Source, document_of
-    from config.read.yaml_reader import DocumentError
-
     try:
         if isinstance(config, Mapping):
             return from_document(document_of(config, "config"), "gdpl" if kind_of(config) == "gdpl" else kind)
@@ -226,17 +124,14 @@ def of_policy(config: Any, kind: str) -> "Source":
     return from_document(document, "gdpl" if kind_of(document.value) == "gdpl" else kind)
 
 
-def _put(source: "Source", name: str, value: Any, place: "Place", kind: str) -> None:
+def _put(source: Source, name: str, value: Any, place: Place, kind: str) -> None:
     """Puts a setting under our name, and notes what became of it."""
-    from config.read.yaml_reader import Place
-    from config.tell.error_text import shown
-
     ours = NAMES.get(name, {}).get(kind)
     if ours is not None and name in ("h_dim", "hv_dim"):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             source.problems.append(f"{place.text}: {name}: got {shown(value)}; expected a whole number, at least 1")
             return
-        value = [{"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}]
+        value = [linear([value, value], "relu")]
     if ours is not None:
         source.put("algo_cfg", ours, value, Place(place.text, name, place.parts))
         source.notes += [] if ours == name else [f"{place.text}: {name} -> algo_cfg.{ours}"]
@@ -248,10 +143,8 @@ def _put(source: "Source", name: str, value: Any, place: "Place", kind: str) -> 
         source.problems.append(f"{place.text}: {name}: is no setting of ConvLab-2's policy {kind}{near}")
 
 
-def _kind_in(config: str) -> str | None:
+def kind_in(config: str) -> str | None:
     """Returns the policy whose config.json --config names or has."""
-    from config.read.yaml_reader import DocumentError
-
     try:
         return kind_of(_document(config).value)
     except DocumentError:
@@ -262,13 +155,21 @@ def _is_file(config: str) -> bool:
     return config.strip().endswith(".json") and "{" not in config
 
 
-def _document(config: str, named: bool = False) -> "Document":
+def _document(config: str, named: bool = False) -> Document:
     """Returns the mapping in a file, or in a text. named: it is a file, whatever its name. Raises DocumentError."""
-    from config.read import opening
-    from config.read.yaml_reader import DocumentError, parse, read
-
     file = named or _is_file(config)
     document = read(config.strip(), opening.named) if file else parse(config, "--config", numbered=False)
     if file and not isinstance(document.value, dict):
         raise DocumentError(f"{config.strip()}: expected {{name: value}}")
     return document
+
+
+def converted(file: OldFile) -> str:
+    """Returns the settings of a config.json as a file: those of the algorithm, for dialogues."""
+    kind = kind_of(file.document.value) or ""
+    source = from_document(file.document, kind)
+    if source.problems:
+        raise ConversionError(*source.problems)
+    notes = "".join(f"# {printable(note)}\n" for note in source.notes)
+    sections = {"general_cfg": {"algo_name": POLICIES[kind], "env_name": "dialog"}, **source.sections}
+    return notes + yaml.dump(sections, Dumper=Dumper, sort_keys=False, allow_unicode=True)

@@ -7,23 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from config.foreign import rllib
-from config.foreign.joyrl import SECTIONS
-from config.foreign.rllib_keys import CONFIG, PARTS
-from config.model import policies
+from config.foreign.rllib_files import experiments, is_config
 from config.program import PROGRAM
 from config.read.loader import ConfigError, load
 from config.read.opening import named
 from config.read.run_config import RunConfig
-from config.read.sources import Source
-from config.read.yaml_reader import Document, DocumentError, Place, read
-from config.tell.error_text import shown
-from config.tell.names import did_you_mean
+from config.read.yaml_reader import DocumentError, read
 from config.tune import space
-
-MAIN = ("run", "env", "stop", "config")
-"""Parts that every experiment has."""
-REPEATS = ("num_samples", "repeat", "num_trials")
-"""Parts that are a number of runs."""
 
 
 def load_all(
@@ -86,64 +76,3 @@ def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
     return configs
-
-
-def is_config(document: Document) -> bool:
-    """Returns True for a file with RLlib's words outside of any section, such as its params.json."""
-    value = document.value
-    if not isinstance(value, dict) or set(value) & {*SECTIONS, policies.SECTION} or len(value) < 2:
-        return False
-    return "run" not in value and 2 * sum(key in CONFIG for key in value) > len(value)
-
-
-def experiments(document: Document) -> dict[str, Source]:
-    """Returns the settings of each experiment by its name; none if the file has our sections."""
-    value = document.value
-    if not isinstance(value, dict) or set(value) & set(SECTIONS):
-        return {}
-    if not any(isinstance(part, dict) and {"run", "alg"} & set(part) for part in value.values()):
-        return {}
-    found = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
-    next(iter(found.values())).problems += document.duplicates
-    return found
-
-
-def _experiment(name: str, value: Any, place: Place) -> Source:
-    if not isinstance(value, dict):
-        return Source(True, problems=[f"{place.text}: {name}: got {shown(value)}; expected {', '.join(MAIN)}"])
-    source = Source(written=True)
-    for key, part in value.items():
-        where = place.parts[key]
-        if key == "env":
-            source.put("env_cfg", "id", part, where)
-        if key in ("stop", "config"):
-            if part is not None:
-                _add(source, key, part, where)
-        elif key in ("run", "alg") and part is None:
-            source.problems.append(f"{where.text}: {where.path}: got null; expected the name of an algorithm")
-        elif key == "env" or key in PARTS:
-            source.foreign["run" if key == "alg" else key] = (part, where)
-        else:
-            known = did_you_mean(key, (*MAIN, *PARTS)) or f"; known: {', '.join((*MAIN, 'checkpoint_freq'))}"
-            source.problems.append(f"{where.text}: {where.path}: is not a part of an experiment{known}")
-    rllib.name_algorithm(source)
-    return source
-
-
-def _add(source: Source, key: str, value: Any, place: Place) -> None:
-    """Adds the mapping under stop or config."""
-    if not isinstance(value, dict):
-        source.problems.append(
-            f"{place.text}: {place.path}: got {shown(value)}; expected lines of the form name: value"
-        )
-        return
-    read_part = rllib.from_settings if key == "config" else rllib.from_stop_rules
-    part = read_part(Document(value, place))
-    for section, settings in part.sections.items():
-        if not settings:  # a policy lacks its agents then
-            source.sections.setdefault(section, {})
-            source.places.setdefault(section, part.places[section])
-        for name, setting in settings.items():
-            source.put(section, name, setting, part.places[section].parts[name])
-    source.foreign |= part.foreign
-    source.problems += part.problems

@@ -4,10 +4,9 @@ rewrites settings with them. Imports little: the models of settings take their o
 from collections.abc import Iterator
 from typing import Any
 
-from config.foreign.row import Meaning, NoCounterpartError, Row
-from config.program import PROGRAM
-
-SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
+from config.foreign import values
+from config.foreign.table import Meaning, NoCounterpartError, Row, Table, tables
+from config.foreign.values import switch
 
 SOFT_UPDATE = 0.005
 """JoyRL's default of tau_soft_update."""
@@ -19,19 +18,19 @@ RETURN_FORMS = {"gae": 0.95, "td": 1.0, "mc": 1.0}
 """return_form -> gae_lambda. JoyRL's td adds the rewards up to the end of the fragment, and the value that follows."""
 
 
-def _test_episodes(value: Any, scope: Any) -> Meaning:
+def test_episodes(value: Any, scope: Any) -> Meaning:
     if scope.value("general_cfg.mode") in TEST_MODES:
         return Meaning({"general_cfg.max_episode": value})
     return Meaning({}, "max_episode is the number of test episodes in mode test")
 
 
-def _updates(value: Any, scope: Any) -> Meaning:
+def updates(value: Any, scope: Any) -> Meaning:
     if scope.has("algo_cfg.updates_per_train"):
         return Meaning({"algo_cfg.updates_per_train": value})
     return Meaning({}, "the number of updates follows from the algorithm")
 
 
-def _return_form(value: Any, scope: Any) -> Meaning:
+def return_form(value: Any, scope: Any) -> Meaning:
     [path] = scope.algo("gae_lambda")
     if str(value).lower() == "gae" and "gae_lambda" in scope.written("algo_cfg"):
         return Meaning({}, "gae_lambda is written too")
@@ -40,25 +39,23 @@ def _return_form(value: Any, scope: Any) -> Meaning:
     return Meaning({path: RETURN_FORMS[str(value).lower()]})
 
 
-def _her(value: Any, scope: Any) -> Meaning:
+def her(value: Any, scope: Any) -> Meaning:
     [path] = scope.algo("her_ratio")
     if type(value) is not int or value < 0:
         raise NoCounterpartError("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)")
     return Meaning({path: round(value / (value + 1), 4)})
 
 
-def _soft_update(value: Any, scope: Any) -> Meaning:
-    if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
+@switch
+def soft_update(value: Any, scope: Any) -> Meaning:
     tau, interval = scope.algo("tau", "target_update")
     written = scope.written("algo_cfg")
     share = written.get("tau_soft_update", written.get("tau", SOFT_UPDATE))
     return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 
-def _entropy_tuning(value: Any, scope: Any) -> Meaning:
-    if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
+@switch
+def entropy_tuning(value: Any, scope: Any) -> Meaning:
     [path] = scope.algo("alpha")
     if value:
         return Meaning({path: "auto"})
@@ -67,7 +64,7 @@ def _entropy_tuning(value: Any, scope: Any) -> Meaning:
     raise NoCounterpartError("write alpha, the number that it keeps")
 
 
-def _rate(value: Any, scope: Any) -> Meaning:
+def rate(value: Any, scope: Any) -> Meaning:
     """Translates the one rate of a file of SAC, which is that of all networks."""
     rates = scope.paths("actor_lr", "critic_lr", *(["alpha_lr"] if scope.value("algo_cfg.alpha") is None else []))
     if not rates or any(key.endswith("_lr") for key in scope.written("algo_cfg")):
@@ -75,142 +72,26 @@ def _rate(value: Any, scope: Any) -> Meaning:
     return Meaning(dict.fromkeys(rates, value))
 
 
-def _render(value: Any, scope: Any) -> Meaning:
+def render(value: Any, scope: Any) -> Meaning:
     if value is not True:
         raise NoCounterpartError("expected true or false; env_cfg.render_mode is null, human or rgb_array")
     return Meaning({"env_cfg.render_mode": "human"})
 
 
-def _general_wrapper(value: Any, scope: Any) -> Meaning:
+def general_wrapper(value: Any, scope: Any) -> Meaning:
     return Meaning({"env_cfg.wrappers": value if isinstance(value, list) else [value]})
 
 
-def _hidden(*lists: str) -> Any:
-    """Returns a translation of the width of two hidden layers into these lists of layers."""
-
-    def translate(value: Any, scope: Any) -> Meaning:
-        has = [path for path in scope.paths(*lists) if path.partition(".")[2] not in scope.written("algo_cfg")]
-        if not has:
-            return Meaning({}, "the algorithm has no such network" if not scope.paths(*lists) else "layers are written")
-        layer = {"layer_type": "linear", "layer_size": [value, value], "activation": "relu"}
-        return Meaning({path: [layer] for path in has})
-
-    return translate
-
-
 NETWORKS = tuple(f"{network}{part}_layers" for network in ("", "actor_", "critic_") for part in ("branch", "merge"))
-_NETWORK = f"{PROGRAM} convert OLD.yaml rewrites the network as one list"
-_WIDTH = "a list of layers, such as value_layers"
-_GENERAL = {
-    # other spellings
-    "max_steps": Row("general_cfg.max_step"),
-    "train_eps": Row("general_cfg.max_episode"),
-    "n_interactors": Row("general_cfg.n_workers"),
-    "eval_eps": Row("general_cfg.online_eval_episode"),
-    "policy_summary_fre": Row("general_cfg.model_summary_fre"),
-    # nothing left to do
-    "joyrl_version": Row(needless="no setting depends on it"),
-    "version": Row(needless="no setting depends on it"),
-    "is_learner_async": Row(needless="general_cfg.run_ahead decides how far workers run ahead"),
-    "exps_trucation_size_input_only": Row(needless="the fragment length follows from the algorithm"),
-    "interactor_device": Row(needless="workers act on the CPU; general_cfg.device is the learner's"),
-    "interactor device": Row(needless="workers act on the CPU; general_cfg.device is the learner's"),
-    "learner_device": Row(needless="general_cfg.device is the learner's"),
-    "learner device": Row(needless="general_cfg.device is the learner's"),
-    "interactor_mode": Row(needless="general_cfg.mp_backend decides"),
-    "learner_mode": Row(needless="general_cfg.mp_backend decides"),
-    "restore_model_meta": Row(needless="a resume always restores everything"),
-    "eval_per_episode": Row(needless="online_eval: true evaluates every model_save_fre updates"),
-    "new_step_api": Row(needless="the new API is always used"),
-    "render": Row(translate=_render, needless="env_cfg.render_mode selects rendering", values=(False, None)),
-    "wrapper": Row(
-        translate=_general_wrapper,
-        needless="env_cfg.wrappers lists them",
-        values=(None,),
-        remark="env_cfg.wrappers",
-    ),
-    # values that another setting has
-    "test_eps": Row(translate=_test_episodes, remark="max_episode is the number of test episodes in mode test"),
+_TABLES = tables("joyrl", vars(values) | globals())
+_BOTH, SHARED = _TABLES["general_cfg and algo_cfg"], _TABLES["of other libraries too"]
+"""Keys of two sections; keys of algo_cfg that other libraries have too, with meanings of their own: read so in a file
+of JoyRL alone."""
+KEYS: dict[str, Table] = {
+    "general_cfg": {**_TABLES["general_cfg"], **_BOTH},
+    "algo_cfg": {**_BOTH, **_TABLES["algo_cfg"]},
+    "env_cfg": _TABLES["env_cfg"],
 }
-_BOTH = {
-    "exps_trucation_size": Row(needless="the fragment length follows from the algorithm"),
-    "continuous": Row(needless="follows from the environment"),
-    "continous": Row(needless="follows from the environment"),
-    "n_steps_per_learn": Row(
-        translate=_updates, remark="algo_cfg.updates_per_train; on-policy algorithms do not need it"
-    ),
-    "her_sample_num": Row(translate=_her, remark="her_ratio: n / (n + 1)"),
-    "hidden_dim": Row(translate=_hidden("value_layers", "actor_layers", "critic_layers"), remark=_WIDTH),
-}
-_ALGO = {
-    # other spellings
-    "max_buffer_size": Row("buffer_size"),
-    "learn_frequency": Row("train_fre"),
-    "max_norm": Row("max_grad_norm"),
-    "critic_loss_coef": Row("value_coef"),
-    "explore_steps": Row("start_steps"),
-    "Vmin": Row("v_min"),
-    "Vmax": Row("v_max"),
-    # nothing left to do
-    "action_type": Row(needless="follows from the environment"),
-    "action_type_list": Row(needless="follows from the environment"),
-    "action_space": Row(needless="follows from the environment"),
-    "independ_actor": Row(
-        needless="actor and critic are separate networks",
-        values=(True, None),
-        remark="layers with shared: NAME in actor_layers and critic_layers",
-    ),
-    "share_optimizer": Row(
-        needless="actor and critic have separate optimizers",
-        values=(False, None),
-        remark="actor and critic have separate optimizers; write lr as actor_lr and critic_lr",
-    ),
-    "mini_batch_normalize": Row(needless="see normalize_advantage"),
-    "min_policy": Row(needless="probabilities need no lower bound"),
-    "policy_loss_weight": Row(needless="Adam does not depend on the scale of the loss"),
-    "value_min": Row(needless="values are not clipped"),
-    "value_max": Row(needless="values are not clipped"),
-    "policy_type": Row(needless="the policy is Gaussian", values=("Gaussian",), remark="the policy is Gaussian"),
-    "per_beta_annealing": Row(needless="per_beta always rises to 1"),
-    "distributional": Row(needless="C51, QRDQN and IQN learn distributions", values=(True,)),
-    "global_best_reward": Row(needless="the best model begins without a score"),
-    # values that another setting has
-    "return_form": Row(translate=_return_form, remark="gae_lambda: 0.95 for gae, 1 for td and mc"),
-    "critic1_lr": Row("critic_lr", "critic_lr, for all critics"),
-    "critic2_lr": Row("critic_lr", "critic_lr, for all critics"),
-    "tau_soft_update": Row("tau", "tau"),
-    "enable_soft_update": Row(translate=_soft_update, remark="tau, or 0.005, with target_update: 1; for false tau: 1"),
-    "automatic_entropy_tuning": Row(translate=_entropy_tuning, remark="alpha: auto"),
-    "actor_hidden_dim": Row(
-        translate=_hidden("actor_layers"),
-        remark=f"two layers of this width in actor_layers ({PROGRAM} convert OLD.yaml)",
-    ),
-    "critic_hidden_dim": Row(
-        translate=_hidden("critic_layers"),
-        remark=f"two layers of this width in critic_layers ({PROGRAM} convert OLD.yaml)",
-    ),
-    "train_iterations": Row("general_cfg.max_update", "general_cfg.max_update"),
-    "memory_capacity": Row("buffer_size", "buffer_size"),
-    "target_update_fre": Row("target_update", "target_update, in gradient updates"),
-    "update_freq": Row("batch_size", "batch_size, in steps of the environment"),
-    "lmbda": Row("min_weight", "min_weight"),
-    # networks, which are rewritten as a whole
-    **{name: Row(remark=_NETWORK) for name in NETWORKS},
-}
-_ENV = {
-    "wrapper": Row("env_cfg.wrappers"),
-    "new_step_api": Row(needless="the new API is always used", values=(True, None)),
-    "ignore_params": Row(needless="settings and constructor arguments are told apart by name"),
-    "render": Row(translate=_render, needless="env_cfg.render_mode selects rendering", values=(False, None)),
-}
-SHARED = {
-    "train_batch_size": Row("batch_size", "batch_size"),
-    "n_epochs": Row("k_epochs", "k_epochs"),
-    "normalize": Row("normalize_obs", "normalize_obs"),
-    "lr": Row("lr", "lr, or with an algorithm without it actor_lr and critic_lr, if the file has neither", _rate),
-}
-"""Keys of algo_cfg that other libraries have too, with meanings of their own: read so in a file of JoyRL alone."""
-KEYS: dict[str, dict[str, Row]] = {"general_cfg": _GENERAL | _BOTH, "algo_cfg": _BOTH | _ALGO, "env_cfg": _ENV}
 """Section -> key of JoyRL there -> what it is here."""
 
 ALGOS = {
@@ -228,7 +109,7 @@ _EVERY = {
 }  # fmt: skip
 _DQN = {"gamma": 0.95, "lr": 1e-4, "batch_size": 64, "buffer_size": 100_000, "target_update": 4, "tau": 1.0}
 _TABLE = {"gamma": 0.95, "lr": 0.1}
-_ACTOR_CRITIC = {"actor_lr": 3e-4, "critic_lr": 1e-3, "gamma": 0.99, "entropy_coef": 0.01, "batch_size": 256}
+_ACTOR_CRITIC = {"lr": 3e-4, "critic_lr": 1e-3, "gamma": 0.99, "entropy_coef": 0.01, "batch_size": 256}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "DQN": _DQN,
     "DoubleDQN": {**_DQN, "gamma": 0.99, "double": True},
@@ -321,25 +202,3 @@ def wrapper_name(entry: Any) -> str:
     """Returns the name of a wrapper, without the modules of JoyRL's dotted path; module:Class stays whole."""
     name = str(entry.get("wrapper_name", "") if isinstance(entry, dict) else entry)
     return name if ":" in name else name.rpartition(".")[2]
-
-
-def page() -> Iterator[str]:
-    """Yields the lines of the table of keys in docs/joyrl.md. Other spellings come first in each section."""
-    yield "| section | key of JoyRL | here |"
-    yield "|---|---|---|"
-    for section, rows in KEYS.items():
-        every = rows | SHARED if section == "algo_cfg" else rows
-        for name, row in sorted(every.items(), key=lambda item: (not spelling(section, item[1]), item[0].lower())):
-            yield f"| `{section}` | `{name}` | {_here(section, name, row)} |"
-
-
-def _here(section: str, name: str, row: Row) -> str:
-    """Returns what a key is here, in words."""
-    if key := spelling(section, row):
-        return f"`{key}`"
-    if name in NETWORKS:
-        return "the network is rewritten, see below"
-    values = ", ".join({True: "true", False: "false", None: "null"}.get(value, str(value)) for value in row.values)
-    needless = f"nothing is needed{values and f' for {values}'}: {row.needless}" if row.needless else ""
-    remark = "" if needless.endswith(row.remark) else row.remark
-    return "; ".join(part for part in (remark, needless) if part).removesuffix(f" ({PROGRAM} convert OLD.yaml)")

@@ -1,18 +1,20 @@
 """Rewrites the settings of a JoyRL file by our names: what the loader does with such a file, and `convert` prints."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import ModuleType, NoneType
 from typing import Any, NamedTuple, get_args
 
 from config.config import GeneralConfig
 from config.foreign import joyrl
-from config.foreign.row import Meaning, NoCounterpartError, Row
-from config.foreign.table import Scope
+from config.foreign import names as foreign_names
+from config.foreign.dialect import Changes, ConversionError, Hint, OldFile, new_file
+from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
+from config.model import SECTIONS, policies
 from config.model.fields import Strict, steps_of_factor
 from config.model.schema import AlgoConfig, EnvConfig
+from config.read import sources
 from config.read.finder import Finder
-from config.read.run_config import SECTIONS
 from config.read.sources import Source, doubled
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
@@ -20,9 +22,14 @@ from config.tell.error_text import shown
 Settings = dict[str, Any]
 Branch = tuple[str, list[Settings]]
 """Name and layers of a part of a network."""
-NEEDLESS, UNREAD, LOST, MOVED = "needless", "unread", "lost", "moved"
+NEEDLESS, UNREAD, LOST = "needless", "unread", "lost"
 TRANSLATED = "JoyRL's settings by our names"
 DEFAULT = "JoyRL's default"
+HEADINGS = {
+    LOST: "Not converted; look for a setting that does the same:",
+    NEEDLESS: "Left out, since nothing is needed here:",
+    UNREAD: "Left out, since the algorithm does not read it:",
+}
 
 
 class Omission(NamedTuple):
@@ -45,9 +52,20 @@ def is_joyrl(source: Source, find_env: Finder) -> bool:
     return bool(named) or words or algo_name.lower() in joyrl.ALGOS
 
 
-def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
-    """Puts single settings that have JoyRL's names, as words of a command line are, under ours; yields the kind of each
-    change, NEEDLESS or MOVED, and a remark. What means nothing stays as it is, and is refused later."""
+def rewrite(source: Source, find_algo: Finder, find_env: Finder, algo_name: str | None) -> Changes:
+    """Rewrites the settings of a file that is written in JoyRL's words."""
+    if not is_joyrl(source, find_env):
+        return Changes()
+    work = Rewriting(source, find_algo, find_env, algo_name).run()
+    work.apply()
+    return Changes(list(work.notes()), list(work.needless()), work.problems, work.defaults())
+
+
+def put_words(source: Source, scope: Scope, hint: Hint) -> Changes:
+    """Puts single settings that have JoyRL's names, as words of a command line are, under ours. What means nothing
+    stays as it is, and is refused later."""
+    moved: list[str] = []
+    needless: list[str] = []
     for section, model in scope.models.items():
         settings = source.sections.get(section, {})
         for key in [key for key in settings if key not in model.spellings()]:
@@ -62,23 +80,19 @@ def put_words(source: Source, scope: Scope) -> Iterator[tuple[str, str]]:
             for path, setting in meaning.settings.items():
                 owner, _, name = path.partition(".")
                 source.put(owner, name, setting, Place(place.text, place.path))
-                yield MOVED, f"{path} (was {section}.{key})"
+                moved.append(f"{path} (was {section}.{key})")
             if not meaning.settings:
-                yield NEEDLESS, f"{section}.{key} ({meaning.remark})"
+                needless.append(f"{section}.{key} ({meaning.remark})")
         for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
             if key in settings:
                 settings[key], dropped = joyrl.without_identity(settings[key])
-                yield from ((NEEDLESS, f"{section}.{key} {name} (changes nothing)") for name in dropped)
+                needless += [f"{section}.{key} {name} (changes nothing)" for name in dropped]
+    return Changes([f"{TRANSLATED}: {', '.join(moved)}"] if moved else [], needless)
 
 
 def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
     """Returns True if a setting is written too, with another value."""
     return any(scope.value(path) not in (None, setting) for path, setting in meaning.settings.items())
-
-
-def without_defaults(where: Mapping[str, str]) -> dict[str, str]:
-    """Returns the places of settings that somebody has written, and not JoyRL."""
-    return {path: text for path, text in where.items() if text != DEFAULT}
 
 
 class Rewriting:
@@ -120,11 +134,9 @@ class Rewriting:
         self._wrappers()
         return self
 
-    def defaults(self, above: Mapping[str, Any] | None = None) -> Source:
-        """Returns JoyRL's defaults of settings that are left out, where ours are others, as a source below this one.
-        above: settings of stronger sources."""
-        source, model = Source(written=False), self.algo or AlgoConfig
-        settings = {**self.new["algo_cfg"], **(above or {})}
+    def defaults(self) -> Source:
+        """Returns JoyRL's defaults of settings that are left out, where ours are others."""
+        source, model, settings = Source(written=False), self.algo or AlgoConfig, self.new["algo_cfg"]
         for key, value in joyrl.defaults(self.name).items():
             field = model.model_fields.get(key)
             one_rate = key.endswith("_lr") and settings.get("lr") is not None
@@ -547,3 +559,37 @@ def _wrapper(entry: Any) -> Any:
     if name == "ResizeObservation" and isinstance(settings.get("shape"), int):
         settings["shape"] = [settings["shape"]] * 2
     return {"wrapper_name": name, **settings} if settings else name
+
+
+# ---------------------------------------------------------------------------------------------- conversion of a file
+
+
+def converted(file: OldFile) -> str:
+    """Returns the settings of a file of JoyRL. Keys without a counterpart become comments at the top."""
+    value, path = file.document.value, file.path
+    if not isinstance(value, dict):
+        raise ConversionError(f"{path}: got {shown(value)}; expected the sections {', '.join(SECTIONS)}")
+    if not any(name in value for name in SECTIONS):
+        message = f"has none of the sections {', '.join(SECTIONS)}: it is not a file of JoyRL"
+        raise ConversionError(f"{path}: {message}{foreign_names.origin(value, path)}")
+    if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
+        raise ConversionError(*(f"{path}: {name}: expected lines of the form name: value" for name in wrong))
+    work = Rewriting(sources.from_document(file.document, written=True), file.find_algo, file.find_env).run()
+    if work.new["general_cfg"].get("load_checkpoint") is not True and policies.SECTION not in value:
+        for key, usual in work.defaults().sections.get("algo_cfg", {}).items():
+            work.put("algo_cfg", key, usual, DEFAULT)
+    if work.algo is None:
+        work.omit(LOST, "general_cfg", "algo_name", work.name, "there is no such algorithm here")
+    for key in value:
+        if key not in (*SECTIONS, policies.SECTION):
+            work.omit(LOST, "", str(key), value[key], f"the sections are {', '.join(SECTIONS)}")
+    omitted = {
+        heading: [_line(part) for part in work.omitted if part.kind == kind] for kind, heading in HEADINGS.items()
+    }
+    comments = {".".join(place): comment for place, comment in work.comments.items()}
+    return new_file(work.new, comments, omitted, {key: value[key] for key in value if key == policies.SECTION})
+
+
+def _line(part: Omission) -> str:
+    path = f"{part.section}.{part.key}".lstrip(".")
+    return f"{path}: {shown(part.value).removesuffix(' (text)')} ({part.why})"

@@ -1,53 +1,32 @@
-"""Names that users of other libraries type, and what they are called here: the tables of sb3.py, cleanrl.py,
-tianshou.py and rllib_keys.py, with names of others.
+"""Names that users of other libraries type, and what they are called here: those of all libraries but JoyRL.
 
 Messages suggest them; --config and --stop translate them, with config/foreign/rllib.py for values that mean something
 else.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from typing import Any
 
-from config.foreign import cleanrl, rllib_keys, sb3, tianshou
-from config.foreign.table import Row
+from config.foreign import rllib_keys, sb3, table
+from config.foreign.table import Row, Table, tables, words
 from config.program import PROGRAM
 from config.read.finder import Finder
 
-OTHERS: dict[str, Row] = {
-    "stop_iters": Row("general_cfg.max_iteration"),
-    "stop_reward": Row("general_cfg.stop_return"),
-    "stop_timesteps": Row("general_cfg.max_total_step"),
-    "total_steps": Row("general_cfg.max_total_step"),
-    "timesteps": Row("general_cfg.max_total_step"),
-    "max_timesteps": Row("general_cfg.max_total_step"),
-    "num_episodes": Row("general_cfg.max_episode"),
-    "total_episodes": Row("general_cfg.max_episode"),
-    "max_episode_steps": Row("env_cfg.max_episode_steps"),
-    "save_interval": Row("general_cfg.model_save_fre"),
-    "experiment_name": Row(refused="--into FOLDER names the task directory"),
-    "wandb": Row("general_cfg.loggers", "[csv, tensorboard, wandb]; nothing is sent unless WANDB_MODE says so"),
-    "value_lr": Row("critic_lr"),
-    "discount": Row("gamma"),
-    "polyak": Row("tau", "tau is 1 - polyak"),
-    "start_timesteps": Row("start_steps learning_starts"),
-    "replay_size": Row("buffer_size"),
-    "n_atom": Row("n_atoms"),
+_TABLES: dict[str, dict[str, Table]] = {
+    "Stable-Baselines3, sb3-contrib and rl-baselines3-zoo": sb3.TABLES,
+    "CleanRL": tables("cleanrl"),
+    "Tianshou": tables("tianshou"),
+    "RLlib": {"": rllib_keys.HINTS},
+    "Others": tables("others"),
 }
-"""Names in programs that accompany papers and courses, and in the examples of RLlib."""
-
-TABLES: dict[str, Mapping[str, Row]] = {
-    "Stable-Baselines3, sb3-contrib and rl-baselines3-zoo": sb3.WORDS,
-    "CleanRL": cleanrl.WORDS,
-    "Tianshou": tianshou.WORDS,
-    "RLlib": rllib_keys.HINTS,
-    "Others": OTHERS,
-}
+TABLES = {library: words(named) for library, named in _TABLES.items()}
 """Library -> its words; a word of several libraries means what the first of them says."""
-
+ALGORITHMS = {name: row.refused for named in _TABLES.values() for name, row in named.get(table.ALGORITHMS, {}).items()}
+"""Algorithms of other libraries, in lower case, and what to take in their place."""
 NAMES: dict[str, Row] = {
     name: row
-    for words in reversed(TABLES.values())
-    for name, row in words.items()
+    for library in reversed(TABLES.values())
+    for name, row in library.items()
     if ("algo_cfg", name) not in row.paths()
 }
 """Foreign name -> what it is here. A name that is also a setting here is taken for that setting."""
@@ -84,21 +63,6 @@ def origin(value: dict[Any, Any], file: str = "FILE") -> str:
     return ""
 
 
-_WORKERS = "PPO with general_cfg.mp_backend=ray has its workers, and IMPALA learns without waiting for them"
-ALGORITHMS = {
-    "appo": _WORKERS,
-    "apex": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
-    "apex_dqn": "DQN with algo_cfg.buffer_type=PER and general_cfg.mp_backend=ray is its counterpart",
-    "ddppo": "PPO with general_cfg.mp_backend=ray and general_cfg.n_learners is its counterpart",
-    "pg": "REINFORCE is the same algorithm",
-    "mle": "BC is the same algorithm",
-    **sb3.ALGOS,
-    "es": sb3.ALGOS["ars"],
-    **cleanrl.ALGOS,
-}
-"""Algorithms of other libraries, in lower case, and what to take in their place."""
-
-
 def ours(name: str) -> Iterator[tuple[str, str, str]]:
     """Yields (section, setting, remark) for a foreign name, best first."""
     row = _row(name)
@@ -125,12 +89,6 @@ def remark_on(name: str) -> str:
     """Returns what to do in place of a foreign name that no setting corresponds to; empty for any other name."""
     row = _row(name)
     return "" if row.settings else row.refused or row.needless
-
-
-def line(name: str, row: Row) -> str:
-    """Returns the line of a page for a word."""
-    settings = ", ".join(f"`{path}`" for path in row.settings.split())
-    return f"| `{name}` | {settings} | {row.remark or row.refused or row.needless} |"
 
 
 def _row(name: str) -> Row:

@@ -1,12 +1,13 @@
 """Reads settings by RLlib's names: --config, --stop, and experiments in a file. config/foreign/rllib_keys.py has the
 words, config/foreign/rllib_values.py what their values mean here."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 from config.foreign import convlab
 from config.foreign import names as foreign_names
+from config.foreign.dialect import Changes, Flags, Hint
 from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, plain, row_of
 from config.foreign.rllib_values import CHECKPOINTS, algorithm_here, example_here
 from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
@@ -21,12 +22,16 @@ from config.tell.names import did_you_mean
 # ------------------------------------------------------------------------------------------------------ reading
 
 
-def from_flags(config: str | None, stop: str | None) -> Iterator[Source]:
-    """Yields the settings of --config, which may use our sections, and of --stop."""
-    if config is not None and (source := convlab.from_config(config)):
+def of_flags(flags: Flags) -> Iterator[Source]:
+    """Yields the settings of --config, which may use our sections or be a mapping of a program, and of --stop."""
+    config = flags.config
+    if isinstance(config, Mapping):
+        yield from_settings(sources.document_of(config, "Python: config"))
+        config = None
+    elif config is not None and (source := convlab.from_config(config)):
         config = None
         yield source
-    for flag, text, read in (("--config", config, from_settings), ("--stop", stop, from_stop_rules)):
+    for flag, text, read in (("--config", config, from_settings), ("--stop", flags.stop, from_stop_rules)):
         if text is not None:
             document, problem = _json(flag, text)
             yield read(document) if document else Source(True, problems=[problem])
@@ -104,26 +109,28 @@ def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
         source.put("general_cfg", "algo_name", name, source.foreign["run"][1])
 
 
-def put_flags(
-    source: Source, algo: str | None, env: str | None, checkpoint_freq: int | None, others: Iterable[Source]
-) -> Iterator[str]:
+def put_flags(source: Source, flags: Flags, others: Iterable[Source]) -> Iterator[str]:
     """Adds --run and --env of RLlib, and yields what is to be said of --checkpoint-freq. others: sources that the
     choice of the algorithm depends on, too."""
     id_written = source.sections.get("env_cfg", {}).get("id")
-    for word, flag, value in (("run", "--run", algo), ("env", "--env", env if id_written == env else None)):
+    env = flags.env if id_written == flags.env else None
+    for word, flag, value in (("run", "--run", flags.algo), ("env", "--env", env)):
         if value:
             source.foreign[word] = (value, Place(flag, word))
     name_algorithm(source, others)
-    if checkpoint_freq == 0:
+    if flags.checkpoint_freq == 0:
         yield f"--checkpoint-freq 0: {CHECKPOINTS}"
 
 
 # -------------------------------------------------------------------------------------------------- translation
 
 
-def translate(source: Source, scope: Scope, hint: Callable[[str], str]) -> Iterator[str]:
-    """Puts the settings that have RLlib's names under ours, and yields a note on each. hint: end of a sentence about an
-    unknown setting."""
+def translate(source: Source, scope: Scope, hint: Hint) -> Changes:
+    """Puts the settings that have RLlib's names under ours, with a note on each."""
+    return Changes(list(_translated(source, scope, lambda key: hint("algo_cfg", key))))
+
+
+def _translated(source: Source, scope: Scope, hint: Callable[[str], str]) -> Iterator[str]:
     for key in sorted(source.foreign, key=lambda key: key in LAST):
         value, place = source.foreign[key]
         try:

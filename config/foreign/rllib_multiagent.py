@@ -4,9 +4,11 @@ The policies have to be known before their algorithms are: so this is translated
 each policy are translated with those of its algorithm.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from config.foreign import rllib
+from config.foreign.dialect import Changes, Hint
 from config.foreign.table import NoCounterpartError, Scope
 from config.model import policies
 from config.model.fields import Strict
@@ -168,24 +170,19 @@ def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None
                 source.of_policies.setdefault(section, {})[key] = (setting, Place(place.text, f"{at}.{key}"))
 
 
-def translate(
-    source: Source,
-    models: Mapping[str, type[Strict]],
-    all_sources: list[Source],
-    hint: Callable[[str, str], str],
-) -> Iterator[str]:
-    """Puts the settings of a source's policies under our names, and yields a note on each. models: of all sections."""
-    from config.foreign import rllib  # which reads the settings of a run with the same words
-
+def translate(source: Source, models: Mapping[str, type[Strict]], every_source: list[Source], hint: Hint) -> Changes:
+    """Puts the settings of a source's policies under our names, with a note on each. models: of all sections."""
+    notes: list[str] = []
     for section, written in source.of_policies.items():
         if section not in models:
             continue
-        names = Scope({"algo_cfg": models[section]}, all_sources)
+        scope = Scope({"algo_cfg": models[section]}, every_source)
         part = Source(True, foreign=dict(written))
-        yield from rllib.translate(part, names, lambda key, section=section: hint(section, key))  # type: ignore[misc]
+        notes += rllib.translate(part, scope, lambda _, key, section=section: hint(section, key)).notes  # type: ignore[misc]
         source.problems += part.problems
         for key, value in part.sections.get("algo_cfg", {}).items():
             source.put(section, key, value, part.places["algo_cfg"].parts[key])
         for other in part.sections.keys() - {"algo_cfg"}:
             for place in part.places[other].parts.values():
                 source.problems.append(f"{place.text}: {place.path}: is a setting of the run, and none of a policy")
+    return Changes(notes)

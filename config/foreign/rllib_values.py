@@ -4,16 +4,14 @@ function to the words that it translates."""
 import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import wraps
 from typing import Any
 
 from config.foreign.table import Meaning, NoCounterpartError, Scope, Translation
+from config.foreign.values import Settings, is_number, linear, rates, switch
 from config.model.schema import FILM
 from config.program import PROGRAM
 
-Settings = dict[str, Any]
 LISTS = ("value_layers", "actor_layers", "critic_layers")
-RATES = ("actor_lr", "critic_lr")
 MAPPING = "expected a mapping (name: value)"
 _ACTIVATIONS = {"linear": "none", "swish": "silu", "leaky_relu": "leakyrelu"}
 _ALE = "ALE/"
@@ -36,23 +34,6 @@ def _env(scope: Scope, key: str) -> Any:
 def of_ale(scope: Scope) -> bool:
     """Returns True for a game of ale_py on its own vector environment, which scales, stacks and grays the pictures."""
     return _ALE in str(_env(scope, "id")) and _env(scope, "vectorization") == "native"
-
-
-def is_number(value: Any) -> bool:
-    """Returns True for a finite number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def switch(translation: Translation) -> Translation:
-    """Returns a translation that takes true and false alone."""
-
-    @wraps(translation)
-    def checked(value: Any, scope: Scope) -> Meaning:
-        if not isinstance(value, bool):
-            raise NoCounterpartError("expected true or false")
-        return translation(value, scope)
-
-    return checked
 
 
 # ----------------------------------------------------------------------------------------------------- networks
@@ -158,8 +139,7 @@ def activation_of(name: Any) -> Any:
     return _ACTIVATIONS.get(name, name) if isinstance(name, str) else name
 
 
-def linear(size: Any, activation: Any) -> Settings:
-    return {"layer_type": "linear", "layer_size": size, "activation": activation}
+shared_layers = switch(layers)
 
 
 def layers_with(word: str) -> Translation:
@@ -371,13 +351,11 @@ def gpu_number(value: Any, scope: Scope) -> Meaning:
 
 
 def rate(value: Any, scope: Scope) -> Meaning:
-    return Meaning(dict.fromkeys(scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES), value))
+    return Meaning(dict.fromkeys(rates(scope), value))
 
 
 def all_rates(value: Any, scope: Scope) -> Meaning:
-    return Meaning(
-        dict.fromkeys(scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES, "alpha_lr"), value)
-    )
+    return Meaning(dict.fromkeys(rates(scope, "alpha_lr"), value))
 
 
 def rate_schedule(value: Any, scope: Scope) -> Meaning:
@@ -390,8 +368,7 @@ def rate_schedule(value: Any, scope: Scope) -> Meaning:
     if start != 0 or not (0 <= last <= first / 10 and math.isfinite(end)):
         near = "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
         raise NoCounterpartError(near)
-    rates = scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES)
-    settings = {**dict.fromkeys(rates, first), scope.algo("lr_schedule")[0]: "linear"}
+    settings = {**dict.fromkeys(rates(scope), first), scope.algo("lr_schedule")[0]: "linear"}
     limits = ("timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "episodes_total")
     if any(written(scope, rule) is not None for rule in limits):
         return Meaning(settings, "it falls to 0 at the end of the run")
@@ -417,16 +394,6 @@ def optimizer(value: Any, scope: Scope) -> Meaning:
 
 def weight_decay(value: Any, scope: Scope) -> Meaning:
     return Meaning({}, "it is off") if value == 0 else Meaning(dict.fromkeys(scope.algo("weight_decay"), value))
-
-
-@switch
-def huber(value: Any, scope: Scope) -> Meaning:
-    return Meaning({scope.algo("loss")[0]: "huber" if value else "mse"})
-
-
-@switch
-def rmsprop(value: Any, scope: Scope) -> Meaning:
-    return Meaning({scope.algo("optimizer")[0]: "rmsprop" if value else "adam"})
 
 
 def fragment(value: Any, scope: Scope) -> Meaning:
@@ -458,6 +425,12 @@ def epochs(value: Any, scope: Scope) -> Meaning:
     if value == 1 and not scope.has("algo_cfg.k_epochs"):
         return Meaning({}, "a window is learned once")
     return Meaning(dict.fromkeys(scope.algo("k_epochs"), value))
+
+
+def replayed_sequence(value: Any, scope: Scope) -> Meaning:
+    if value in (1, -1):
+        return Meaning({}, "max_seq_len is the length")
+    return Meaning({scope.algo("lookup_step")[0]: value})
 
 
 def capacity(value: Any, scope: Scope) -> Meaning:
@@ -505,12 +478,6 @@ def noisy(value: Any, scope: Scope) -> Meaning:
     if value is False and not scope.has("algo_cfg.noisy"):
         return Meaning({}, "its networks have no noise")
     return Meaning(dict.fromkeys(scope.algo("noisy"), value))
-
-
-@switch
-def prioritized(value: Any, scope: Scope) -> Meaning:
-    [path] = scope.algo("buffer_type")
-    return Meaning({path: "PER" if value else "REPLAY_QUE"})
 
 
 def buffer_kind(value: Any, scope: Scope) -> Meaning:
@@ -782,11 +749,6 @@ def checkpoint_config(value: Any, scope: Scope) -> Meaning:
     raise NoCounterpartError(
         "write checkpoint_freq in its place, or general_cfg.keep_checkpoints in a section of config"
     )
-
-
-def algorithm(value: Any, scope: Scope) -> Meaning:
-    """Names the algorithm that stands for one of RLlib's."""
-    return Meaning({}, "")
 
 
 # ------------------------------------------------------------------------------------------------- algorithms

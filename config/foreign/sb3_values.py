@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.foreign.table import Meaning, NoCounterpartError, Scope
+from config.foreign.values import linear, rates
 
-RATES = ("lr", "actor_lr", "critic_lr", "alpha_lr")
 SAID_ELSEWHERE = Meaning({})
 """Meaning of a word that another one takes in, which says so."""
 _ACTIVATIONS = {"leakyrelu": "leakyrelu", "identity": "none", "swish": "silu"}
@@ -121,13 +121,8 @@ def _rows(scope: Scope) -> int:
 def learning_rate(value: Any, scope: Scope) -> Meaning:
     rate, falls = falling(value)
     auto = str(_theirs(scope).get("ent_coef", "auto")).startswith("auto")
-    paths = [path for path in _rates(scope) if auto or not path.endswith("alpha_lr")]
+    paths = [path for path in rates(scope, "alpha_lr") if auto or not path.endswith("alpha_lr")]
     return Meaning({**dict.fromkeys(paths, rate), **({"algo_cfg.lr_schedule": "linear"} if falls else {})})
-
-
-def _rates(scope: Scope) -> list[str]:
-    """Returns the settings that a learning rate sets: lr is for all networks where there is one."""
-    return scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo(*RATES)
 
 
 def clip_range(value: Any, scope: Scope) -> Meaning:
@@ -283,13 +278,13 @@ def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterato
     """Yields layers: what images become, a memory, and linear layers, with norms between them for CrossQ."""
     theirs, activation = _theirs(scope), _activation(scope)
     if str(theirs.get("policy")).startswith("Cnn"):
-        yield {"layer_type": "linear", "layer_size": [512], "activation": "relu"}
+        yield linear([512], "relu")
     if recurrent:
         yield {"layer_type": "lstm", "layer_size": [theirs["lstm_hidden_size"]]}
     norms = [{"layer_type": "batchrenorm"}] if scope.has("algo_cfg.adam_beta1") else []
     for group in [[size] for size in sizes] if norms else [sizes] if sizes else []:
         yield from norms
-        yield {"layer_type": "linear", "layer_size": group, "activation": activation}
+        yield linear(group, activation)
     yield from norms
 
 
@@ -315,11 +310,6 @@ def normalized(value: Any, scope: Scope) -> Meaning:
 def arguments(value: Any, scope: Scope) -> Meaning:
     """Translates env_kwargs."""
     return Meaning({f"env_cfg.{key}": part for key, part in keywords(value).items()})
-
-
-def episode_length(value: Any, scope: Scope) -> Meaning:
-    """Translates max_episode_length: an argument that every environment of gymnasium takes."""
-    return Meaning({"env_cfg.max_episode_steps": value})
 
 
 def wrapped(value: Any, scope: Scope) -> Meaning:

@@ -1,13 +1,153 @@
-"""The scope in which the words of another library are read: the settings that exist, and the written values."""
+"""Words of other libraries, and what they mean here. From their tables come what is loaded, `convert`, the hints in
+messages, and the pages in docs/.
 
-from collections.abc import Iterable, Mapping
+A table is a file in tables/. A line is a row, for one word or for several with commas between them:
+
+    [Learning]
+    grad_clip, grad_norm_clipping = max_grad_norm (a remark)
+    is_atari - a reason for which nothing has to be set
+    algo_class ! advice on what to write in its place
+
+Indented lines are further attributes of the row: see Row. Lines that are indented twice go on with the line above.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from config.foreign.row import Meaning, NoCounterpartError, Row, Translation
 from config.model.fields import Strict
+from config.program import PROGRAM
 
-__all__ = ["Meaning", "NoCounterpartError", "Row", "Scope", "Translation"]
+FOLDER = Path(__file__).with_name("tables")
+OFF = "it is off"
+"""Reason of a row that has values with the attribute `off`."""
+_HEAD = re.compile(r"(.+?) ([=!-])(?: (.*))?")
+_KINDS = {"=": "settings", "-": "needless", "!": "refused"}
+
+
+class Meaning(NamedTuple):
+    """Settings that a word and its value mean here."""
+
+    settings: dict[str, Any]
+    """section.key -> value; empty: nothing is to be set."""
+    remark: str = ""
+
+
+class NoCounterpartError(Exception):
+    """A word or value that means nothing here; the message says what to write in its place."""
+
+
+class Translation(Protocol):
+    """Function that translates a value. It raises NoCounterpartError for a value that means nothing, and LookupError if
+    the algorithm has no such setting."""
+
+    def __call__(self, value: Any, scope: Any, /) -> Meaning: ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """A word of another library, and its meaning here. The first of these that applies counts: needless, translate,
+    settings, refused."""
+
+    settings: str = ""
+    """Paths section.key, with blanks between them, of which the first that exists in the run is meant; without a
+    section in algo_cfg."""
+    remark: str = ""
+    """A remark on the value, for messages and the page."""
+    translate: Translation | None = None
+    """Function that translates the value; in a file `by`, with the name of the function and its arguments."""
+    needless: str = ""
+    """Reason for which nothing has to be set; empty if something has to."""
+    values: tuple[Any, ...] = ()
+    """Values for which nothing has to be set, as JSON in a file; none: all."""
+    refused: str = ""
+    """Advice on what to write in its place, as the end of a sentence."""
+    here: str = ""
+    """Text of the page about the setting here; empty: the settings, or a dash."""
+
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """Yields section and key of its settings."""
+        for path in self.settings.split():
+            section, dot, key = path.rpartition(".")
+            yield section if dot else "algo_cfg", key
+
+    def meaning(self, value: Any, scope: Any) -> Meaning:
+        """Returns the settings that a value means. Raises NoCounterpartError, or LookupError if no setting of it exists
+        in this run."""
+        if self.needless and (not self.values or any(_same(value, other) for other in self.values)):
+            return Meaning({}, self.needless)
+        if self.translate:
+            return self.translate(value, scope)
+        for section, key in self.paths():
+            if scope.has(f"{section}.{key}"):
+                return Meaning({f"{section}.{key}": value})
+        if self.refused:
+            raise NoCounterpartError(self.refused)
+        raise LookupError(self.settings)
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Returns True for equal values of one type: true is not 1."""
+    return type(value) is type(other) and value == other
+
+
+Table = Mapping[str, Row]
+"""Word -> its row; words of one line have the same row."""
+
+
+def tables(name: str, translations: Mapping[str, Any] | None = None) -> dict[str, Table]:
+    """Returns the tables of a file by their titles. translations: functions by the names that rows have."""
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\n    ", " ").replace("{PROGRAM}", PROGRAM)
+    made: dict[str, Table] = {}
+    for title, _, body in (part.partition("]\n") for part in re.split(r"(?m)^\[", text)[1:]):
+        table: dict[str, Row] = {}
+        for row in re.findall(r"(?m)^[^\s#].*\n(?:  .*\n)*", body):
+            head, *more = row.splitlines()
+            words, attributes = _attributes(head, more, translations)
+            table |= dict.fromkeys(words.split(", "), Row(**attributes))
+        made[title] = table
+    return made
+
+
+def _attributes(head: str, more: list[str], translations: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """Returns the words of a row, and its attributes. more: its indented lines."""
+    words, kind, text = _HEAD.fullmatch(head).groups("")  # type: ignore[union-attr]
+    attributes: dict[str, Any] = {}
+    if kind == "=":
+        text, _, remark = text.partition("(")
+        attributes["remark"] = remark.removesuffix(")")
+    attributes[_KINDS[kind]] = text.strip()
+    for line in more:
+        name, _, text = line.strip().partition(": ")
+        if name == "by":
+            function, *arguments = text.split()
+            translate = (translations or {})[function]
+            attributes["translate"] = translate(*arguments) if arguments else translate
+        elif name in ("off", "values"):
+            attributes |= {"values": tuple(json.loads(f"[{text}]")), **({"needless": OFF} if name == "off" else {})}
+        else:
+            attributes[name] = text
+    return words, attributes
+
+
+ALGORITHMS = "Algorithms"
+"""Title of a table of algorithms, in lower case, that have another name here, or none."""
+
+
+def words(named: Mapping[str, Table]) -> Table:
+    """Returns all words of some tables, without the names of algorithms."""
+    return {word: row for title, table in named.items() if title != ALGORITHMS for word, row in table.items()}
+
+
+def lines(table: Table) -> Iterator[tuple[list[str], Row]]:
+    """Yields the words of each line of a table, and their row."""
+    for _, pairs in groupby(table.items(), key=lambda pair: id(pair[1])):
+        words, rows = zip(*pairs, strict=True)
+        yield list(words), rows[0]
 
 
 class Written(Protocol):

@@ -1,23 +1,21 @@
 """Rewrites an entry of a file of rl-baselines3-zoo as a file of ours: python main.py convert ppo.yml --env ID."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from config.config import GeneralConfig
 from config.foreign import sb3
+from config.foreign.dialect import ConversionError, OldFile, new_file
 from config.foreign.names import ALGORITHMS, entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.foreign.table import Meaning, NoCounterpartError
+from config.model import SECTIONS
 from config.program import PROGRAM
 from config.read.finder import Finder
-from config.read.loader import ConfigError
-from config.read.run_config import SECTIONS
 from config.read.sources import Source
-from config.read.yaml_reader import Document, Dumper, Place
+from config.read.yaml_reader import Document, Place
 from config.tell.error_text import shown
 from config.tell.names import did_you_mean, printable
 
@@ -42,15 +40,16 @@ def understands(document: Document) -> bool:
     return isinstance(value, dict) and bool(entries(value)) and not set(SECTIONS) & set(value)
 
 
-def converted(document: Document, algo: str | None, env: str | None, find_algo: Finder, find_env: Finder) -> str:
-    """Returns the text of the new file, with a comment for each change. algo: the algorithm, by default from the file's
-    name; env: the environment whose entry is wanted."""
+def converted(file: OldFile) -> str:
+    """Returns the text of the new file: for the algorithm of the flag, by default from the file's name, and the
+    environment whose entry is wanted."""
+    document = file.document
     if document.duplicates:
-        raise ConfigError(list(document.duplicates))
-    kind = find_env.get(_KIND)
-    name, entry = _entry(document, env, kind)
-    package = _algorithm(document.place, algo, entry, find_algo)
-    work = _Conversion(package, kind, {**entry, "env": env or name}, name)
+        raise ConversionError(*document.duplicates)
+    kind = file.find_env.get(_KIND)
+    name, entry = _entry(document, file.env, kind)
+    package = _algorithm(document.place, file.algo, entry, file.find_algo)
+    work = _Conversion(package, kind, {**entry, "env": file.env or name}, name)
     work.run()
     return work.text()
 
@@ -65,14 +64,14 @@ def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, 
         known = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
         example = f"{PROGRAM} convert {document.place.file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
         message = f"has hyperparameters for {len(listed)} environments ({known}); name one: {example}"
-        raise ConfigError([f"{document.place.file}: {message}"])
+        raise ConversionError(f"{document.place.file}: {message}")
     current = kind.current_id(kind.present_name(env))
     same = [name for name in listed if name == env or kind.current_id(kind.present_name(name)) == current]
     family = "atari" if current.startswith("ALE/") else "default"
     name = next(iter(sorted(same, key=lambda name: name != env)), family if kind.knows(current) else "")
     if name not in value:
         near = did_you_mean(env, listed) or f"; it has {', '.join(listed)}"
-        raise ConfigError([f"{document.place.file}: has no hyperparameters for {env}{near}"])
+        raise ConversionError(f"{document.place.file}: has no hyperparameters for {env}{near}")
     return name, _merged(value[name])
 
 
@@ -95,7 +94,7 @@ def _algorithm(place: Place, algo: str | None, entry: Words, find_algo: Finder) 
         where = "--algo" if algo else f"{place.file}: it looks like hyperparameters of rl-baselines3-zoo"
         listed = f"name one with --algo ({PROGRAM} list algos shows all)"
         message = f"{where}: {name!r} is not the name of an algorithm here; {why or listed}"
-        raise ConfigError([message]) from None
+        raise ConversionError(message) from None
 
 
 class _Conversion:
@@ -205,19 +204,8 @@ class _Conversion:
 
     def text(self) -> str:
         """Returns the new file."""
-        lines = [f"# Hyperparameters of rl-baselines3-zoo for {self.package.NAME}, entry {printable(self.name)}.\n"]
-        for heading, omitted in self.omitted.items():
-            lines += [f"# {heading}\n", *(f"#   {printable(line)}\n" for line in omitted)] if omitted else []
-        for section in SECTIONS:
-            settings = self.source.sections.get(section, {})
-            lines += [f"{section}:\n", *self._lines(section, settings)] if settings else []
-        return "".join(lines)
-
-    def _lines(self, section: str, settings: Words) -> Iterable[str]:
-        for key, value in settings.items():
-            comment = self.comments.get(f"{section}.{key}", "")
-            flow = yaml.dump({key: value}, Dumper=Dumper, default_flow_style=True, sort_keys=False, width=10_000)
-            yield f"  {flow.strip()[1:-1]}" + (f"  # {printable(comment)}" if comment else "") + "\n"
+        first = f"# Hyperparameters of rl-baselines3-zoo for {self.package.NAME}, entry {printable(self.name)}.\n"
+        return first + new_file(self.source.sections, self.comments, self.omitted)
 
 
 def _plain(value: Any) -> Any:

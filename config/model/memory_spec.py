@@ -7,6 +7,9 @@ from typing import Literal
 RewardClip = Literal["none", "sign", "clip"]
 """Change of each reward as it is stored: to its sign, or limited to -1..1. Scores are of unchanged rewards."""
 
+MOST_AT_ONCE = 64
+"""Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
+
 
 @dataclass(frozen=True)
 class DataSpec:

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from config.model.fields import Problem
+from config.own import former
 from config.tell.names import did_you_mean
 
 _REGISTERED: dict[str, Any] = {}
@@ -67,6 +68,7 @@ def find(name: str) -> Any:
         return _REGISTERED[name]
     if not module or not path:
         raise OwnError(f"{name!r} has no {'name after' if module else 'module before'} the colon; write module:name")
+    former.answer()
     try:
         found = importlib.import_module(module)
     except Exception as error:  # a module may raise anything on import

@@ -47,8 +47,8 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
         return f"unknown name {name!r}; it is {ours} here"
     if key == "algo_name" and (instead := foreign_names.ALGORITHMS.get(name.lower().replace("-", "_"))):
         return f"unknown name {name!r}; {instead}"
-    if key == "env_name" and name in joyrl.ENVS:
-        return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {renamed(name)}"
+    if key == "env_name" and (now := renamed(name)):
+        return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {now}"
     if key == "algo_name" and (several := several_algorithms(name)):
         return f"unknown name {name!r}{several}"
     if key == "algo_name" and (stem := _TRAINER.sub("", name)) != name and stem.lower() in _lower(finder):
@@ -72,9 +72,9 @@ def _listed(key: str) -> str:
 
 
 def renamed(env_id: str) -> str:
-    """Returns our id and arguments of one of JoyRL's environments."""
-    ours, arguments = joyrl.ENVS[env_id]
-    return f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
+    """Returns our id and arguments of an environment that has another name here; empty for any other."""
+    ours, arguments = joyrl.ENVS.get(env_id, ("", {}))
+    return ours and f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
 
 
 def allowed(dotted: str, allow: Sequence[str]) -> bool:

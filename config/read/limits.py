@@ -1,9 +1,13 @@
 """Decides unwritten limits: a written limit is never cut short by a default."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from config.config import RUN_LIMITS, GeneralConfig
+from config.model.schema import AlgoConfig
+from config.read import sources
+from config.read.written import Written
 
 
 def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
@@ -18,6 +22,15 @@ def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
 def planned(general: GeneralConfig) -> bool:
     """Returns True if the length of a run is known before it begins, so that a learning rate can fall over it."""
     return general.mode == "test" or max(general.max_episode, general.max_total_step, general.max_update) > 0
+
+
+def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
+    """Makes learning rates constant that fall by default, in a run whose length is not planned; yields notes."""
+    for section, algo in built.items():
+        if isinstance(algo, AlgoConfig) and algo.schedule() != "constant" and f"{section}.lr_schedule" not in where:
+            built[section] = algo.model_copy(update={"lr_schedule": "constant"})
+            needed = "max_episode, max_total_step or max_update"
+            yield f"{section}.lr_schedule is constant: {algo.schedule()} needs {needed}"
 
 
 OFFLINE_UPDATES = 10_000
@@ -60,3 +73,18 @@ def of_training(
         first = f"no limit is set: max_episode is {general.max_episode}"
         return {}, ", ".join([first, steps] if steps and "max_step" in unwritten else [first])
     return {}, f"{steps}, JoyRL's default" if steps and "max_step" in unwritten else ""
+
+
+def of_run(
+    written: Written, built: Mapping[str, Any], kind: ModuleType, explicit: Container[str]
+) -> tuple[dict[str, Any], str]:
+    """Returns the values of unwritten limits, and a note on what was decided. built: sections; kind: package of the
+    environment; explicit: settings that the user wrote."""
+    general, algo, env = built["general_cfg"], built["algo_cfg"], built["env_cfg"]
+    if general.mode == "test":
+        return of_test(general, "general_cfg.max_episode" in explicit)
+    merged, _ = sources.merge(written.sources, "general_cfg", GeneralConfig)
+    set_keys = {key for key, value in merged.items() if value is not None}
+    own = kind.own_limit(env) if hasattr(kind, "own_limit") else None
+    name, offline = getattr(env, "id", general.env_name), algo.offline_updates_of()
+    return of_training(general, set_keys, name, own, offline, algo.data_epochs_of())

@@ -9,13 +9,11 @@ from typing import Any
 import yaml
 
 from config.config import GeneralConfig
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.schema import AlgoConfig, EnvConfig
 from config.read.yaml_reader import Dumper
 from config.tell.help_texts import help_text
-
-SECTIONS = ("general_cfg", "algo_cfg", "env_cfg")
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,17 @@
 """Sources of settings: a YAML file, an earlier run, the command line."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from config.foreign import names as foreign_names
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.schema import FILM, EnvConfig
 from config.program import PROGRAM
-from config.read.run_config import SECTIONS
 from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
-from config.tell.names import nearest
 from config.tune.domain_kinds import SECTION as TUNING
 
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
@@ -148,27 +146,24 @@ def flags(
 ) -> list[tuple[str, str, Any]]:
     """Returns the flags of these names as (flag, section.key, value). word: command that stands for --resume or
     --test."""
-    given: list[tuple[str, str, Any]] = []
-    if algo:
-        given.append(("--algo", "general_cfg.algo_name", algo))
-    if env:
-        given.append(("--env", "env_cfg.id", env))
-    if resume:
-        settings = {"load_checkpoint": True, "load_path": resume, "load_model_step": "latest", "mode": "train"}
-        given += [(word or "--resume", f"general_cfg.{key}", value) for key, value in settings.items()]
-    if test:
-        settings = {"load_checkpoint": True, "load_path": test, "mode": "test"}
-        given += [(word or "--test", f"general_cfg.{key}", value) for key, value in settings.items()]
-    if video:
-        given.append((word or "--video", "env_cfg.render_mode", FILM))
-    if checkpoint_freq:
-        settings = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
-        given += [("--checkpoint-freq", f"general_cfg.{key}", value) for key, value in settings.items()]
-    if episodes:
-        given.append(("--episodes", "general_cfg.max_episode", episodes))
-    if model is not None:
-        given.append(("--model", "general_cfg.load_model_step", model))
-    return given
+    loads = {"load_checkpoint": True, "load_path": resume or test}
+    saves = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
+    written: list[tuple[str, Any, str, dict[str, Any]]] = [
+        ("--algo", algo, "general_cfg", {"algo_name": algo}),
+        ("--env", env, "env_cfg", {"id": env}),
+        (word or "--resume", resume, "general_cfg", {**loads, "load_model_step": "latest", "mode": "train"}),
+        (word or "--test", test, "general_cfg", {**loads, "load_path": test, "mode": "test"}),
+        (word or "--video", video, "env_cfg", {"render_mode": FILM}),
+        ("--checkpoint-freq", checkpoint_freq, "general_cfg", saves),
+        ("--episodes", episodes, "general_cfg", {"max_episode": episodes}),
+        ("--model", model is not None, "general_cfg", {"load_model_step": model}),
+    ]
+    return [
+        (flag, f"{section}.{key}", value)
+        for flag, is_written, section, settings in written
+        if is_written
+        for key, value in settings.items()
+    ]
 
 
 def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
@@ -291,26 +286,3 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
             place = source.places[section].parts[key]
             yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
         written[name] = key
-
-
-def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
-    """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
-    has, or empty."""
-    known = {name: model.spellings() for name, model in models.items()}
-    for key, where, value in (stray for source in sources for stray in source.strays):
-        owner = next((name for name in known if key in known[name]), None)
-        same = (
-            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, known[name]))
-            for name, other, remark in foreign_names.ours(key)
-            if other in known.get(name, ()) and not remark
-        )
-        meant = (
-            f"{owner}.{key}{value}"
-            if owner
-            else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
-        )
-        other = "" if meant else hint(key)
-        near = next((f"{name}.{near}{value}" for name in known if (near := nearest(key, known[name]))), None)
-        meant = meant or (None if other else near)
-        end = f"; did you mean {meant}?" if meant else other
-        yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

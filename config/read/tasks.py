@@ -3,20 +3,23 @@
 import json
 from pathlib import Path
 
+from config.program import PROGRAM
 from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.tell.names import nearest
 
+RUN, GROUP, TUNING = "run.json", "group.json", "tune.json"
+"""Files that make a folder one of a run, of a group of runs, of a tuning."""
 MOST_BYTES = 1 << 20
-"""Bytes of run.json that are read."""
+"""Bytes of RUN that are read."""
 
 
 class TaskError(Exception):
     """load_path does not lead to a task directory; the message says why."""
 
 
-GROUPS = {"group.json": "a group of runs", "tune.json": "a tuning, with a run for each trial"}
+GROUPS = {GROUP: "a group of runs", TUNING: "a tuning, with a run for each trial"}
 """File of a folder with several runs, and what such a folder is."""
 
 
@@ -54,13 +57,21 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
         raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks, start)}")
     if link:
         raise TaskError(f"{load_path!r} {link}; give the full path of its target")
-    if kind := next((GROUPS[name] for name in GROUPS if (folder / name).is_file()), None):
-        raise TaskError(f"{load_path!r} is {kind}; name one of them, such as {as_written(_member(folder))}")
+    if is_group(folder):
+        raise TaskError(f"{load_path!r} is {_several(folder)}")
     if tested := _tested(folder):
         raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
     if not complete:
         raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
     return folder
+
+
+def group_named(load_path: str, tasks: Path) -> Path | None:
+    """Returns the absolute path of a group of runs by its name under tasks/, or its path; None for anything else, and
+    for one to which a link leads."""
+    folder = _meant(Path(load_path), tasks, None)
+    is_plain = ".." not in folder.parts and (folder / "group.json").is_file() and not _link(folder, tasks)
+    return fixed(folder) if is_plain else None
 
 
 def _link(folder: Path, tasks: Path) -> str:
@@ -76,10 +87,10 @@ def _link(folder: Path, tasks: Path) -> str:
 
 def _meant(path: Path, tasks: Path, start: Path | None) -> Path:
     """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
-    not under tasks/ may be a run in the current folder."""
+    not under tasks/ may be a run or a group in the current folder."""
     place = _counted(path, start)
     if len(path.parts) == 1:
-        named = (tasks / path).exists() or not (place / "models").is_dir()
+        named = (tasks / path).exists() or not ((place / "models").is_dir() or is_group(place))
     else:
         named = not place.exists() and (tasks / path).is_dir()
     return tasks / path if named else place
@@ -102,7 +113,7 @@ def _checkpoint(path: Path, tasks: Path) -> str:
 
 def _tested(folder: Path) -> str | None:
     """Returns the run that a test directory tested; None for any other directory."""
-    run = folder / "run.json"
+    run = folder / RUN
     if not folder.name.startswith("Test_") or not run.is_file() or any((folder / "models").glob("*")):
         return None
     try:
@@ -112,10 +123,13 @@ def _tested(folder: Path) -> str | None:
     return Path(checkpoint).parent.parent.name if isinstance(checkpoint, str) else None
 
 
-def _member(group: Path) -> Path:
-    """Returns the first run of a group or of a tuning."""
-    found = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
-    return min(found, default=group / "seed_1")
+def _several(group: Path) -> str:
+    """Returns what the folder of several runs is, and which of them, or what else, to name."""
+    runs = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
+    kind = next(name for name in GROUPS if (group / name).is_file())
+    if not runs and kind == "tune.json":
+        return f"a tuning without trials; to go on: {PROGRAM} tune --resume {as_written(group)}"
+    return f"{GROUPS[kind]}; name one of them, such as {as_written(min(runs, default=group / 'seed_1'))}"
 
 
 def _others(name: str, tasks: Path, start: Path | None) -> str:

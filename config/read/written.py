@@ -1,19 +1,20 @@
-"""The settings as they are written: all sources of a configuration, and the models of its sections."""
+"""The settings as they are written: all sources of a configuration, the models of its sections, and what is wrong."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 from config.config import GeneralConfig
-from config.foreign import hints
-from config.model import policies
+from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.policies import PolicyConfig
 from config.own import packages
 from config.read import sources
 from config.read.finder import Finder
-from config.read.run_config import SECTIONS
 from config.read.yaml_reader import Place
+from config.tell import hints
+from config.tell.error_text import locate
 
 
 class Written:
@@ -27,6 +28,30 @@ class Written:
         """Models of the sections that are known so far; those of policies come last."""
         self.heirs: set[str] = set()
         """Sections of policies whose settings default to those of algo_cfg."""
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.reported: set[tuple[str, str]] = set()
+        """Settings of algo_cfg with a problem, and the problem: policies that inherit them do not repeat it."""
+
+    def report(self, section: str, key: str, message: str) -> None:
+        """Records a problem at the place where the key was written, or at its section.
+
+        An unwritten value is reported as the algorithm's default.
+        """
+        if section == "algo_cfg":
+            self.reported.add((key, message))
+        elif section in self.heirs and (key, message) in self.reported:
+            return
+        _, place = self.merged(section)
+        parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
+        of_algo = section == "algo_cfg" or (policies.name_of(section) and parts[0] not in PolicyConfig.model_fields)
+        unwritten = of_algo and parts[0] not in place.parts
+        spot = f"default of {self.algo_of(section)}" if unwritten else locate(place, parts).text
+        self.problems.append(f"{spot}: {section}.{key}: {message}")
+
+    def writes(self, section: str, key: str) -> bool:
+        """Returns True if a source has this setting."""
+        return any(key in source.sections.get(section, {}) for source in self.sources)
 
     def general(self, key: str) -> Any:
         """Returns a general setting as written, or its default."""
@@ -40,6 +65,21 @@ class Written:
             return None, ""
         return packages.find(key, name, self.finders[key], self.allow)
 
+    def our_name(self, algorithm: str) -> str | None:
+        """Returns our name of an algorithm; None for an unknown one."""
+        package, _ = self.find("algo_name", algorithm)
+        return None if package is None else str(package.NAME)
+
+    def package(self, key: str) -> ModuleType | None:
+        package, problem = self.find(key, self.general(key))
+        if problem:
+            self.report("general_cfg", key, problem)
+        return package
+
+    def same(self, key: str, name: Any, other: Any) -> bool:
+        """Returns True if two names mean the same package, or none."""
+        return self.find(key, name)[0] is self.find(key, other)[0]
+
     def algo_of(self, section: str) -> str:
         """Returns the name of the algorithm of a policy; for another section that of general_cfg."""
         values: dict[str, Any] = {}
@@ -51,6 +91,19 @@ class Written:
         """Returns the names of all policies by section, in the order of their first appearance."""
         every = (section for source in self.sources for section in source.sections)
         return {section: name for section in every if (name := policies.name_of(section)) is not None}
+
+    def all_packages(self) -> dict[str, Any]:
+        """Returns the packages of algorithm, environment and policies by section; None for those that are unknown."""
+        found = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
+        for section, name in self.policy_names().items():
+            values, place = sources.merge(self.sources, section, PolicyConfig)
+            if fault := policies.misnamed(name):
+                self.problems.append(f"{place.text}: {section}: {fault}")
+            found[section] = found["algo_cfg"]
+            if isinstance(values.get("algo_name"), str):
+                found[section], problem = self.find("algo_name", values["algo_name"])
+                self.problems += [f"{place.parts['algo_name'].text}: {section}.algo_name: {problem}"] if problem else []
+        return found
 
     def put_models(self, found: Mapping[str, ModuleType | None]) -> None:
         """Adds the models of sections whose packages are known."""

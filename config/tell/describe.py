@@ -10,7 +10,6 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from config.config import GeneralConfig
-from config.foreign import hints
 from config.model import policies
 from config.model.fields import Strict
 from config.model.layers import Layer
@@ -21,6 +20,7 @@ from config.program import PROGRAM
 from config.read import presets
 from config.read.finder import Finder
 from config.read.yaml_reader import Dumper
+from config.tell import hints
 from config.tell.error_text import expected, json_schema
 from config.tell.help_texts import help_text
 from config.tell.names import nearest

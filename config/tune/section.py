@@ -9,7 +9,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
-from config.foreign.experiments import REPEATS, experiments
+from config.foreign.rllib_files import REPEATS, experiments
 from config.model import policies
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
@@ -18,7 +18,9 @@ from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
+from config.read.tasks import TUNING
 from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
+from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.names import did_you_mean
 from config.tune import space
@@ -153,8 +155,8 @@ def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **op
     if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
         raise ConfigError([fault])
     file = folder / "config.yaml"
-    if file.exists() and not (folder / "tune.json").exists():  # which is written first
-        raise ConfigError([f"{folder} is not a tuning folder: it has no tune.json"])
+    if file.exists() and not (folder / TUNING).exists():  # which is written first
+        raise ConfigError([f"{folder} is not a tuning folder: it has no {TUNING}"])
     return _of_file(file, regular, words, flags, **options)
 
 
@@ -245,7 +247,7 @@ def _add_words(document: Document, words: Iterable[str], problems: list[str]) ->
     """Puts section.key=value words into a document."""
     source = sources.from_command_line(words, (), sections=(SECTION,))
     problems += source.problems
-    problems += sources.outside([source], {}, lambda key: "")
+    problems += hints.outside([source], {}, lambda key: "")
     for section, values in source.sections.items():
         policy = policies.name_of(section)
         above = [policies.SECTION, policy] if policy is not None else [section]

@@ -1,6 +1,5 @@
-"""Parts of all figures: colors, columns of numbers, running means, and axes."""
+"""Numbers of curves: columns of rows, running means, what several lines have in common."""
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,28 +14,20 @@ STEPS, UPDATES = "environment steps", "updates"
 
 
 Rows = Sequence[Mapping[str, Any]]
-
-
 Array = np.ndarray
+Curve = tuple[Array, Array]
+"""Environment steps (or updates) [n], returns [n]."""
 
 
-class Palette(NamedTuple):
-    """Colors of a figure. The lines are from the Okabe-Ito palette, which is safe for color-blind readers."""
+class Curves(NamedTuple):
+    """Curves of several runs."""
 
-    blue: str
-    orange: str
-    green: str
-    grey: str
-    ink: str
-    grid: str
-    paper: str
-
-
-LIGHT = Palette("#0072b2", "#d55e00", "#007a5e", "#6b7280", "#1c2430", "#e5e7eb", "#ffffff")
-
-
-DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440", "none")
-"""For a dark page: its own background shows through."""
+    lines: dict[str, Curve]
+    """The curve of each run that has one, by its name."""
+    what: str
+    """Label of the returns: online evaluations if all runs have them, else running means of the training episodes."""
+    over: str = STEPS
+    """Label of what they are drawn over: updates if a run learned from given data before its first step."""
 
 
 class RunningMean(NamedTuple):
@@ -94,7 +85,7 @@ GRID = 150
 """Number of points of a line that combines several."""
 
 
-def common(lines: Sequence[tuple[Array, Array]]) -> tuple[Array, Array] | None:
+def common(lines: Sequence[Curve]) -> Curve | None:
     """Returns steps [GRID] and the values of n lines (steps, values) there, [GRID, n], interpolated linearly, from the
     first step that all of them have to the end of the shortest; None if there is none between."""
     first, last = max(step[0] for step, _ in lines), min(step[-1] for step, _ in lines)
@@ -107,34 +98,3 @@ def common(lines: Sequence[tuple[Array, Array]]) -> tuple[Array, Array] | None:
 def some_of(count: int, most: int = MOST_POINTS) -> Array:
     """Returns the places of at most `most` values, the first and the last among them."""
     return np.linspace(0, count - 1, min(count, most)).astype(int)
-
-
-def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    figure = axes.figure
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    figure.set_facecolor(LIGHT.paper)
-    axes.set_facecolor(LIGHT.paper)
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
-    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
-    axes.set_xlabel(over, color=LIGHT.ink)
-    axes.set_ylabel(what, color=LIGHT.ink)
-    axes.tick_params(colors=LIGHT.ink)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.margins(y=0.08)
-    axes.grid(color=LIGHT.grid, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side not in ("top", "right"))
-        spine.set_edgecolor(LIGHT.ink)
-
-
-LEGEND_LETTERS = 105
-"""Room of a line of a legend, in letters; a mark takes six."""
-
-
-def legend_columns(labels: Sequence[str]) -> int:
-    """Returns the number of columns of a legend that is no wider than the figure."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for label in labels for letter in label)
-    return 5 if sum(len(label) + 6 for label in labels) + wide <= LEGEND_LETTERS else 3

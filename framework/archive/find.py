@@ -9,7 +9,7 @@ from config.read.task_config import has_config
 from config.read.tasks import is_group
 from config.tell.names import did_you_mean
 from framework.archive import task_list
-from framework.disk.csv_table import read_csv
+from framework.archive.groups import members, order_of
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
 
@@ -44,12 +44,11 @@ def _named(word: str, root: Path) -> list[Path]:
 
 def _runs(folder: Path) -> list[Path]:
     """Returns the runs of a group or a tuning in the order of its table, or the run that a folder is."""
-    members = [run for _, run in task_list.members(folder) if has_config(run)]
-    for place in [folder] if is_group(folder) else members:
+    runs = [run for _, run in members(folder) if has_config(run)]
+    for place in [folder] if is_group(folder) else runs:
         TaskDir(place).check()
-    tables = [read_csv(folder / name) for name in ("seeds.csv", "runs.csv")]
-    order = {str(row.get("folder")): place for place, row in enumerate(row for rows in tables for row in rows)}
-    return sorted(members, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
+    order = order_of(folder)
+    return sorted(runs, key=lambda run: (order.get(run.name, len(order)), len(run.name), run))
 
 
 def _others(name: str, root: Path) -> str:

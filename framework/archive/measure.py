@@ -7,16 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.read.opening import read_regular
 from framework.archive import statistics
-from framework.archive.curves import UPDATES, Array
-from framework.archive.series import Run, Series
+from framework.archive.curves import UPDATES, Array, Curve, Curves, Rows, finite
+from framework.archive.groups import curves_of
+from framework.archive.run import RecordedRun
+from framework.archive.series import Series
 from framework.archive.statistics import LEAST_SEEDS
-from framework.disk.csv_table import MOST_BYTES, read_csv
-from framework.disk.json_lines import objects
-from framework.disk.task_dir import TaskDir
+from framework.disk.csv_table import head_of
 from framework.errors import TaskDirError
-from framework.jobs.runs_table import Curve, Curves, curves_of
 from framework.screen.formatting import short
 
 UNEQUAL = 1.1
@@ -125,7 +123,7 @@ def _unequal(ends: Sequence[float]) -> bool:
     return max(ends) > UNEQUAL * min(ends)
 
 
-def _scored(series: Series, curves: Curves) -> list[Run]:
+def _scored(series: Series, curves: Curves) -> list[RecordedRun]:
     """Returns the runs of a series that have a curve."""
     return [run for run in series.runs if str(run.folder) in curves.lines]
 
@@ -138,7 +136,7 @@ def _row(series: Series, curves: Curves, threshold: float, at: float | None, fir
     better = Score(None, None) if first is None else _improvement(within, first.within)
     steps = [_step_of(line, threshold) for line in lines]
     seconds = [
-        math.inf if math.isinf(step) else _seconds_at(run.task, step, curves.over)
+        math.inf if math.isinf(step) else _seconds_at(run, step, curves.over)
         for run, step in zip(runs, steps, strict=True)
     ]
     said = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
@@ -151,34 +149,29 @@ def _row(series: Series, curves: Curves, threshold: float, at: float | None, fir
 # ------------------------------------------------------------------------------------------------- what is read
 
 
-def _curves(runs: Sequence[Run]) -> Curves:
+def _curves(runs: Sequence[RecordedRun]) -> Curves:
     """Returns the curves of the runs by their folders: evaluations if all of them have online evaluation, or if one has
     learned from given data, which knows no episodes of training; else running means of the training episodes."""
-    tasks = {str(run.folder): run.task for run in runs}
     evaluated = all(run.general.get("online_eval") for run in runs)
-    for task in tasks.values():
-        if not _check(task.results / "eval.csv", "mean") or not evaluated:
-            _check(task.results / "train.csv", "return")
+    for run in runs:
+        _check(run.task.eval, run.evaluations, "mean")
+        if not run.evaluations or not evaluated:
+            _check(run.task.train, run.episodes, "return")
     # one lucky episode at the beginning is not a score
-    found = curves_of(tasks, evaluated, least=1, whole_windows=True)
+    found = curves_of({str(run.folder): run for run in runs}, evaluated, least=1, whole_windows=True)
     lines = {name: _finite(line) for name, line in found.lines.items()}
     return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})
 
 
 def _finite(line: Curve) -> Curve:
-    known = np.isfinite(line[0]) & np.isfinite(line[1])
-    return line[0][known], line[1][known]
+    step, value = finite(*line)
+    return step, value
 
 
-def _header(path: Path) -> list[str]:
-    """Returns the columns that the first line of a table names."""
-    return read_regular(path, MOST_BYTES).decode(errors="replace").partition("\n")[0].split(",")
-
-
-def _check(path: Path, score: str) -> int:
-    """Raises TaskDirError for a damaged table. score: name of its column of scores. Returns the number of rows."""
-    before, rows = -math.inf, read_csv(path)
-    if not rows and path.is_file() and score not in _header(path):
+def _check(path: Path, rows: Rows, score: str) -> None:
+    """Raises TaskDirError for a damaged table. score: name of its column of scores."""
+    before = -math.inf
+    if not rows and path.is_file() and score not in head_of(path):
         raise TaskDirError(f"{path} is damaged: its first line names no column {score}")
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
@@ -188,7 +181,6 @@ def _check(path: Path, score: str) -> int:
         if float(row["step"]) < before:
             raise TaskDirError(f"{path} is damaged: the steps go back at row {number}")
         before = float(row["step"])
-    return len(rows)
 
 
 def _evaluated(curves: Curves) -> bool:
@@ -234,13 +226,13 @@ def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
 # --------------------------------------------------------------------------------------------------- the threshold
 
 
-def _goal(runs: Sequence[Run], curves: Curves) -> Threshold:
+def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
     """Returns the lowest goal that the runs have, if one of them reaches it; else a part of the way to the best end."""
     own = "reward_threshold" if _evaluated(curves) else "stop_return"
     goals = [
         (run.general.get(own), f"general_cfg.{own}")
         if run.general.get(own) is not None
-        else (run.facts.get("expected_return"), "what the preset promises")
+        else (run.facts.expected_return, "what the preset promises")
         for run in runs
     ]
     known = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
@@ -259,21 +251,17 @@ def _step_of(line: Curve, threshold: float) -> float:
     return float(line[0][places[0]]) if len(places) else math.inf
 
 
-def _seconds_at(task: TaskDir, step: float, over: str) -> float:
+def _seconds_at(run: RecordedRun, step: float, over: str) -> float:
     """Returns the seconds of training until a step (or an update), interpolated between two iterations; NaN if they are
     not known."""
-    counted, times = _clock(task.results / "result.json", "update" if over == UPDATES else "step")
+    counted, times = _clock(run, "update" if over == UPDATES else "step")
     return float(np.interp(step, counted, times, right=math.nan)) if len(counted) > 1 else math.nan
 
 
-def _clock(path: Path, count: str) -> tuple[Array, Array]:
+def _clock(run: RecordedRun, count: str) -> tuple[Array, Array]:
     """Returns steps [n] and the seconds of training at their ends [n], from 0 on."""
-    try:
-        lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")[:-1]
-    except OSError:
-        lines = []
     points = [(0.0, 0.0)]
-    for result in objects(lines):
+    for result in run.iterations:
         try:
             points.append((float(result[count]), float(result["seconds_total"])))
         except (ValueError, TypeError, LookupError, OverflowError):

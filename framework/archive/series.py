@@ -2,26 +2,21 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from config.config import HARMLESS, HOW_TO_LOAD
 from config.model import policies
-from config.read.task_config import load_task_config
-from config.read.tasks import group_of
 from config.read.yaml_reader import DocumentError
 from config.tell.names import printable
-from framework.archive import task_list
-from framework.disk.task_dir import TaskDir
+from framework.archive.defaults import defaults_of
+from framework.archive.run import RecordedRun
 from framework.errors import TaskDirError
-from framework.jobs.results import cell
-from framework.pages.html_report import defaults_of
-from framework.runs.exactness import HARMLESS
-from framework.runs.resume import HOW_TO_LOAD
+from framework.screen.formatting import cell
 
-PROCESSES = {f"general_cfg.{key}" for key in ("device", "mp_backend", "n_workers", "n_learners", "run_ahead")}
-"""Settings that may change the scores, or the time that they take."""
-IGNORED = (HARMLESS - PROCESSES) | {f"general_cfg.{key}" for key in ("seed", *HOW_TO_LOAD)}
+PROCESSES = {"device", "mp_backend", "n_workers", "n_learners", "run_ahead"}
+"""Settings of general_cfg that may change the scores, or the time that they take."""
+IGNORED = {f"general_cfg.{key}" for key in ({*HARMLESS} - PROCESSES) | {"seed", *HOW_TO_LOAD}} | {"env_cfg.render_mode"}
 """Settings in which the runs of a series may differ."""
 SAME_TASK = {f"env_cfg.{key}" for key in ("n_envs", "action_mask", "vectorization")}
 """Settings of env_cfg that do not change what a return means."""
@@ -35,60 +30,36 @@ LONGEST_NAME = 40
 """Characters of the name of a series."""
 
 
-class Run:
-    """A training run, as its folder tells."""
-
-    def __init__(self, folder: Path) -> None:
-        """Raises TaskDirError for a test, and for a run whose settings cannot be read."""
-        self.folder, self.task = folder, TaskDir(folder)
-        try:
-            self.sections = load_task_config(folder).settings()
-        except DocumentError as error:
-            raise TaskDirError(f"the settings of {folder} cannot be read: {error}") from None
-        if self.general.get("mode") == "test":
+def trained(folder: Path) -> RecordedRun:
+    """Returns a training run. Raises TaskDirError for a test, and for a run whose settings cannot be read."""
+    run = RecordedRun(folder)
+    try:
+        if run.is_test:
             raise TaskDirError(f"{folder} is a test; compare the training run that it tested")
-        self.facts = self.task.read_run()
+    except DocumentError as error:
+        raise TaskDirError(f"the settings of {folder} cannot be read: {error}") from None
+    return run
 
-    @property
-    def general(self) -> Mapping[str, Any]:
-        return self.sections.get("general_cfg", {})
 
-    @property
-    def algorithm(self) -> str:
-        return policies.algorithms(self.sections) or "?"
-
-    @property
-    def environment(self) -> str:
-        return str(self.sections.get("env_cfg", {}).get("id", self.general.get("env_name", "?")))
-
-    @property
-    def seed(self) -> Any:
-        return self.general.get("seed")
-
-    @cached_property
-    def state(self) -> str:
-        """running, finished, paused at step N, interrupted or failed."""
-        return task_list.state_of(self.folder, self.facts)
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Value of each setting that distinguishes a series, by section.key."""
-        known = defaults_of(self.sections)
-        flat = {name: {**known.get(name, {}), **keys} for name, keys in policies.flat(self.sections).items()}
-        every = {f"{name}.{key}": value for name, keys in flat.items() for key, value in keys.items()}
-        return {path: value for path, value in every.items() if path not in IGNORED}
+def distinguishing(run: RecordedRun) -> dict[str, Any]:
+    """Returns the value of each setting that distinguishes a series, by section.key."""
+    known = defaults_of(run.settings)
+    flat = {name: {**known.get(name, {}), **keys} for name, keys in policies.flat(run.settings).items()}
+    every = {f"{name}.{key}": value for name, keys in flat.items() for key, value in keys.items()}
+    return {path: value for path, value in every.items() if path not in IGNORED}
 
 
 class Series:
     """Runs that differ in their seed alone."""
 
-    def __init__(self, run: Run) -> None:
-        self.runs = [run]
+    def __init__(self, run: RecordedRun, settings: Mapping[str, Any]) -> None:
+        """settings: those that distinguish it."""
+        self.runs, self.settings = [run], settings
         self.name = ""
         """Short name that no other series in its environment has."""
 
     @property
-    def first(self) -> Run:
+    def first(self) -> RecordedRun:
         return self.runs[0]
 
 
@@ -96,12 +67,12 @@ def gather(folders: Iterable[Path]) -> dict[str, list[Series]]:
     """Returns the series of each environment, in the order of the folders, with their names. Runs of two groups are two
     series, even if their settings are equal; so are two runs with the same seed: code or machine may differ."""
     found: dict[Any, Series] = {}
-    for run in map(Run, folders):
-        group, place = group_of(run.folder), 0
+    for run in map(trained, folders):
+        settings, place = distinguishing(run), 0
         while True:
-            key = (group, json.dumps(run.settings, sort_keys=True, default=str), place)
+            key = (run.group, json.dumps(settings, sort_keys=True, default=str), place)
             if key not in found:
-                found[key] = Series(run)
+                found[key] = Series(run, settings)
             elif any(run.seed == other.seed for other in found[key].runs):
                 place += 1
                 continue
@@ -122,7 +93,7 @@ Cells = dict[str, list[str]]
 
 def differing(several: Sequence[Series]) -> tuple[Cells, Cells]:
     """Returns the settings that differ: those that all series have, and those that only some of them have."""
-    columns = [series.first.settings for series in several]
+    columns = [series.settings for series in several]
     paths = dict.fromkeys(path for column in columns for path in column)
     found: tuple[Cells, Cells] = {}, {}
     for path in paths:

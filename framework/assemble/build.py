@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, UnfitError
+from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, TrainableActor, UnfitError
 from config import machine
 from config.model.fields import whole
 from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
@@ -93,6 +94,16 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
             LOGGER.warning("the environment could not be closed: %s", error)
 
 
+def drawing(config: RunConfig) -> RunConfig:
+    """Returns the settings with an environment that draws films."""
+    return replace(config, env=config.env.model_copy(update={"render_mode": config.env.FILM[0]}))
+
+
+def open_drawing(config: RunConfig, watch: Watch) -> Callable[[], contextlib.AbstractContextManager[VectorEnv]]:
+    """Returns what opens an environment of one row that draws as render_mode says."""
+    return partial(opened_env, config, 1, watch, draw=True)
+
+
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     """Returns the description of an environment that an agent gets."""
     parts = tuple(Part(*part) for part in env.parts)
@@ -113,7 +124,7 @@ def device_of(config: RunConfig) -> torch.device:
     return torch.device(name)
 
 
-def choose_threads(config: RunConfig, agent: Agent, processes: int = 1) -> None:
+def choose_threads(config: RunConfig, agent: TrainableActor, processes: int = 1) -> None:
     """Sets the number of torch's threads in a process that learns: as many as an update has work for, at most all
     cores, shared among so many processes. It depends on the settings and the number of cores alone."""
     most = max(1, machine.cores() // processes)
@@ -129,15 +140,14 @@ def keep_threads(config: RunConfig, before: Any) -> None:
         torch.set_num_threads(before)
 
 
-def _useful_threads(config: RunConfig, agent: Agent) -> int:
+def _useful_threads(config: RunConfig, agent: TrainableActor) -> int:
     """Returns the number of threads that an update is fastest with: by the largest product of minibatch and layer; with
     images, as many as there are."""
     plan, work = plan_of(config, agent.spec), 0
     for policy in plan.learning:
-        own = agent.agents[policy.name] if isinstance(agent, MultiPolicyAgent) else agent
         if len(policy.spec.observation_space.shape or ()) >= 2:
             return machine.cores()
-        layers = (array.size for name, array in own.weights().items() if array.ndim == 2)
+        layers = (array.size for name, array in agent.by_policy()[policy.name].weights().items() if array.ndim == 2)
         work = max(work, policy.minibatch * max(layers, default=0))
     return max(1, work // WORK_OF_A_THREAD)
 
@@ -149,7 +159,7 @@ def gpu_name(config: RunConfig) -> str | None:
     return torch.cuda.get_device_name(device_of(config))
 
 
-def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> Agent:
+def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device) -> TrainableActor:
     """Makes an agent with initial weights. Raises JoystickError if its settings do not fit the environment."""
     own.provide(config.objects)
     plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
@@ -174,7 +184,7 @@ def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
     return agent
 
 
-def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | MultiPolicyLearner:
+def make_learner(config: RunConfig, spec: EnvSpec, agent: TrainableActor) -> Learner | MultiPolicyLearner:
     """Makes what applies the updates of an agent made by make_agent."""
     machine.keep_freed_memory()
     plan = plan_of(config, spec)
@@ -184,7 +194,7 @@ def make_learner(config: RunConfig, spec: EnvSpec, agent: Agent) -> Learner | Mu
     if config.general.compile == "on":
         for step in agent.gradient_steps():
             step.compile(plan.single.minibatch)
-    return Learner(agent, plan.single.memory)
+    return Learner(agent.by_policy()[""], plan.single.memory)
 
 
 def _mirror(config: RunConfig, policy: PolicyPlan) -> torch.device | None:
@@ -291,7 +301,9 @@ def _check_sequences(policy: PolicyPlan) -> None:
         )
 
 
-def make_rows(config: RunConfig, agent: Agent, plan: Plan, env: VectorEnv, callbacks: Callbacks | None) -> EpisodeRows:
+def make_rows(
+    config: RunConfig, agent: TrainableActor, plan: Plan, env: VectorEnv, callbacks: Callbacks | None
+) -> EpisodeRows:
     """Makes what turns episodes into rows of train.csv and progress.csv."""
     custom = (*numbers_of_episodes(plan, env), *(callbacks.METRICS if callbacks else ()))
     policies = [] if plan.single else [policy.name for policy in plan.policies]
@@ -398,7 +410,7 @@ def acting_stream(seed: int, worker: int, incarnation: int) -> np.random.Generat
 def make_collector(
     config: RunConfig,
     env: VectorEnv,
-    agent: Agent,
+    agent: TrainableActor,
     seed: int,
     worker: int = 0,
     recorders: Iterable[Recorder] = (),
@@ -414,15 +426,12 @@ def make_collector(
     first = curriculum.first if curriculum and phase is None else phase
     agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
 
-    def seed_of(row: int, episode: int) -> int:
-        return number(seed, "episode", worker, row, episode)
-
     rng = acting_stream(seed, worker, incarnation)
     return Collector(
         env,
         agent,
         rng,
-        seed_of,
+        partial(number, seed, "episode", worker),
         config.general.max_step,
         worker,
         incarnation,

@@ -3,10 +3,8 @@
 import functools
 import math
 from dataclasses import replace
-from typing import Any
 
 import algos
-from algos.common.fast import compiler
 from config.model.memory_spec import ReplaySpec
 from config.read.loader import RunConfig
 from config.read.task_config import load_task_config
@@ -70,17 +68,12 @@ def reason_not(config: RunConfig, several: bool) -> str | None:
 def _without_compiler(gpu: bool = False) -> str | None:
     """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
     seconds, most of which the first update would take otherwise."""
-    compiler.prepare()
-    import torch
-    import torch._functorch.config
+    from algos.common.fast import compiler, switch  # imports torch
 
+    if why := switch.OFF.get("compile"):
+        return f"steps are not compiled here: {why}"
     try:
-        if gpu and torch.cuda.is_available():
-            torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
-            return None
-        compiled: Any = torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True})
-        with torch._functorch.config.patch(enable_autograd_cache=False):  # as gradient steps are compiled
-            compiled.aot_compile(((torch.ones(3),), {}))
+        compiler.attempt(gpu)
     except Exception as error:  # whatever a compiler and its caches can raise
         return f"torch.compile fails here: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return None

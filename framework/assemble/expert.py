@@ -10,22 +10,22 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from algos.base import Agent, Array, EnvSpec
+from algos.base import Array, EnvSpec, TrainableActor
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.own import objects as own
 from config.read import tasks
 from config.read.loader import RunConfig
 from config.read.loader import load as load_config
 from config.read.paths import as_written
+from framework.assemble.identity import check_identity, with_seed
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
 from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import JoystickError
-from framework.runs.resume import check_identity, with_seed
 
 Ask = Callable[[Array, Array | None], Any]
 """Returns actions [N, ...] for observations [N, ...] and masks [N, A] of legal actions, if there are any."""
-MakeAgent = Callable[[RunConfig, EnvSpec, int, torch.device], Agent]
+MakeAgent = Callable[[RunConfig, EnvSpec, int, torch.device], TrainableActor]
 
 
 def expert_of(config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> "Expert | None":

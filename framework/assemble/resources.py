@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from config import machine
-from config.model.memory_spec import MemorySpec, ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
 from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
@@ -26,8 +26,6 @@ FRAME_COUNTERS = 8
 """Size of what a memory notes of each frame."""
 RETURNS_BYTES = 20
 """Size of the columns of a step of given data that tell of its episode's return."""
-MOST_AT_ONCE = 64
-"""Largest number of minibatches in a chunk: many enough that sampling them costs little, few enough to stay small."""
 LEAST_OBSERVATION = 4096
 """Size in bytes of an observation from which a replay memory stores it as frames. With smaller ones that takes longer,
 and they rarely fill a memory."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from algos.base import Act, Agent, Progress, Tree, restore_stream, stream_state
+from algos.base import Act, Actor, Progress, Tree, restore_stream, stream_state
 from config.model.fields import whole
 from envs.base import Array, Step, VectorEnv
 from framework.collect.collector_state import Mark, Rows, Tape
@@ -20,7 +20,7 @@ class Collector:
     """Steps N rows with a policy. `state` returns the state after the last complete round, so it is always exact."""
 
     env: VectorEnv
-    agent: Agent
+    agent: Actor
     rng: np.random.Generator
     """Random stream of exploration."""
     episode_seed: Callable[[int, int], int]

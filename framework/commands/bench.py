@@ -1,143 +1,61 @@
-"""Measures the speed of training with several numbers of workers and rows: python main.py bench."""
+"""Measures the speed of training with several numbers of workers and rows."""
 
-import io
-import shutil
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+import argparse
+from collections.abc import Iterator
+from functools import partial
 
-from config.config import GeneralConfig
-from config.read.loader import ConfigError, RunConfig
-from envs.base import EnvError
-from framework.errors import MISTAKE, JoystickError, Stopped
-from framework.record.console import Console
-from framework.runs.experiment import Experiment
-from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.screen import terminal
-from framework.screen.formatting import short
+from config.foreign import flags as foreign_flags
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
 
-WARM_UP = 1.0
-"""Fewest seconds of training before a measurement."""
-MOST_WARM_UP = 60.0
-"""Seconds after which a measurement begins even if there was no update yet."""
-LONGEST_REASON = 100
-"""Number of characters that are shown of an error."""
-HEAD = ("workers", "n_envs", "steps/s", "updates/s")
-
-Configured = Callable[[Sequence[str]], RunConfig]
-"""Returns the user's configuration with further settings, as words of the command line."""
+HELP = """\
+bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
+                                                  steps/s with your settings
+"""
+REFUSED = {**settings.OF_ONE_RUN, "": "bench trains for a few seconds and keeps nothing; leave out FLAG"}
+MOST = 64
+"""Largest number of workers or rows in a list; more can only be a typing mistake of this one machine."""
+SETTINGS = {
+    "general_cfg.mp_backend": "--workers (0 is one process)",
+    "general_cfg.n_workers": "--workers",
+    "env_cfg.n_envs": "--envs",
+}
+"""Setting that is varied -> the flag that lists its values."""
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Environment steps and updates per second."""
-
-    steps: float
-    updates: float
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A number of workers (0: one process) and of rows."""
-
-    workers: int
-    rows: int
-
-    def words(self) -> list[str]:
-        """Returns the settings that choose it."""
-        ray = ["general_cfg.mp_backend=ray", f"general_cfg.n_workers={self.workers}"]
-        return [*(ray if self.workers else ["general_cfg.mp_backend=single"]), f"env_cfg.n_envs={self.rows}"]
+def flags(parser: Parser) -> None:
+    shared.add(parser, "--yaml --algo --env --config")
+    foreign_flags.add(parser)
+    workers, rows = partial(_numbers, least=0), partial(_numbers, least=1)
+    parser.add_argument("--workers", metavar="0,1,2", type=workers, default=(0, 1, 2), help="numbers of workers")
+    parser.add_argument("--envs", metavar="1,4", type=rows, default=(1, 4), help="numbers of rows (n_envs)")
+    parser.add_argument("--seconds", metavar="S", type=_seconds, default=5.0, help="seconds for each (5)")
+    shared.add_settings(parser, "")
 
 
-Results = dict[Choice, Speed | str]
-"""Choice -> speed, or why it has none."""
+def check(request: argparse.Namespace) -> Iterator[str]:
+    for key in filter(settings.keys(request).__contains__, SETTINGS):
+        yield f"bench varies {key}: leave it out, and list the values in {SETTINGS[key]}"
+    yield from settings.twice(request)
+    yield from settings.abbreviations(request)
 
 
-def run(configured: Configured, workers: Iterable[int], rows: Iterable[int], seconds: float) -> int:
-    """Measures every combination and prints the table. Returns the exit status."""
-    choices = [Choice(count, each) for count in workers for each in rows]
-    results: Results = {}
-    folder = Path(tempfile.mkdtemp(prefix="joystick-bench-"))
-    screen = terminal.choose(sys.stdout)
+run = start.player("bench", signals=False)
+
+
+def _numbers(text: str, least: int) -> tuple[int, ...]:
+    """Returns the numbers of a list such as 1,2,4, without repetitions."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and least <= int(word) <= MOST for word in words):
+        raise argparse.ArgumentTypeError(f"invalid list {text!r}: use numbers from {least} to {MOST}, such as 1,2,4")
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _seconds(text: str) -> float:
     try:
-        with StopSignals(doing="stopping; what is complete is shown") as signals:
-            for number, choice in enumerate(choices):
-                what = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
-                if isinstance(screen, terminal.Plain):
-                    screen.say(what)  # its draw leaves out some
-                else:
-                    screen.draw(number / len(choices), what, [])
-                try:
-                    config = _lean(configured(choice.words()), folder / f"{choice.workers}-{choice.rows}")
-                    results[choice] = measure(config, seconds, lambda: signals.received is not None)
-                except Stopped:
-                    break
-                except (JoystickError, ConfigError, EnvError) as error:
-                    results[choice] = " ".join(str(error).split())
-    finally:
-        screen.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    for line in table(results):
-        screen.say(line)
-    measured = any(isinstance(result, Speed) for result in results.values())
-    return signals.exit_status if signals.received is not None else 0 if measured else MISTAKE
-
-
-def _lean(config: RunConfig, folder: Path) -> RunConfig:
-    """Returns the settings of a run that starts at step 0, with one seed for all, and writes to `folder`."""
-    changed = {
-        "mode": "train", "load_checkpoint": False, "load_path": None, "seed": config.general.seed or 1,
-        "collect_traj": False, "online_eval_episode": 1,
-    }  # fmt: skip
-    return replace(config, general=config.general.model_copy(update=changed), task=None, into=folder)
-
-
-def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> Speed:
-    """Trains for some seconds after the warm-up. Only rounds are run: nothing is evaluated or saved. Raises Stopped."""
-    run = Experiment(config, stopping, make_console=_silent)
-
-    def hangs() -> None:
-        print(f"error: the environment has not answered for {config.general.env_timeout:g} s", file=sys.stderr)
-        if config.into is not None:
-            shutil.rmtree(config.into.parent, ignore_errors=True)
-        leave(MISTAKE)
-
-    with Watchdog(config.general.env_timeout, run.watch, hangs), run:
-        trainer = run.trainer
-
-        def advance(done: Callable[[float], bool]) -> float:
-            since = time.monotonic()
-            while not done(time.monotonic() - since):
-                if stopping():
-                    raise Stopped("stopped")
-                trainer.round()
-            return time.monotonic() - since
-
-        advance(lambda past: past >= MOST_WARM_UP or (past >= WARM_UP and trainer.count.update > 0))
-        before = trainer.count
-        took = advance(lambda past: past >= seconds)
-        return Speed((trainer.count.step - before.step) / took, (trainer.count.update - before.update) / took)
-
-
-def _silent(log: Path, cfg: GeneralConfig) -> Console:
-    return Console(log, cfg, io.StringIO())
-
-
-def table(results: Results) -> list[str]:
-    """Returns the table, with the fastest row marked, and the settings to write."""
-    measured = {choice: result for choice, result in results.items() if isinstance(result, Speed)}
-    best = max(measured, key=lambda choice: measured[choice].steps, default=None)
-    lines = ["".join(f"{title:>12}" for title in HEAD)]
-    for choice, result in results.items():
-        line = f"{choice.workers:>12}{choice.rows:>12}"
-        if isinstance(result, Speed):
-            line += f"{short(result.steps):>12}{short(result.updates):>12}{'  fastest' if choice == best else ''}"
-        else:
-            line += f"  {result[:LONGEST_REASON]}"
-        lines.append(line)
-    if best is None:
-        return [*lines, "nothing was measured"]
-    return [*lines, f"write: {' '.join(best.words())}"]
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"invalid number of seconds {text!r}: use more than 0, and at most 3600")
+    return seconds

@@ -1,108 +1,24 @@
-"""Command compare: finds runs, prints what they say together, and writes compare.html and compare.csv."""
+"""Compares runs, and writes a page."""
 
-import sys
-import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from config.read import arguments
+from framework.commands.line import shared, start
+from framework.commands.line.parser import Parser
 
-from config.read.arguments import COMPARED_AT
-from config.read.loader import ConfigError
-from config.read.paths import as_written
-from config.tell.names import printable
-from framework.archive import measure
-from framework.archive.find import find
-from framework.archive.measure import Compared
-from framework.archive.series import Series, gather
-from framework.disk.atomic import write_whole
-from framework.disk.task_dir import ROOT, new_folder
-from framework.errors import JoystickError
-from framework.jobs.many_runs import file_names
-from framework.pages import compare_page as page
-from framework.pages import compare_table as table
-from framework.screen.formatting import counted
-from framework.screen.terminal import choose
+HELP = """\
+compare RUN RUN ... [--at last] [--into FOLDER]
+                                                  scores, curves, settings on
+                                                  a page; groups of seeds, too
+"""
 
 
-class Found(NamedTuple):
-    """Comparisons, and the series that are left out of them."""
-
-    several: Sequence[Compared]
-    """A comparison for each environment that has two series."""
-    left_out: Sequence[str]
-    """Sentences on those that have not."""
-
-
-def run(words: Sequence[str], threshold: float | None, into: Path | None, at: str = "common") -> int:
-    """Compares the runs that words name. Returns the exit status."""
-    found = compared(words, threshold, ROOT, at)
-    names = [row.series.first.algorithm for each in found.several for row in each.rows]
-    environments, algorithms = (
-        file_names(["-".join(dict.fromkeys(each))])[0] for each in ([one.environment for one in found.several], names)
-    )
-    folder = new_folder("compare", environments, algorithms, into)
-    screen = choose(sys.stdout)
-    for each in found.several:
-        table.show(each, screen)
-    for remark in found.left_out:
-        screen.say(printable(remark), "yellow")
-    rows = [row for each in found.several for row in table.rows(each)]
-    about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
-    for name, content in (
-        ("compare.csv", table.as_csv(rows)),
-        ("compare.html", page.html(found.several, found.left_out, about)),
-    ):
-        write_whole(folder / name, content.encode(errors="replace"))
-    screen.say(f"\npage   {as_written(folder / 'compare.html')}\ntable  {as_written(folder / 'compare.csv')}")
-    return 0
+def flags(parser: Parser) -> None:
+    shared.add(parser, "--allow-import")
+    what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
+    parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)
+    parser.add_argument("--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal")
+    where = "scores at a step that all runs have come to (default), or their last ones"
+    parser.add_argument("--at", metavar="common|last", choices=arguments.COMPARED_AT, default="common", help=where)
+    parser.add_argument("--into", metavar="FOLDER", type=arguments.text, help="a new folder, instead of tasks/NAME")
 
 
-def compare(
-    runs: str | Path | Sequence[str | Path], threshold: float | None = None, at: str = "common"
-) -> list[dict[str, Any]]:
-    """Compares runs, and returns a row for each series: the columns of compare.csv. Writes nothing.
-
-    runs: names under tasks/, folders, patterns, groups of seeds or of experiments. threshold: score of which the row
-    says when it is reached; None: a goal of the runs. at: common, to compare scores at a step that all runs have come
-    to; last, to compare the last scores of runs of unequal lengths.
-    """
-    if at not in COMPARED_AT:
-        raise ConfigError([f"at: got {at!r}; expected {' or '.join(COMPARED_AT)}"])
-    several = [runs] if isinstance(runs, str | Path) else runs
-    found = compared([str(each) for each in several], threshold, ROOT, at)
-    return [row for each in found.several for row in table.rows(each)]
-
-
-def compared(words: Sequence[str], threshold: float | None, root: Path, at: str = "common") -> Found:
-    """Returns the comparisons. Raises JoystickError if there is nothing to compare."""
-    sections = gather(find(words, root))
-    pairs = {name: several for name, several in sections.items() if len(several) > 1}
-    if not pairs:
-        raise JoystickError(printable(_no_pair(sections)))
-    found, left_out = [], []
-    for name, several in sections.items():
-        each = measure.compare(name, several, threshold, at) if name in pairs else None
-        scored = [row.series for row in each.rows if row.scored] if each else []
-        if each is not None and len(scored) > 1:
-            found.append(each)
-        elif name not in pairs:
-            left_out.append(f"{name} is left out: {several[0].name} is its only series.")
-        else:
-            without = ", ".join(series.name for series in several if series not in scored)
-            evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
-            what = "evaluation" if evaluated else "episode"
-            left_out.append(f"{name} is left out: {without} has no {what} yet that could be compared.")
-    if not found:
-        raise JoystickError(printable(f"nothing to compare yet: {' '.join(left_out)}"))
-    return Found(found, left_out)
-
-
-def _no_pair(sections: dict[str, list[Series]]) -> str:
-    """Returns why there are no two series to compare, and what to name."""
-    if len(sections) > 1:
-        named = ", ".join(f"{several[0].name} on {name}" for name, several in sections.items())
-        return f"scores of different environments are not comparable: {named}; name runs of the same environment"
-    [[series]] = sections.values()
-    what = counted(len(series.runs), "run")
-    only = "which is compared with itself" if len(series.runs) == 1 else "which differ in their seed alone"
-    return f"there is only one series, {series.name} with {what}, {only}; name another run or group too"
+run = start.worker("compare")

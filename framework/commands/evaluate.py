@@ -1,74 +1,31 @@
-"""Command evaluate: plays a saved model, prints its score in one line, and changes nothing in its task directory."""
+"""Plays a saved model and prints its score, without a task directory."""
 
-import json
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Iterator
 
-from config.read.loader import RunConfig
-from config.read.paths import as_written, fixed
-from framework.assemble import build
-from framework.commands.test import opened
-from framework.disk.atomic import write_whole
-from framework.errors import JoystickError
-from framework.loop.evaluator import Evaluation, Interrupted
-from framework.runs.resume import with_seed
-from framework.runs.signals import StopSignals
-from framework.screen.formatting import listed, scored
+from config.read import arguments
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
 
-
-def run(config: RunConfig, steps: int | None, out: str | None, signals: StopSignals) -> int:
-    """Plays whole episodes: so many, or as many as make at least so many steps. out: file with a line of JSON for each.
-    Returns the exit status."""
-    if out:
-        file = fixed(Path(out), config.start)
-        check_place("--out", file, config.task)
-
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
-    config = with_seed(config)
-    cfg = config.general
-    with opened(config) as model:
-        evaluator = build.make_evaluator(config, model.env, check, model.watch)
-        try:
-            evaluation = evaluator.play(model.agent, 0 if steps else cfg.max_episode, steps=steps or 0)
-        except Interrupted:
-            return signals.exit_status
-    if out:
-        write_whole(file, lines(evaluation).encode())
-    if model.note:
-        print(model.note)
-    taken = sum(episode.length for episode in evaluation.episodes)
-    returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
-    print(f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
-    return 0
+HELP = """\
+evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
+                                                  score it, and write no folder
+"""
+REFUSED = {"--video --into": "evaluate writes no task directory; leave out --video and --into, or use test or film"}
 
 
-def check_place(flag: str, out: Path, task: Path | None) -> None:
-    """Raises JoystickError if the file that a flag names cannot be written, or would replace one of the run."""
-    if out.is_dir():
-        raise JoystickError(f"{flag}: {as_written(out)} is a folder; name a file")
-    if not out.parent.is_dir():
-        raise JoystickError(f"{flag}: the folder {as_written(out).parent} does not exist")
-    if task is not None and out.resolve().is_relative_to(task.resolve()):
-        raise JoystickError(
-            f"{flag}: {as_written(out)} is inside the task directory, which is not changed; name another place"
-        )
+def flags(parser: Parser) -> None:
+    parser.named = "test"
+    shared.add(parser, "--yaml --algo --env --config --model --episodes")
+    parser.value("--steps", "N", "whole episodes, at least N steps", arguments.count)
+    parser.value("--out", "FILE", "a file for a JSON line per episode")
+    shared.add_settings(parser)
 
 
-def lines(evaluation: Evaluation) -> str:
-    """Returns a line of JSON for each episode."""
-    return "".join(
-        json.dumps(
-            {
-                "episode": number,
-                "seed": episode.seed,
-                "return": episode.total,
-                "length": episode.length,
-                "terminated": episode.terminated,
-                **episode.metrics,
-            }
-        )
-        + "\n"
-        for number, episode in enumerate(evaluation.episodes, start=1)
-    )
+def check(request: Namespace) -> Iterator[str]:
+    yield from settings.twice(request)
+    if request.steps and request.episodes:
+        yield "--steps and --episodes both set how much is played; leave one of them out"
+
+
+run = start.player("evaluate")

@@ -1,197 +1,36 @@
-"""Command export: writes the policy of a saved model as a file for other programs, and compares it with the agent."""
+"""Writes the policy of a saved model as a file for other programs."""
 
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from argparse import Namespace
+from collections.abc import Iterator
 
-import numpy as np
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
 
-from algos.base import UnfitError
-from config.program import version
-from config.read.loader import RunConfig
-from config.read.paths import as_written, fixed
-from config.read.tasks import group_of
-from config.tell.names import did_you_mean
-from framework.assemble import build
-from framework.commands.evaluate import check_place
-from framework.commands.test import Model, opened
-from framework.disk.atomic import write_together
-from framework.errors import JoystickError
-from framework.export import example, onnx_file, tensors_file
-from framework.export.check import compare
-from framework.export.played import Seen, play
-from framework.export.policy import FileModule, network_facts, parts_facts, space_facts, text_facts
-from framework.loop.evaluator import Interrupted
-from framework.policies.agent import MultiPolicyAgent
-from framework.policies.plan import PolicyPlan, plan
-from framework.runs.resume import with_seed
-from framework.runs.signals import StopSignals
-
-OBSERVATIONS = 1000
-"""Number of observations that the file is compared on."""
-LEAST_EQUAL = 0.99
-"""Share of equal actions below which nothing is written."""
+HELP = """\
+export NAME --to onnx [--policy P] [--out FILE]
+                                                  write its policy for other
+                                                  programs; --to safetensors
+"""
+REFUSED = {
+    "--video --into --episodes": "export writes a file, and no task directory; leave out --video, --into and --episodes"
+}
+FORMATS = ("onnx", "safetensors")
 
 
-def run(config: RunConfig, kind: str, policy: str | None, out: str | None, signals: StopSignals) -> int:
-    """Exports one policy, or each one of several to a file of its own. kind: onnx or safetensors; policy: its name;
-    out: the file. Returns the exit status."""
-    if kind == "onnx":
-        onnx_file.check_packages()
-    assert config.task is not None
-    written = Path(out) if out else _place(config.task.resolve(), kind)
-    target = fixed(written, config.start)
-    if target.suffix != f".{kind}":
-        raise JoystickError(f"--out: {written} does not end in .{kind}")
-    check_place("--out", target, config.task)
-    config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
-
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
-    with opened(config) as model:
-        if model.note:
-            print(model.note)
-        chosen = _chosen(config, model, policy)
-        places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
-        _check_new(places, kind, written)
-        modules = {each.name: _module(each, model) for each in chosen}
-        evaluator = build.make_evaluator(config, model.env, check, model.watch)
-        try:
-            seen = play(model.agent, evaluator, OBSERVATIONS)
-        except Interrupted:
-            return signals.exit_status
-        for each in chosen:
-            if not seen[each.name]:
-                raise JoystickError(
-                    f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
-                    "played, so its file cannot be compared with it; --policy NAME exports another one"
-                )
-        exports = [_Export(config, model, each, place, written) for each, place in zip(chosen, places, strict=True)]
-        files = [each.files(modules[each.policy.name], seen[each.policy.name]) for each in exports]
-        write_together({place: data for several in files for place, data in several.items()})
-        for export in exports:
-            export.tell()
-    return 0
+def flags(parser: Parser) -> None:
+    parser.named = "test"
+    shared.add(parser, "--yaml --env --config --model")
+    parser.value("--to", "FORMAT", "onnx or safetensors")
+    parser.value("--policy", "NAME", "one of several policies")
+    parser.value("--out", "FILE", "the file")
+    shared.add_settings(parser)
 
 
-def _place(task: Path, kind: str) -> Path:
-    """Returns the file of a run, in the current folder; that of a member of a group is named after both."""
-    group = group_of(task)
-    names = [group.name, *task.relative_to(group).parts] if group else [task.name]
-    return Path(f"{'_'.join(names)}.{kind}")
+def check(request: Namespace) -> Iterator[str]:
+    yield from settings.twice(request)
+    if request.to not in FORMATS:
+        lack = f"--to {request.to} is not known" if request.to else "export needs --to"
+        yield f"{lack}: write --to {' or --to '.join(FORMATS)}"
 
 
-def _check_new(places: Iterable[Path], kind: str, written: Path) -> None:
-    """Raises JoystickError if a file would be replaced. written: one of them, as it was written."""
-    for place in places:
-        for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
-            if os.path.lexists(file):
-                raise JoystickError(f"{written.with_name(file.name)} exists; --out names another file")
-
-
-def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
-    """Returns the policies to export."""
-    policies = {each.name: each for each in plan(config, model.agent.spec).policies}
-    if name is None:
-        return list(policies.values())
-    if "" in policies:
-        raise JoystickError("--policy: the run has a single agent, and no policies to choose from")
-    if name not in policies:
-        raise JoystickError(f"--policy: there is no policy {name!r}{did_you_mean(name, policies)}")
-    return [policies[name]]
-
-
-def _module(policy: PolicyPlan, model: Model) -> Any:
-    """Returns the policy as a module. Raises JoystickError with the reason if it is none."""
-    agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
-    try:
-        return agent.as_module()
-    except UnfitError as error:
-        which = f"{policy.package.NAME}, policy {policy.name}," if policy.name else policy.package.NAME
-        raise JoystickError(f"{which} cannot be exported: {error}; joystick.load(NAME) acts with it") from None
-
-
-class _Export:
-    """One policy and its file."""
-
-    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path, written: Path) -> None:
-        """written: a file in the same folder, as it was written."""
-        self.config, self.model, self.policy, self.place, self.written = config, model, policy, place, written
-        several = isinstance(model.agent, MultiPolicyAgent)
-        self.agent = model.agent.agents[policy.name] if isinstance(model.agent, MultiPolicyAgent) else model.agent
-        self.starts = (0, 0) if several else (model.env.observation_start, model.env.action_start)
-
-    def files(self, policy: Any, seen: list[Seen]) -> dict[Path, bytes]:
-        """Returns the files by their places, after a comparison with the agent."""
-        mask = seen[0].mask
-        module = FileModule(policy, mask is not None, *self.starts).eval()
-        program = self._example(module, () if mask is None else mask.shape[1:])
-        facts = {
-            **self._facts(),
-            "inputs": list(module.inputs),
-            "outputs": list(module.outputs),
-            "program": program,
-        }
-        files = dict(self._files(module, seen, facts))
-        names = [str(self.written.with_name(file.name)) for file in files]
-        self.said = (
-            f"{as_written(self.model.saved.path)}: written as {' and '.join(names)}",
-            str(self.checked),
-            "\nTo use it:\n",
-            program,
-        )
-        return files
-
-    def tell(self) -> None:
-        """Prints how the files compare with the agent, and an example."""
-        print(*self.said, sep="\n")
-
-    def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
-        """Yields the files; compares what is in them with the agent first."""
-        if self.place.suffix == ".onnx":
-            data = onnx_file.content(module, self._first(module, seen[0]), text_facts(facts))
-            run = onnx_file.Session(data).run
-        else:
-            data = tensors_file.content(module, text_facts(facts))
-            run = tensors_file.loaded(module, data).run
-        self.checked = compare(run, module, seen, *self.starts)
-        if self.checked.equal < LEAST_EQUAL:
-            raise JoystickError(f"the file does not choose the agent's actions, and was not written: {self.checked}")
-        yield self.place, data
-        if self.place.suffix != ".onnx":
-            algorithm = self.policy.algo.model_dump(mode="json")
-            facts |= {"network": network_facts(module, self.agent), "settings": algorithm}
-            yield self.place.with_suffix(".json"), tensors_file.description(module, facts)
-
-    def _first(self, module: FileModule, step: Seen) -> dict[str, Any]:
-        """Returns inputs of one row."""
-        arrays = {"obs": step.obs[:1], "state": np.zeros((1, module.policy.state_size), np.float32)}
-        return arrays if step.mask is None else {**arrays, "action_mask": step.mask[:1]}
-
-    def _facts(self) -> dict[str, Any]:
-        """Returns where the policy comes from, and what it sees and does."""
-        saved, spec = self.model.saved, self.agent.spec
-        of_policy = {"policy": self.policy.name} if self.policy.name else {}
-        return {
-            "run": saved.path.parent.parent.name,
-            "algorithm": self.policy.package.NAME,
-            **of_policy,
-            "environment": spec.id,
-            **{name: int(saved.facts[name]) for name in ("step", "episode", "update")},
-            "joystick": version(),
-            "observation": space_facts(spec.observation_space, self.starts[0]),
-            **({"parts": parts_facts(spec.parts)} if spec.parts else {}),
-            "action": space_facts(spec.action_space, self.starts[1]),
-        }
-
-    def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
-        place = self.written.with_name(self.place.name)
-        if self.place.suffix != ".onnx":
-            return example.tensors_example(place)
-        env, spec = self.model.env, self.agent.spec
-        played = example.Played(env.recipe, env.source_space) if env.recipe and env.source_space is not None else None
-        return example.onnx_example(place, module, spec.observation_space, masks, played, bool(spec.parts))
+run = start.player("export")

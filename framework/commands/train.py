@@ -1,64 +1,72 @@
-"""Mode train on the command line: signals, the watchdog, messages and exit statuses around an Experiment."""
+"""Trains an agent, as a command line without a word does."""
 
-import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from config.read.loader import RunConfig
-from envs.base import EnvError
-from framework.disk.task_dir import circumstances
-from framework.errors import MISTAKE, JoystickError
-from framework.runs import record
-from framework.runs.experiment import Experiment
-from framework.runs.session import Run
-from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.runs.wrap_up import guarded
-from framework.screen.formatting import resume_command
+from config.program import PROGRAM
+from framework.commands import resume
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
 
+if TYPE_CHECKING:
+    from config.read.run_config import RunConfig
 
-def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
-    """Trains, and returns the exit status."""
-    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line), handle=Run.of)
-    with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
-        try:
-            with training:
-                reason = training.train()
-                if reason is None:
-                    training.interrupted()
-                    return signals.exit_status
-                end = training.pause if training.trainer.paused() else training.complete
-                if not end(reason):
-                    return signals.exit_status
-                return MISTAKE if training.trainer.unsaved else 0
-        except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
-            if command := _resume(training):
-                error.add_note(command)
-            raise
+HELP = "train ...                        the same without the word\n"
+ABOUT = """\
+Train or test a reinforcement learning agent. Settings come from the Python
+defaults, then the YAML file, then section.key=value; sections are general_cfg,
+algo_cfg and env_cfg, and policies_cfg for several agents."""
+REFUSED = {
+    "--steps": "--steps is for evaluate; training ends at general_cfg.max_total_step=VALUE, or after VALUE iterations "
+    "of RLlib with --stop '{\"training_iteration\": VALUE}'",
+}
 
 
-def _resume(training: Experiment) -> str:
-    """Returns how to resume a run that failed; nothing if it has no checkpoint."""
-    if not training.opened or not training.store.numbers():
-        return ""
-    return f"to resume: {resume_command(training.task.path, training.config.allow_import)}"
+def flags(parser: Parser) -> None:
+    shared.add(parser, "--yaml --algo --env")
+    parser.value("--resume", "TASK", "the same as: resume TASK")
+    parser.value("--test", "TASK", "the same as: test TASK")
+    shared.add(parser, "--video")
+    shared.add(parser, "--model", "with test, film, evaluate, export: ")
+    shared.add(parser, "--episodes", "with test, film, evaluate: ")
+    shared.add(parser, "--seeds --jobs --into")
+    shared.add_training(parser)
+    shared.add_settings(parser, "--print-config --profile --dry-run")
+    parser.usage = f"{PROGRAM} [command] [--yaml FILE] [options] [section.key=value ...]"
+    parser.description = ABOUT
 
 
-def _hangs(training: Experiment) -> None:
-    """Ends the process when an environment hangs; called by the watchdog, since the main thread will not return. Saves
-    the last complete round first, unless the training is complete and saved."""
-    config, watch = training.config, training.watch
-    name, limit = getattr(config.env, "id", config.general.env_name), config.general.env_timeout
-    lines = [why := f"{name} has not answered for {limit:g} s, {watch.describe()}"]
-    if training.trained:
-        lines[0] = f"warning: {lines[0]}. The training is complete and saved"
-        facts = {"outcome": "trained; the environment hung at the end", "finished": True}
-        guarded(training.console, "run.json could not be written", lambda: training.task.write_run(facts))
-    elif training.loaded:
-        guarded(training.console, "the run could not be saved", training.trainer.save)
-        lines[0] = f"error: {lines[0]}. {'The run was NOT saved' if training.trainer.unsaved else 'The run was saved'}"
-    else:
-        lines[0] = f"error: {lines[0]}"
-    if training.opened and not training.trained:
-        guarded(training.console, "run.json could not be written", lambda: record.write_failure(training.task, why))
-    print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
-    if training.opened:
-        training.console.close()
-    leave(0 if training.trained and not training.trainer.unsaved else MISTAKE)
+def check(request: Namespace) -> Iterator[str]:
+    if request.resume:
+        yield from settings.refusals(request, settings.OF_RESUME)
+    if request.test:
+        yield from settings.refusals(request, settings.OF_TEST)
+    if request.seeds:
+        yield from settings.refusals(request, settings.OF_ONE_RUN)
+    yield from settings.twice(request)
+    if request.episodes and not request.test:
+        yield f"--episodes is for test, film and evaluate; training ends at general_cfg.max_episode={request.episodes}"
+    if request.model is not None and not request.test:
+        yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
+    yield from settings.abbreviations(request)
+    if request.seeds:
+        request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run
+
+
+def run(request: Namespace) -> int:
+    """Trains once, or for each experiment and each seed; tests with --test, and goes on with --resume."""
+
+    def work(configs: "Mapping[str, RunConfig]") -> int:
+        from framework.commands.work import entry
+
+        if len(configs) > 1 or request.seeds:
+            title = Path(request.yaml).stem if request.yaml else "_".join(configs)
+            return entry.run_group(configs, title, request.command_line, request.seeds, request.jobs)
+        [config] = configs.values()
+        return entry.run(config, request.command_line)
+
+    if request.resume and (status := resume.run_group(request)) is not None:
+        return status
+    return start.several(request, work)

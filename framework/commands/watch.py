@@ -1,4 +1,4 @@
-"""Command watch: serves the page until Ctrl-C."""
+"""Shows runs in a browser until Ctrl-C."""
 
 import contextlib
 import errno
@@ -8,23 +8,43 @@ import tempfile
 import threading
 import time
 import webbrowser
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from framework.disk.task_dir import ROOT
-from framework.errors import JoystickError
-from framework.live.server import Server
-from framework.runs.signals import StopSignals
+from config.read import arguments
+from framework.commands.line import shared, start
+from framework.commands.line.parser import Parser
 
+HELP = """\
+watch [FOLDER] [--port N] [--open]
+                                                  see them train, in a browser
+"""
 LOOK_SECONDS = 0.1
 """Seconds between two looks for a signal."""
 
 
-def run(folder: str | None, port: int, browser: bool) -> int:
-    """Returns the exit status, which is that of a process ended by the signal. folder: of the runs; tasks if it is
-    None. port: 0 for a free one. browser: True to open the page."""
-    root = Path(folder or ROOT)
-    if folder and not root.is_dir():
+def flags(parser: Parser) -> None:
+    shared.add(parser, "--allow-import")
+    what = "folder of runs (default tasks), or one run or group"
+    parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=what)
+    parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help="default: a free one")
+    parser.switch("--open", "open the page in the browser")
+
+
+def run(request: Namespace) -> int:
+    """Serves the page. Returns the exit status, which is that of a process ended by the signal."""
+    return start.guarded(lambda: _serve(request))
+
+
+def _serve(request: Namespace) -> int:
+    from framework.disk.task_dir import ROOT
+    from framework.errors import JoystickError
+    from framework.live.server import Server
+    from framework.runs.signals import StopSignals
+
+    root, port = Path(request.folder or ROOT), request.port
+    if request.folder and not root.is_dir():
         raise JoystickError(
             f"watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out"
         )
@@ -39,7 +59,7 @@ def run(folder: str | None, port: int, browser: bool) -> int:
         print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
         if not any(server.answers.overview.runs()):
             print("There is no run in it yet; the page shows each one when it begins.", flush=True)
-        if browser and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
+        if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print("no browser was found; open the address above", flush=True)
         while signals.received is None:
             time.sleep(LOOK_SECONDS)

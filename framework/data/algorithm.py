@@ -145,9 +145,8 @@ class AlgorithmPolicy(Policy):
     def _means(self, learned: list[Learned]) -> dict[str, float]:
         """Counts the updates, and returns the means of the metrics."""
         self.updates += sum(each.updates for each in learned)
-        return {
-            name: float(np.mean([x for each in learned for x in each.metrics[name]])) for name in learned[0].metrics
-        }
+        names = dict.fromkeys(name for each in learned for name in each.metrics)
+        return {name: float(np.mean([x for each in learned for x in each.metrics.get(name, ())])) for name in names}
 
     def weights(self) -> dict[str, Array]:
         """Returns all arrays that acting depends on, by name."""

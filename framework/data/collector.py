@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 
 import algos
 import envs
-from algos.base import Act, Agent, EnvSpec, Progress, Streams
+from algos.base import Act, Actor, EnvSpec, Progress, Streams
 from envs.base import Array, Step, VectorEnv
 from framework.collect import collector
 from framework.collect.fragment import Episode, Recorder
@@ -73,9 +73,8 @@ class Collector:
 
         if hasattr(self.env, "only"):
             self.env.only(np.ones(self.env.rows, bool))
-        agent = cast(Agent, self._actor)
         rng, recorders = stream(self.seed, "act", 0), [self._infos] if self._store_info else []
-        self._collector = collector.Collector(self.env, agent, rng, seed_of, recorders=recorders)
+        self._collector = collector.Collector(self.env, self._actor, rng, seed_of, recorders=recorders)
         self._waiting: list[list[dict[str, Any]]] = [[] for _ in range(self.env.rows)]
         """Transitions of each row's running episode, which are not in the buffer yet."""
         self._idled = False
@@ -125,7 +124,7 @@ class Collector:
         else:
             self._idled |= not active.all()
         obs, act, step, ended = self._collector.step(Progress())
-        self._actor.rewarded(step.reward)
+        self._actor.tell(step.reward)
         self._actor.begin([episode.row for episode in ended])
         rows = np.flatnonzero(active if self.env.valid is None else active & self.env.valid)
         columns = self._columns(obs, act, step)
@@ -261,13 +260,13 @@ class _Infos(Recorder):
         self.latest = np.array([{**env.info(row), "env_id": row} for row in range(env.rows)], object)
 
 
-class _Actor:
-    """Acts for the Collector of training as an Agent does; what the policy gives beside actions is kept here."""
+class _Actor(Actor):
+    """Acts for the Collector of training; what the policy gives beside actions is kept here."""
 
     def __init__(self, policy: Policy, env: VectorEnv, parts: Any) -> None:
         self.policy, self.env, self.random, self._parts = policy, env, False, parts
         spec = EnvSpec("", env.observation_space, env.action_space, env.rows)
-        self._random: Agent = algos.agent_class(algos.get("Random"))(None, spec, Streams(0), torch.device("cpu"))
+        self._random: Actor = algos.agent_class(algos.get("Random"))(None, spec, Streams(0), torch.device("cpu"))
         self.act: Array = np.zeros(0)
         """Latest actions [N, ...]."""
         self.columns: Batch | None = None
@@ -276,16 +275,17 @@ class _Actor:
         self._state: Any = None
         """State of a recurrent policy after the latest step; None before the first one."""
 
-    def initial_state(self, rows: int) -> None:
-        """Returns None: the collector carries no state."""
-
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
+        if not self.random:
+            return self.predict_action(obs, state, mask)
+        self.act, self.columns = self._random.sample_action(obs, None, progress, rng, mask).action, None
+        return Act(self.act)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
+        """Returns what the policy does in its present phase."""
         self.columns = None
-        if self.random:
-            self.act = self._random.sample_action(obs, None, progress, rng, mask).action
-            return Act(self.act)
         batch = Batch(obs=by_part(obs, self._parts))
         if mask is not None:
             batch.action_mask = mask
@@ -325,7 +325,7 @@ class _Actor:
             elif value is not None and np.shape(value)[:1] != (rows,):
                 self._refuse(f"{what} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
 
-    def rewarded(self, reward: Array) -> None:
+    def tell(self, reward: Array) -> None:
         """Tells a recurrent policy the rewards [N] of the step."""
         if self._state is not None:
             self._state = self.policy.rewarded(self._state, reward)

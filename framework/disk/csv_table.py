@@ -79,6 +79,11 @@ def read_csv(path: Path) -> list[Row]:
     return list(read_table(path))
 
 
+def head_of(path: Path) -> list[str]:
+    """Returns the columns that the first line of a file names. Raises OSError if it cannot be read."""
+    return read_regular(path, MOST_BYTES).decode(errors="replace").partition("\n")[0].split(",")
+
+
 def last_row(path: Path) -> Row | None:
     """Returns the newest whole row of one of our files, while another process writes it, without reading all of it."""
     try:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from config.program import MAIN
+from config.read import tasks
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
 from framework.disk.atomic import make_folder, sync_folder, write_whole
+from framework.disk.facts import RunFacts
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
@@ -25,11 +27,11 @@ REPORT = "report.html"
 CLOSED = "closed by the program"
 """Outcome of a run that Python code has closed before a stop rule was met."""
 FAILED = "failed:"
-"""Beginning of the outcome in run.json of a run that an error has ended; the error's sentence follows."""
+"""Beginning of the outcome of a run that an error has ended; the error's sentence follows."""
 PAUSED = "paused at step"
 """Outcome of a run that has paused, before the step."""
 MOST_BYTES = 2**24
-"""Size of the largest run.json that is read."""
+"""Size of the largest file of facts that is read."""
 LOOK_SECONDS = 0.1
 """Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
@@ -43,11 +45,22 @@ class TaskDir:
         self.config = path / "config.yaml"
         self.params = path / "params.json"
         """The settings once more, as JSON."""
-        self.run = path / "run.json"
+        self.run = path / tasks.RUN
         self.models = path / "models"
         self.results = path / "results"
+        self.train = self.results / "train.csv"
+        """A row per training episode."""
+        self.eval = self.results / "eval.csv"
+        """A row per evaluation."""
+        self.progress = self.results / "progress.csv"
+        """A row per iteration."""
+        self.result = self.results / "result.json"
+        """A line of JSON per iteration, with times."""
+        self.test = self.results / "test.csv"
+        """A row per episode of a test."""
         self.videos = path / "videos"
         self.logs = path / "logs"
+        self.log = self.logs / "log.txt"
         self.tb_logs = path / "tb_logs"
         self._lock: IO[str] | None = None
 
@@ -86,13 +99,30 @@ class TaskDir:
             self._lock.close()
             self._lock = None
 
-    def write_run(self, facts: dict[str, Any]) -> None:
-        """Adds facts to run.json."""
+    def write_run(self, facts: Mapping[str, Any]) -> None:
+        """Adds facts to run.json. Raises ValueError for one that RunFacts does not have."""
+        RunFacts.model_validate(facts)
         add_facts(self.run, facts)
 
-    def read_run(self) -> dict[str, Any]:
+    def facts(self) -> RunFacts:
         """Returns the facts in run.json; none if it is missing or damaged."""
+        return RunFacts.read(read_facts(self.run))
+
+    def read_run(self) -> dict[str, Any]:
+        """Returns the content of run.json; none if it is missing or damaged."""
         return read_facts(self.run)
+
+
+class GroupDir:
+    """Paths of a group of runs, or of a tuning."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.curves = path / "learning_curves.png"
+
+    def table(self, what: str) -> Path:
+        """Returns the file with a row for each seed, run or trial."""
+        return self.path / f"{what}s.csv"
 
 
 def add_facts(path: Path, facts: Mapping[str, Any]) -> None:
@@ -151,9 +181,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited)
 
 
-def held_lock(folder: Path) -> IO[str] | None:
-    """Returns the lock of a folder, which lasts until it is closed; None if another process has it."""
-    file = open(folder / ".lock", "a+", opener=regular)  # noqa: SIM115  # held until it is closed
+def held_lock(folder: Path, name: str = ".lock") -> IO[str] | None:
+    """Returns the lock of a folder, which lasts until it is closed; None if another process has it. name: of the file
+    that is locked."""
+    file = open(folder / name, "a+", opener=regular)  # noqa: SIM115  # held until it is closed
     if not take_lock(file):
         file.close()
         return None

@@ -12,8 +12,8 @@ import torch.distributed as dist
 from algos.base import Array, EnvSpec, Progress, Tree
 from config.read.loader import RunConfig
 from framework.assemble import build
-from framework.collect.log_lines import FirstShapes, Line, Lines
 from framework.distributed.utilization import BusyShare
+from framework.log import FirstShapes, Line, Lines
 from framework.loop import learner
 from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk, Keys

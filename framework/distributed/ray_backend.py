@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch.distributed
 
-from algos.base import Agent, Array, EnvSpec, Progress, Tree
+from algos.base import Array, EnvSpec, Progress, TrainableActor, Tree
+from config.model.memory_spec import MOST_AT_ONCE
 from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import resources
-from framework.assemble.resources import MOST_AT_ONCE
-from framework.collect.log_lines import repeat
 from framework.disk.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
@@ -24,7 +23,7 @@ from framework.distributed.utilization import Utilization
 from framework.distributed.worker import OUTSTANDING, Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
-from framework.log import LOGGER
+from framework.log import LOGGER, repeat
 from framework.loop.backend import Accepted, Lost, Now
 from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk
@@ -60,7 +59,12 @@ class RayBackend:
     """Runs workers, a data server and learners. run_ahead 0 is the order of one process, with the same numbers."""
 
     def __init__(
-        self, ray: Any, config: RunConfig, spec: EnvSpec, agent: Agent, stopping: Callable[[], bool] = lambda: False
+        self,
+        ray: Any,
+        config: RunConfig,
+        spec: EnvSpec,
+        agent: TrainableActor,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
         self.ahead = run_ahead(config)
@@ -297,7 +301,7 @@ class RayBackend:
         self.agent.load_weights(weights)
         self.version, self.weights = self.version + 1, self.learners[0].weights.remote()
 
-    def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+    def each_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         return self.pool.each(lambda worker: worker.call.remote(function, self.version, self.weights))
 
     def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from algos.common.fast import switch
 from config.config import GeneralConfig
 from config.program import ROOT
 from framework.distributed import ray_errors, reaper
@@ -53,7 +54,7 @@ QUIET = {
 }
 ASLEEP = {"OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
 """Threads that wait sleep at once: the other processes of the run have use for their cores."""
-THERE = {**ASLEEP, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+THERE = {**ASLEEP, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", switch.VARIABLE: str(int(switch.PLAIN))}
 """Environment variables of our processes in a cluster."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 

@@ -1,7 +1,7 @@
-"""Runs the stages of a tuning on the machines of a Ray cluster.
+"""Runs the stages of a tuning, or the runs of a group, on the machines of a Ray cluster.
 
-An actor there gets the task directory of a trial as bytes, lets a process of its machine train it, and gives the
-directory back. The state of a trial is in its directory alone, so that a machine that is lost costs a stage.
+An actor there gets the task directory of a run as bytes, lets a process of its machine train it, and gives the
+directory back. The state of a run is in its directory alone, so that a machine that is lost costs a stage.
 """
 
 import contextlib
@@ -31,9 +31,10 @@ from framework.runs import signals
 
 MOST_LOSSES = 3
 """Number of times that the actor of a stage is lost until its trial has failed."""
+SECTIONS = {"trial": "tune_cfg", "run": "general_cfg"}
+"""What a stage trains -> the section with the address of the cluster."""
 LEAST_BYTES = 2**20
 """Size of an object store that is not used: a cluster has its own."""
-WORDS = Words("tune_cfg.ray_address", "without tune_cfg.ray_address, this machine trains the trials")
 
 
 def packed(folder: Path) -> bytes:
@@ -135,9 +136,9 @@ class _Running:
 class StageTasks:
     """An actor for each stage."""
 
-    def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None]) -> None:
-        """gpus: requested for each stage; say: prints a line."""
-        self._ray, self._at_once, self._say = ray, at_once, say
+    def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None], noun: str = "trial") -> None:
+        """gpus: requested for each stage; say: prints a line; noun: of what a stage trains."""
+        self._ray, self._at_once, self._say, self._noun = ray, at_once, say, noun
         options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
         self._new_actor = ray.remote(max_concurrency=2, **options)(StageActor).remote
         self._running: list[_Running] = []
@@ -194,7 +195,7 @@ class StageTasks:
             self._losses[each.stage] += not each.asked
             if self._losses[each.stage] < MOST_LOSSES:
                 if not each.asked:
-                    self._say(f"trial {each.stage.label}: {why}; it goes on from where it was")
+                    self._say(f"{self._noun} {each.stage.label}: {why}; it goes on from where it was")
                 return Ended(each.stage, None)
             return Ended(each.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
         return Ended(each.stage, 1, complaint=ray_errors.reason(error))
@@ -221,9 +222,14 @@ class StageTasks:
 
 
 @contextlib.contextmanager
-def started(address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None]) -> Iterator[StageTasks]:
-    """Connects to a cluster, and leaves it on exit. cfg: of a trial; jobs: stages at once, None: one for each CPU."""
+def started(
+    address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], noun: str
+) -> Iterator[StageTasks]:
+    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for each CPU; noun:
+    what a stage trains."""
     changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
-    with ray_cluster.started(cfg.model_copy(update=changes), LEAST_BYTES, WORDS) as ray:
+    setting = f"{SECTIONS[noun]}.ray_address"
+    words = Words(setting, f"without {setting}, this machine trains the {noun}s")
+    with ray_cluster.started(cfg.model_copy(update=changes), LEAST_BYTES, words) as ray:
         cpus = int(ray.cluster_resources().get("CPU", 1) // CPUS_PER_LEARNER)
-        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say)
+        yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say, noun)

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Agent, Array, EnvSpec, Progress, Tree
+from algos.base import Array, EnvSpec, Progress, TrainableActor, Tree
 from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Fragment
-from framework.collect.log_lines import FirstShapes, Line, Lines
 from framework.distributed.utilization import BusyShare
+from framework.log import FirstShapes, Line, Lines
 from framework.loop.backend import Accepted, accepted
 from framework.runs.signals import Watchdog, leave
 
@@ -105,7 +105,7 @@ class Worker:
             self.agent.load_weights({name: np.array(value) for name, value in weights.items()})
             self.version = version
 
-    def call(self, function: Callable[[Agent, int], Any], version: int, weights: dict | None) -> Any:
+    def call(self, function: Callable[[TrainableActor, int], Any], version: int, weights: dict | None) -> Any:
         """Returns function(agent, index) with these weights; index is 1 for the first worker."""
         self._update(version, weights)
         return function(self.agent, self.collector.worker + 1)

@@ -1,11 +1,10 @@
 """What policies saw and did in episodes of a saved model."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from algos.base import Act, Agent
+from algos.base import Act, Actor, Agent, TrainableActor
 from envs.base import Array
 from framework.loop.evaluator import Evaluator
 from framework.policies.agent import MultiPolicyAgent
@@ -21,24 +20,25 @@ class Seen(NamedTuple):
     action: Array
 
 
-class Heard:
-    """A policy that notes what it sees and does; has the part of an agent that acting needs."""
+class Heard(Actor):
+    """A policy that notes what it sees and does."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.steps: list[Seen] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.agent, name)
 
     @property
     def observations(self) -> int:
         """Number of observations so far, over all rows."""
         return sum(len(step.obs) for step in self.steps)
 
-    def evaluate_action(
-        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
+    def initial_state(self, rows: int) -> Array | None:
+        return self.agent.initial_state(rows)
+
+    def rewarded(self, state: Array, reward: Array) -> Array:
+        return self.agent.rewarded(state, reward)
+
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         act = self.agent.predict_action(obs, state, mask)
         fresh = np.zeros(len(obs), bool)
         if state is not None:
@@ -52,10 +52,10 @@ class _Enough(Exception):
     """There are as many observations as asked for."""
 
 
-def play(agent: Agent, evaluator: Evaluator, observations: int) -> dict[str, list[Seen]]:
+def play(agent: TrainableActor, evaluator: Evaluator, observations: int) -> dict[str, list[Seen]]:
     """Returns at least so many observations of each policy, by its name, which is empty for a single agent."""
     several = agent if isinstance(agent, MultiPolicyAgent) else None
-    heard = {name: Heard(each) for name, each in _policies(agent)}
+    heard = {name: Heard(each) for name, each in agent.by_policy().items()}
     check = evaluator.check
 
     def enough() -> None:
@@ -63,23 +63,16 @@ def play(agent: Agent, evaluator: Evaluator, observations: int) -> dict[str, lis
         if all(each.observations >= observations for each in heard.values()):
             raise _Enough
 
-    player: Any = several or heard[""]
+    player: Actor = several or heard[""]
     evaluator.check = enough
     try:
         if several:
-            several.agents.update(heard)  # type: ignore[arg-type]
+            several.actors.update(heard)
         evaluator.play(player, 0, steps=observations)
     except _Enough:
         pass
     finally:
         evaluator.check = check
         if several:
-            several.agents.update({name: each.agent for name, each in heard.items()})
+            several.actors.update(several.agents)
     return {name: each.steps for name, each in heard.items()}
-
-
-def _policies(agent: Agent) -> Iterator[tuple[str, Agent]]:
-    if isinstance(agent, MultiPolicyAgent):
-        yield from agent.agents.items()
-    else:
-        yield "", agent

@@ -3,8 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ import numpy as np
 from algos.base import Tree
 from config.read.loader import RunConfig
 from envs.base import Array, Step, VectorEnv
-from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode, Recorder
 from framework.disk.atomic import write_whole
@@ -28,6 +26,8 @@ from framework.record.console import Console
 from framework.record.recorders import TAPES
 from framework.screen.formatting import counted
 
+OpenEnv = Callable[[], AbstractContextManager[VectorEnv]]
+"""Opens an environment of one row that draws, and closes it at the end."""
 MOSAIC_SIDE = 960
 """Pixels of the longer side of episodes side by side."""
 _NAME = re.compile(r"worker-\d+\.episode-(\d+)\.(gif|mp4|txt|html|meta\.json)")
@@ -55,18 +55,19 @@ class _Rewards(Recorder):
 
 
 def film_into(
-    path: Path, config: RunConfig, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int = 0
+    path: Path, open_env: OpenEnv, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int = 0
 ) -> tuple[Film, str]:
-    """Repeats episodes into a video, a text, or a window. `check` is called before each step and may raise; what breaks
-    off leaves an older file as it was. columns: number of episodes side by side, in as many rows as it takes; 0: one
-    after another. Returns the video, and how the first episode that went differently did so; nothing if none did."""
+    """Repeats episodes into a video, a text (.txt), or a window. `check` is called before each step and may raise; what
+    breaks off leaves an older file as it was. columns: number of episodes side by side, in as many rows as it takes; 0:
+    one after another. Returns the video, and how the first episode that went differently did so; nothing if none."""
     if columns:
-        return _film_at_once(path, config, taped, check, watch, columns)
+        return _film_at_once(path, open_env, taped, check, watch, columns)
     different = ""
-    with build.opened_env(config, 1, watch, draw=True) as env:
+    with open_env() as env:
         numbers = [each.number for each in taped]
-        writes = config.env.render_mode == "text"
-        camera = Scribe(path, numbers) if writes else Camera(writer(path, env.render_fps), numbers, watch)
+        camera = (
+            Scribe(path, numbers) if path.suffix == ".txt" else Camera(writer(path, env.render_fps), numbers, watch)
+        )
         try:
             for each in taped:
                 rewards = _Rewards()
@@ -82,11 +83,11 @@ def film_into(
 
 
 def _film_at_once(
-    path: Path, config: RunConfig, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int
+    path: Path, open_env: OpenEnv, taped: Sequence[Taped], check: Callable[[], None], watch: Watch, columns: int
 ) -> tuple[Film, str]:
     """Repeats episodes side by side, each in an environment of its own."""
     with ExitStack() as stack:
-        envs = [stack.enter_context(build.opened_env(config, 1, watch, draw=True)) for _ in taped]
+        envs = [stack.enter_context(open_env()) for _ in taped]
         lenses, rewards = [Lens(each.number, watch) for each in taped], [_Rewards() for _ in taped]
         repetitions = [
             Repetition(env, each.episode, each.actions, recorders, watch)
@@ -146,19 +147,23 @@ class TrainingVideos(Observer):
     """Films every video_fre-th training episode when the round that it ended in is complete. What cannot be filmed
     costs a warning, never the run."""
 
+    KEY = "TrainingVideos"
+
     def __init__(
         self,
         config: RunConfig,
         env: VectorEnv,
         task: TaskDir,
         console: Console,
+        open_env: OpenEnv,
         check: Callable[[], None],
         watch: Watch,
     ) -> None:
-        """env: the one of the training. check: raises Interrupted if the run was asked to stop."""
-        self.config = replace(config, env=config.env.model_copy(update={"render_mode": config.env.FILM[0]}))
-        self.every = config.general.video_fre
-        self.folder, self.console, self.check, self.watch = task.videos, console, check, watch
+        """env: the one of the training. open_env: opens one that draws. check: raises Interrupted if the run was asked
+        to stop."""
+        self.suffix, self.every = file_name(config).suffix, config.general.video_fre
+        self.folder, self.console = task.videos, console
+        self.open_env, self.check, self.watch = open_env, check, watch
         self._tapes: dict[tuple[int, int, int], Array] = {}
         """Actions of the episodes of a fragment, by worker, row and number in the row."""
         self._due: list[_Due] = []
@@ -197,12 +202,13 @@ class TrainingVideos(Observer):
     def _film(self, due: _Due) -> None:
         episode = due.episode
         name = f"worker-{episode.worker}.episode-{due.number}"
-        suffix = file_name(self.config).suffix
         self.check()
         self.folder.mkdir(exist_ok=True)
         with self.console.during(f"filming episode {due.number:,}"):
             taped = [Taped(due.number, episode, due.actions)]
-            made, different = film_into(self.folder / f"{name}{suffix}", self.config, taped, self.check, self.watch)
+            made, different = film_into(
+                self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch
+            )
         if made.path is None:
             self._warn(made.text)
             return

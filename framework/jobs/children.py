@@ -1,4 +1,4 @@
-"""Runs as processes of this one: at most so many at once; signals are forwarded to them."""
+"""A run as a process of this one."""
 
 import contextlib
 import os
@@ -126,49 +126,3 @@ class Child:
         if self.status == 128 + signal.SIGKILL:
             return "killed, perhaps because memory ran out"
         return lines[-1] if lines else "no message"
-
-
-class Children:
-    """The processes that run."""
-
-    def __init__(self, at_once: int) -> None:
-        self.at_once = at_once
-        self.running: list[Child] = []
-
-    @property
-    def free(self) -> int:
-        """Number of further processes that may run."""
-        return self.at_once - len(self.running)
-
-    def start(self, child: Child, begin: Begin) -> bool:
-        """Returns False if the process of an earlier session still runs."""
-        started = child.start(begin)
-        if started:
-            self.running.append(child)
-        return started
-
-    def poll(self) -> list[Child]:
-        """Returns those that have ended since the last call."""
-        ended = [child for child in self.running if child.ended()]
-        self.running = [child for child in self.running if child.running]
-        return ended
-
-    def stop(self, number: int) -> None:
-        """Forwards a signal, once."""
-        for child in self.running:
-            if not child.signalled:
-                child.send(number)
-
-    def end_at_once(self, number: int) -> None:
-        """Forwards the second signal, on which the runs end at once, and ends."""
-        for child in self.running:
-            child.send(number)
-        signals.end(number)
-
-    def end_all(self) -> None:
-        """Terminates the processes that are left after an error."""
-        running = [child.process for child in self.running if child.running and child.process]
-        for process in running:
-            process.terminate()
-        for process in running:
-            process.wait()

@@ -8,12 +8,12 @@ from config.program import PROGRAM
 from config.read.loader import RunConfig
 from config.tell.names import printable
 from config.tune.section import Tuning
-from framework.jobs import runs_table, schedulers, session
+from framework.jobs import schedulers, session
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import RunPlan
-from framework.jobs.results import cell
 from framework.pages.tuning_page import short_names
-from framework.screen.formatting import byte_size, counted
+from framework.screen import tables
+from framework.screen.formatting import byte_size, cell, counted
 
 
 def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
@@ -102,4 +102,4 @@ def _trials(plan: RunPlan) -> Iterator[str]:
         yield f"{some}; the next ones are chosen when these have ended:"
     names = short_names([domain.path for domain in plan.domains])
     rows = (dict(zip(names, map(printable, map(cell, row)), strict=True)) for row in plan.first)
-    yield from runs_table.lines([{"trial": f"{number:03}", **row} for number, row in enumerate(rows)])
+    yield from tables.lines([{"trial": f"{number:03}", **row} for number, row in enumerate(rows)])

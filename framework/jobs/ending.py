@@ -6,8 +6,10 @@ from pathlib import Path
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from framework.archive.run import RecordedRun
+from framework.archive.trials import combined
 from framework.disk.task_dir import TaskDir, read_facts
-from framework.jobs import results, stages
+from framework.jobs import results
 from framework.jobs.schedulers import Trial, ranked
 from framework.jobs.tuner import Tuner
 from framework.pages import tuning_page as report
@@ -32,7 +34,7 @@ def finish(tuner: Tuner) -> int:
     for line in results.table(tuner.paths, [rows[trial] for trial in order]):
         say(line)
     tasks = tuner.tasks(best.trial)
-    evaluation = results.combined([stages.score(task, None, "evaluation", cfg.mode) for task in tasks])
+    evaluation = combined([RecordedRun(task).score_at(None, "evaluation", cfg.mode) for task in tasks])
     remark = f"trial {best.trial.name} of {as_written(folder)}, after {counted(rows[best.trial].step or 0, 'step')}"
     file = results.write_best(folder, best.ready, evaluation, remark)
     runs = {str(task.relative_to(folder / "trials")): TaskDir(task) for each in order for task in tuner.tasks(each)}
@@ -88,6 +90,7 @@ def _found(tuner: Tuner) -> report.Found:
         session=tuner.session,
         patience=tuner.patience,
         facts=read_facts(tuner.folder / "tune.json"),
+        importance=results.importance(tuner.plan.domains, [rows[trial] for trial in order]),
     )
 
 

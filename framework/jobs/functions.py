@@ -25,9 +25,9 @@ from config.tune.section import Tuning
 from framework.disk.atomic import make_folder, sync_folder
 from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
-from framework.jobs.children import Child, Children
+from framework.jobs.children import Begin, Child
 from framework.jobs.plan import SCORES, Plan, Ready
-from framework.jobs.processes import Ended, end_of, ended_orphans, is_locked
+from framework.jobs.processes import Ended, Processes
 from framework.jobs.search import Settings
 from framework.jobs.stages import Stage
 from framework.runs import signals
@@ -139,80 +139,60 @@ class Forked:
         self._process.terminate()
 
 
-class Functions:
+class Functions(Processes):
     """Runs the stages of calls. A call that has reached its pause waits, and takes no place."""
 
     def __init__(self, function: Function, at_once: int) -> None:
         if "fork" not in multiprocessing.get_all_start_methods():
             raise JoystickError("a function can be tried only where processes can be forked; use a file instead")
+        super().__init__(at_once)
         self.function = function
-        self._children = Children(at_once)
-        self._known: dict[str, tuple[Stage, Child, Connection]] = {}
-        """Calls that run or wait, by trial."""
-        self._waiting: set[str] = set()
-        self._orphans: list[Stage] = []
-
-    @property
-    def free(self) -> int:
-        return self._children.free - len(self._orphans)
-
-    @property
-    def running(self) -> list[Stage]:
-        return [*self._orphans, *(stage for stage, *_ in self._known.values() if stage.trial not in self._waiting)]
+        self._pipes: dict[str, Connection] = {}
+        """Pipes to the calls that run or wait, by trial."""
+        self._waiting: dict[str, tuple[Stage, Child]] = {}
+        """Calls that wait, by trial."""
 
     def start(self, stage: Stage) -> None:
-        if stage.trial in self._waiting:
-            _, child, pipe = self._known[stage.trial]
-            self._known[stage.trial] = (stage, child, pipe)
-            self._waiting.discard(stage.trial)
-            self._children.running.append(child)
-            with contextlib.suppress(OSError):  # it was killed meanwhile: poll() sees its end
-                pipe.send((False, stage.until))
+        if stage.trial not in self._waiting:
+            super().start(stage)
             return
-        if is_locked(stage):
-            self._orphans.append(stage)
-            return
+        _, self._children[stage] = self._waiting.pop(stage.trial)
+        with contextlib.suppress(OSError):  # it was killed meanwhile: poll() sees its end
+            self._pipes[stage.trial].send((False, stage.until))
+
+    def _begin(self, stage: Stage) -> Begin:
         here, there = multiprocessing.Pipe()
-        child, ours = Child(stage.errors), [here, *(pipe for *_, pipe in self._known.values())]
+        ours = [here, *self._pipes.values()]
+        self._pipes[stage.trial] = here
 
         def call(errors: BinaryIO) -> Forked:
-            return Forked(lambda: _call(self.function, stage, there, errors, ours))
+            process = Forked(lambda: _call(self.function, stage, there, errors, ours))
+            there.close()
+            return process
 
-        self._children.start(child, call)
-        there.close()
-        self._known[stage.trial] = (stage, child, here)
+        return call
 
     def poll(self) -> list[Ended]:
-        gone, self._orphans = ended_orphans(self._orphans)
-        ended = [Ended(stage, None) for stage in gone]
-        over = self._children.poll()
-        for trial, (stage, child, pipe) in list(self._known.items()):
-            if child in over:
-                del self._known[trial]
-                ended.append(end_of(stage, child))
-            elif trial not in self._waiting and _has_paused(pipe):
-                self._waiting.add(trial)
-                self._children.running.remove(child)
+        ended = super().poll()
+        for end in ended:
+            self._pipes.pop(end.stage.trial, None)
+        for stage in list(self._children):
+            if _has_paused(self._pipes[stage.trial]):
+                self._waiting[stage.trial] = (stage, self._children.pop(stage))
                 ended.append(Ended(stage, 0))
         return ended
 
-    def stop(self, number: int) -> None:
-        self._orphans.clear()
-        self._children.stop(number)
-
     def end_at_once(self, number: int) -> None:
-        for _, child, _ in self._known.values():
-            child.send(number)
-        signals.end(number)
+        self._children |= dict(self._waiting.values())
+        super().end_at_once(number)
 
     def end_all(self) -> None:
-        for trial in self._waiting:
-            stage, child, pipe = self._known[trial]
+        for trial, (stage, _) in self._waiting.items():
             with contextlib.suppress(OSError):
-                pipe.send((True, stage.until))
-            self._children.running.append(child)
-        self._children.end_all()
-        for _, child, _ in self._known.values():
+                self._pipes[trial].send((True, stage.until))
+        self._children |= dict(self._waiting.values())
+        super().end_all()
+        for child in self._children.values():
             child.errors.unlink(missing_ok=True)
 
 

@@ -1,211 +1,152 @@
 """A group of training runs, each in a process and a task directory of its own, then one table."""
 
 import contextlib
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from config.config import GeneralConfig
-from config.program import MAIN
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.read.tasks import GROUP
+from framework.archive.groups import result
 from framework.assemble import build
-from framework.disk.atomic import write_whole
+from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
-from framework.disk.csv_table import last_row
 from framework.disk.task_dir import REPORT, TaskDir, add_facts, circumstances, read_facts
 from framework.jobs import runs_table
-from framework.jobs.children import POLL_SECONDS, Child, Children, at_once, of_command
+from framework.jobs.job import Job, Turn, Waiting
+from framework.jobs.members import Member
+from framework.jobs.processes import Ended, Runner
+from framework.jobs.stages import Stage
 from framework.pages import group_page
-from framework.record.console import pausing_for
 from framework.runs.signals import StopSignals
 from framework.screen import terminal
 from framework.screen.formatting import (
     begin_command,
-    clock,
     compare_command,
     counted,
     play_command,
     resume_command,
-    short,
-    spread,
     video_command,
 )
 
-LOOK_SECONDS = 0.5
-"""Seconds between two reads of the files of the runs."""
-PAGE_SECONDS, PAGE_SHARE = 30.0, 0.02
-"""Seconds between two drawings of the page, at least, and the largest share of the time that they take."""
 FAILED = 1
 """Exit status if a run failed; 2 means that nothing was started."""
 
 
-class Member(NamedTuple):
-    """A run of a group: its name, its settings, and what its command adds to them."""
+class Group(Job):
+    """Runs that are trained to their ends, without a comparison on the way: a tuning without a search."""
 
-    name: int | str
-    """Seed, or name of the experiment."""
-    label: str
-    """Name in lines of output: seed 3."""
-    folder: str
-    """Name of its task directory in the folder of the group."""
-    config: RunConfig
-    file: str = "config.yaml"
-    """File with its settings in the folder of the group."""
-    words: tuple[str, ...] = ()
-    """Settings that its command adds to those in the file."""
-    experiment: str = ""
-    """Name of the experiment that it is a run of; empty if the runs differ in their seed alone."""
-
-
-def run(
-    what: str,
-    members: Sequence[Member],
-    folder: Path,
-    command_line: list[str],
-    jobs: int | None,
-    fitting: float,
-    show: bool = False,
-) -> int:
-    """Trains a group in a new folder. Returns the exit status.
-
-    what: seed, or run if there are several experiments. jobs: number of runs at once; None: by the cores. fitting:
-    number of runs whose memories fit into this machine. show: True to show the figure in a window.
-    """
-    work = _Group(what, members, folder, at_once([member.config for member in members], jobs, fitting))
-    work.begin(command_line)
-    with StopSignals(again=work.children.end_at_once) as stop:
-        try:
-            work.train(stop)
-        finally:
-            work.end_all()
-    return work.finish(stop, show)
-
-
-class Run(NamedTuple):
-    """A member's run: waiting, running or ended."""
-
-    member: Member
-    task: TaskDir
-    child: Child
-
-
-class _Group:
-    """Starts the runs and shows their progress and results."""
-
-    def __init__(self, what: str, members: Sequence[Member], folder: Path, at_once: int) -> None:
-        self.what, self.folder, self.at_once = what, folder, at_once
-        self.children = Children(at_once)
-        self.config = members[0].config
-        self.runs = [
-            Run(member, TaskDir(folder / member.folder), Child(folder / f"{member.folder}.errors.txt"))
-            for member in members
-        ]
-        self.screen = terminal.choose(sys.stdout)
-        self.began = time.monotonic()
-        self._next_look = 0.0
-        self._next_page = 0.0
+    def __init__(
+        self,
+        members: Mapping[Member, RunConfig],
+        folder: Path,
+        runner: Runner,
+        screen: terminal.Screen,
+        where: Sequence[str] = (),
+        address: str | None = None,
+    ) -> None:
+        """where: settings that say where each run is trained; address: of the cluster whose machines train whole
+        runs."""
+        super().__init__(folder, runner, screen, in_cluster=address is not None)
+        self.where, self.address = tuple(where), address
+        self.members = members
+        self.config = next(iter(members.values()))
+        self.runs = {self._stage(member, config): member for member, config in members.items()}
+        self.at_once = min(runner.free, len(self.runs))
+        self.what = "run" if any(member.experiment for member in members) else "seed"
         self._page_failed = self._over = False
 
+    def _stage(self, member: Member, config: RunConfig) -> Stage:
+        return Stage(
+            member.folder,
+            member.label,
+            self.folder / member.file,
+            self.folder / member.folder,
+            words=(*member.words, *self.where),
+            allow_import=config.allow_import,
+        )
+
+    def write_settings(self) -> None:
+        """Writes the settings of a new group, without the address of a cluster: which one is asked is said with each
+        command."""
+        for file, config in {member.file: config for member, config in self.members.items()}.items():
+            general = config.general.model_copy(update={"ray_address": None})
+            write_whole(self.folder / file, replace(config, general=general).to_yaml().encode())
+
     def begin(self, command_line: list[str]) -> None:
-        """Settings and circumstances are on disk before the first run starts."""
-        for file, config in {run.member.file: run.member.config for run in self.runs}.items():
-            write_whole(self.folder / file, config.to_yaml().encode())
+        """Writes the circumstances, before the first run starts."""
         add_facts(
-            self.folder / "group.json",
+            self.folder / GROUP,
             {
                 **circumstances(command_line),
                 "preset": self.config.preset,
                 "allow_import": list(self.config.allow_import),
-                f"{self.what}s": [run.member.name for run in self.runs],
+                f"{self.what}s": [member.name for member in self.members],
                 "at_once": self.at_once,
             },
         )
-        runs_table.write_table(self.folder, self.what, self.results())
-        self._draw_page()
-        for note in dict.fromkeys(note for run in self.runs for note in run.member.config.notes):
+        for note in dict.fromkeys(note for config in self.members.values() for note in config.notes):
             self.screen.say(note)
-        self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {as_written(self.folder)}")
-        device = self.config.general.device
-        if device != "cpu" and self.at_once > 1 and build.device_of(self.config).type != "cpu":
-            self.screen.say(f"they share one GPU ({device}); --jobs 1 runs them one after the other")
 
-    # while they run ---------------------------------------------------------------------------------------
+    def take_up(self) -> None:
+        """Looks for what earlier sessions have left."""
+        recover(self.folder)
+        for stage in self.runs:
+            if stage.done():
+                self.turns[stage] = Turn(end=Ended(stage, 0), seconds=stage.seconds)
+                stage.errors.unlink(missing_ok=True)
 
     def train(self, stop: StopSignals) -> None:
-        """Runs until all members finish. After a signal, starts no more and forwards it to running ones."""
-        waiting = self.runs.copy()
-        while True:
-            if stop.received is not None:
-                self.children.stop(stop.received)
-                waiting.clear()
-            for _ in range(min(self.children.free, len(waiting))):
-                run = waiting.pop(0)
-                self.children.start(run.child, of_command(self._command(run), self.config.start))
-            if not self.children.running:
-                return
-            time.sleep(POLL_SECONDS)
-            for child in self.children.poll():
-                self._say_end(next(run for run in self.runs if run.child is child))
-            self._look()
+        """Trains until all runs have ended. After a signal, starts no more and forwards it to running ones."""
+        self.write_table()
+        self.refresh()
+        self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {as_written(self.folder)}")
+        device = self.config.general.device
+        if device != "cpu" and self.at_once > 1 and not self.address and build.device_of(self.config).type != "cpu":
+            self.screen.say(f"they share one GPU ({device}); --jobs 1 runs them one after the other")
+        with contextlib.suppress(Waiting):
+            self.complete(list(self.runs), "ended", stop)
 
-    def _command(self, run: Run) -> list[str]:
-        words = [sys.executable, str(MAIN), "--yaml", str(as_written(self.folder / run.member.file))]
-        for package in self.config.allow_import:
-            words += ["--allow-import", package]
-        return [*words, "--into", str(as_written(run.task.path)), *run.member.words]
+    def over(self, stage: Stage) -> bool:
+        """Returns True if the run of a stage has ended in this session, or is finished."""
+        return self.turns[stage].end is not None
 
-    def end_all(self) -> None:
-        """Terminates the processes that are left after an error."""
-        self.children.end_all()
-        self.screen.close()
+    def general(self, stage: Stage) -> GeneralConfig:
+        return self.members[self.runs[stage]].general
 
-    def _say_end(self, run: Run) -> None:
-        name = run.member.label
-        if run.child.status == 0:
-            self.screen.say(f"{name}: {runs_table.sentence(self._result(run))}", "green")
-        elif run.child.stopped:
+    def ended(self, end: Ended) -> None:
+        """Tells the end of a run."""
+        name = end.stage.label
+        if end.status == 0:
+            self.screen.say(f"{name}: {runs_table.sentence(self._result(end.stage))}", "green")
+        elif end.stopped:
             self.screen.say(f"{name}: stopped")
         else:
-            self.screen.say(f"warning: {name} failed with status {run.child.status}: {run.child.complaint()}", "red")
+            self.screen.say(f"warning: {name} failed with status {end.status}: {end.complaint}", "red")
         with contextlib.suppress(OSError):  # the next end writes it again; a full disk must not stop the other runs
-            runs_table.write_table(self.folder, self.what, self.results())
-        self._draw_page()
+            self.write_table()
 
-    def _look(self) -> None:
-        now = time.monotonic()
-        if now >= self._next_page:
-            self._draw_page()
-        if now < self._next_look:
-            return
-        self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
-        looks = [look(run, run.member.config.general) for run in self.runs]
-        done = sum(run.child.status is not None for run in self.runs)
-        share = sum(share for share, _ in looks) / len(looks)
-        head = f"{done} of {len(looks)} runs ended, {clock(now - self.began)} so far"
-        if 0 < share < 1:  # runs wait for a free place, so that the group as a whole moves at an even pace
-            head += f", about {clock((now - self.began) * (1 - share) / share)} left"
-        rows = [(run.member.label, text) for run, (_, text) in zip(self.runs, looks, strict=True)]
-        self.screen.draw(share, head, rows)
+    def write_table(self) -> Path:
+        """Writes seeds.csv or runs.csv."""
+        return runs_table.write_table(self.folder, self.what, self.results())
 
     # the page ---------------------------------------------------------------------------------------------
 
-    def _draw_page(self) -> None:
+    def refresh(self) -> None:
         """Writes report.html; one that cannot be written costs one warning."""
-        begin = time.monotonic()
         try:
             group_page.write(self.folder, self._page())
         except Exception as error:  # no page is a reason to fail
             if not self._page_failed:
                 self.screen.say(f"warning: {as_written(self.folder / REPORT)} could not be written: {error}", "red")
             self._page_failed = True
-        now = time.monotonic()
-        self._next_page = now + max(PAGE_SECONDS, (now - begin) / PAGE_SHARE)
 
     def _page(self) -> group_page.Group:
-        configs, results = [run.member.config for run in self.runs], self.results()
+        configs, results = list(self.members.values()), self.results()
         experiments, what = self._experiments(), ""
         if self._same_environment():
             names = dict.fromkeys(config.algorithms for config in configs)
@@ -214,22 +155,34 @@ class _Group:
         return group_page.Group(
             title=f"{what}, {counts}" if what else counts,
             runs=[
-                group_page.Member(run.member.label, _state(run, self._over), one, _reason(run.child))
-                for run, one in zip(self.runs, results, strict=True)
+                group_page.Member(stage.label, self._state(stage), one, self._reason(stage))
+                for stage, one in zip(self.runs, results, strict=True)
             ],
             experiments=experiments,
             curves=runs_table.group_curves(self.folder, configs, results) if what else None,
             levels=self._levels(results) if what else {},
-            settings={run.member.file: run.member.config.as_dict() for run in self.runs},
+            settings={member.file: config.as_dict() for member, config in self.members.items()},
             commands=self._commands(),
-            facts=read_facts(self.folder / "group.json"),
+            facts=read_facts(self.folder / GROUP),
             seconds=time.monotonic() - self.began,
             drawn="" if self._over else time.strftime("%Y-%m-%d %H:%M:%S %z"),
         )
 
+    def _state(self, stage: Stage) -> str:
+        """Returns the state of a run in a word."""
+        end = self.turns[stage].end
+        if end is None:
+            return "running" if stage in self.runner.running else "not started" if self._over else "waiting"
+        return "finished" if end.status == 0 else "stopped" if end.stopped else f"failed (status {end.status})"
+
+    def _reason(self, stage: Stage) -> str:
+        """Returns the first line of what a run that failed complained of; empty if it did not fail."""
+        end = self.turns[stage].end
+        return end.complaint.splitlines()[0] if end and end.complaint else ""
+
     def _levels(self, results: Sequence[runs_table.Result]) -> dict[str, float | None]:
         """Returns the returns that the runs are compared with, by their names."""
-        expected = {run.member.config.expected_return for run in self.runs}
+        expected = {config.expected_return for config in self.members.values()}
         means = {name: runs_table.mean_fact(self.folder, results, f"{name}_return") for name in ("data", "random")}
         return {
             "expected": expected.pop() if len(expected) == 1 else None,
@@ -240,45 +193,55 @@ class _Group:
     def _commands(self) -> list[terminal.Row]:
         """Returns what can be done next, and the commands."""
         allowed, rows = self.config.allow_import, []
-        scored = [(run, one.best) for run in self.runs if (one := self._result(run)).best is not None]
+        scored = {stage: one.best for stage in self.runs if (one := self._result(stage)).best is not None}
         if scored:
-            best, _ = max(scored, key=lambda pair: pair[1] or 0.0)
-            rows.append((f"Test the best model ({best.member.label})", play_command(best.task.path, allowed)))
-            if best.task.read_run().get("can_film", True):
-                rows.append(("Film it", video_command(best.task.path, allowed)))
+            best = max(scored, key=lambda stage: scored[stage] or 0.0)
+            rows.append((f"Test the best model ({best.label})", play_command(best.task, allowed)))
+            if TaskDir(best.task).read_run().get("can_film", True):
+                rows.append(("Film it", video_command(best.task, allowed)))
+        if not self._over:
+            rows.append(("Go on, if the group was interrupted", self.resume_command()))
+        elif self.interrupted:
+            rows.append(("Go on with all runs that have not finished", self.resume_command()))
         rows += [
             (f"{name[0].upper()}{name[1:]}", command)
-            for run in self.runs
-            if run.child.status != 0 and (self._over or run.child.status is not None)
-            for name, command in [self._next_command(run)]
+            for stage in self.runs
+            if self.turns[stage].status != 0 and (self._over or self.over(stage))
+            for name, command in [self._next_command(stage)]
         ]
-        if done := next((run for run in self.runs if run.child.status == 0), None):
-            what = f"Resume {done.member.label}, with a higher limit behind it"
-            rows.append((what, resume_command(done.task.path, allowed)))
-        if any(run.member.experiment for run in self.runs):
+        if done := next((stage for stage in self.runs if self.turns[stage].status == 0), None):
+            what = f"Resume {done.label}, with a higher limit behind it"
+            rows.append((what, resume_command(done.task, allowed)))
+        if self.what == "run":
             return [*rows, ("Compare them", compare_command(self.folder))]
         return [*rows, ("Compare with another run or group", f"{compare_command(self.folder)} OTHER")]
 
     def _same_environment(self) -> bool:
-        return len({_environment(run.member.config) for run in self.runs}) == 1
+        return len(set(map(_environment, self.members.values()))) == 1
 
     # the end ----------------------------------------------------------------------------------------------
 
     def results(self) -> list[runs_table.Result]:
         """Returns one result per run, in the order of the members."""
-        return [self._result(run) for run in self.runs]
+        return list(map(self._result, self.runs))
+
+    def _result(self, stage: Stage) -> runs_table.Result:
+        turn = self.turns[stage]
+        return result(TaskDir(stage.task), self.runs[stage].name, turn.status, turn.seconds)
 
     def _experiments(self) -> dict[str, list[runs_table.Result]]:
         """Returns the results of each experiment; none if the runs differ in their seed alone."""
         found: dict[str, list[runs_table.Result]] = {}
-        for run in self.runs:
-            if run.member.experiment:
-                found.setdefault(run.member.experiment, []).append(self._result(run))
+        for stage, member in self.runs.items():
+            if member.experiment:
+                found.setdefault(member.experiment, []).append(self._result(stage))
         return found
 
-    @staticmethod
-    def _result(run: Run) -> runs_table.Result:
-        return runs_table.result(run.task, run.member.name, run.child.status, run.child.seconds)
+    @property
+    def interrupted(self) -> bool:
+        """True if runs were stopped, or not started."""
+        turns = [self.turns[stage] for stage in self.runs]
+        return any(turn.end is None or (turn.end.stopped and turn.status != 0) for turn in turns)
 
     def finish(self, stop: StopSignals, show: bool) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
@@ -290,80 +253,38 @@ class _Group:
             facts["experiments"] = {name: runs_table.summary(group) for name, group in groups.items()}
         else:
             facts |= runs_table.summary(results)
-        figure, configs = None, [run.member.config for run in self.runs]
+        figure = None
         if self._same_environment():
+            configs = list(self.members.values())
             figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
-        add_facts(self.folder / "group.json", facts)
+        add_facts(self.folder / GROUP, facts)
         self._over = True
-        self._draw_page()
+        self.refresh()
         rows = [] if self._page_failed else [("report", str(as_written(self.folder / REPORT)))]
         rows += [("curves", str(as_written(figure)))] if figure else []
-        rows.append(("table", str(as_written(runs_table.write_table(self.folder, self.what, results)))))
+        rows.append(("table", str(as_written(self.write_table()))))
         if figure:
             rows.append(("compare", compare_command(self.folder) + ("" if groups else " OTHER")))
-        for run in self.runs:
-            if run.child.status != 0:
-                rows.append(self._next_command(run))
+        rows += [self._next_command(stage) for stage in self.runs if self.turns[stage].status != 0]
+        rows += [("to go on", self.resume_command())] if self.interrupted else []
         width = max(len(label) for label, _ in rows)
         for label, text in rows:
             self.screen.say(f"{label:<{width}}  {text}")
-        failed = any(run.child.status and not run.child.stopped for run in self.runs)
+        ends = [turn.end for turn in self.turns.values() if turn.end]
+        failed = any(end.status and not end.stopped for end in ends)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
 
-    def _next_command(self, run: Run) -> terminal.Row:
+    def _next_command(self, stage: Stage) -> terminal.Row:
         allowed = self.config.allow_import
-        if CheckpointStore(run.task.models).numbers():
-            return f"resume {run.member.label}", resume_command(run.task.path, allowed)
-        command = begin_command(self.folder / run.member.file, run.member.words, run.task.path, allowed)
-        return f"start {run.member.label}", command
+        if CheckpointStore(stage.task / "models").numbers():
+            return f"resume {stage.label}", resume_command(stage.task, allowed)
+        return f"start {stage.label}", begin_command(stage.file, stage.words, stage.task, allowed)
+
+    def resume_command(self) -> str:
+        """Returns what continues the group."""
+        words = [f"general_cfg.mp_backend=ray general_cfg.ray_address={self.address}"] if self.address else self.where
+        return " ".join([resume_command(self.folder, self.config.allow_import), *words])
 
 
 def _environment(config: RunConfig) -> str:
     return str(getattr(config.env, "id", config.general.env_name))
-
-
-def _state(run: Run, over: bool) -> str:
-    """Returns the state of a run in a word. over: True if no more of them is started."""
-    child = run.child
-    if child.status is None:
-        return "running" if child.process is not None else "not started" if over else "waiting"
-    return "finished" if child.status == 0 else "stopped" if child.stopped else f"failed (status {child.status})"
-
-
-def _reason(child: Child) -> str:
-    """Returns the first line of what a run that failed complained of; empty if it did not fail."""
-    return child.complaint().splitlines()[0] if child.status and not child.stopped else ""
-
-
-def look(run: Run, cfg: GeneralConfig) -> tuple[float, str]:
-    """Returns the share of a run that is done, from 0 to 1, and its progress in words."""
-    child = run.child
-    if child.status is not None:
-        return 1.0, _ended(child)
-    if child.process is None:
-        return 0.0, "waiting"
-    share, text = progress(run.task, cfg)
-    if text and cfg.max_time > 0:
-        share = max(share, min(1.0, (time.monotonic() - child.began) / cfg.max_time))
-    return share, f"{share:4.0%}   {text}" if text else "starting"
-
-
-def _ended(child: Child) -> str:
-    """Returns how a run has ended, in words."""
-    if child.stopped:
-        return f"stopped after {clock(child.seconds)}"
-    return f"ended in {clock(child.seconds)}" if child.status == 0 else f"ended with status {child.status}"
-
-
-def progress(task: TaskDir, cfg: GeneralConfig) -> tuple[float, str]:
-    """Returns the share of the planned run that is done, and in words its newest episode and evaluation, and what
-    keeps it from training; no words before its first episode."""
-    episode: Any = last_row(task.results / "train.csv")
-    if episode is None:
-        return 0.0, ""
-    parts = [f"step {episode['step']:,}", f"return {short(episode['return'])}"]
-    evaluation: Any = last_row(task.results / "eval.csv")
-    if evaluation:
-        parts.append(f"evaluation {spread(evaluation)}")
-    parts += filter(None, [pausing_for(task.logs / "log.txt")])
-    return cfg.share(episode["step"], episode["episode"], episode["update"]), "   ".join(parts)

@@ -1,39 +1,45 @@
-"""Builds the members of a group of runs: one for each seed, or for each experiment of a file."""
+"""Checks and trains a group of runs: one for each seed, or for each experiment of a file."""
 
-import itertools
-import math
-import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 
 from config.read.loader import ConfigError, RunConfig
+from config.read.tasks import GROUP
 from envs.base import EnvError
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.disk.task_dir import new_folder
 from framework.errors import JoystickError
-from framework.jobs import group
-from framework.jobs.group import Member
+from framework.jobs.children import at_once
+from framework.jobs.group import Group
+from framework.jobs.members import Member, file_names, of_experiments, of_seeds
+from framework.jobs.processes import locked
+from framework.jobs.runners import runner
 from framework.policies.plan import plan
-
-MOST_OF_A_NAME = 60
-"""Characters of an experiment's name that its folder has."""
+from framework.screen import terminal
 
 
-def run_seeds(config: RunConfig, command_line: list[str], seeds: Sequence[int], jobs: int | None) -> int:
-    """Trains once for each seed. Returns the exit status."""
-    refuse_loaded(config, "--seeds", "omit --seeds")
-    found = checked(config)
-    config, show = beside_others(config), config.general.show_fig
-    members = [Member(n, f"seed {n}", f"seed_{n}", config, words=(f"general_cfg.seed={n}",)) for n in seeds]
-    folder = new_folder("seeds", found.env_id, config.algorithms, config.into, config.start)
-    return group.run("seed", members, folder, command_line, jobs, found.fitting, show)
+class Checked(NamedTuple):
+    """Facts about a run that are known before it starts."""
+
+    env_id: str
+    fitting: float
+    """Number of such runs whose memories fit into this machine."""
+    disk: int
+    """Bytes of its checkpoints (of one, if its limits do not tell their number) and of the journal of its memory."""
+    columns: tuple[str, ...]
+    """Columns of its progress.csv."""
+    memory: int
+    """Bytes of its memories when they are full, and of what is copied from them for a while."""
 
 
-def run_experiments(
+def begin(
     configs: Mapping[str, RunConfig],
     title: str,
     command_line: list[str],
@@ -41,50 +47,102 @@ def run_experiments(
     jobs: int | None,
     check: Callable[[RunConfig], None],
 ) -> int:
-    """Trains each experiment once, or once for each seed. Returns the exit status. title: of the folder. check: raises
-    an error if algorithm and environment do not fit; the problems of all experiments are reported at once."""
-    fitting, problems = math.inf, []
+    """Trains each experiment, or a single configuration, once or for each seed. Returns the exit status. title: of the
+    folder of experiments. check: raises an error if algorithm and environment do not fit; the problems of all
+    experiments are reported at once."""
+    if len(configs) == 1:
+        configs = dict.fromkeys([""], *configs.values())
+    address = cluster(configs.values())
+    configs = {name: placed(config, address) for name, config in configs.items()}
+    facts = _checked(configs, check)
+    members = of_experiments(list(configs), seeds or ()) if len(configs) > 1 else of_seeds(seeds or ())
+    runs = {member: beside_others(configs[member.experiment]) for member in members}
+    config, [safe] = next(iter(configs.values())), file_names([title])
+    name = ("runs", safe, str(len(runs))) if len(configs) > 1 else ("seeds", facts[0].env_id, config.algorithms)
     show = any(config.general.show_fig for config in configs.values())
+    new = partial(new_folder, *name, into=config.into, start=config.start)
+    return _train(runs, new, command_line, jobs, facts, address, show=show)
+
+
+def resume(
+    members: Mapping[Member, RunConfig],
+    folder: Path,
+    words: Sequence[str],
+    command_line: list[str],
+    jobs: int | None,
+    check: Callable[[RunConfig], None],
+) -> int:
+    """Goes on with a group. Returns the exit status. words: where it is trained now."""
+    address = cluster(members.values())
+    members = {member: placed(config, address) for member, config in members.items()}
+    facts = _checked({member.file: config for member, config in members.items()}, check)
+    return _train(members, lambda: folder, command_line, jobs, facts, address, words)
+
+
+def cluster(configs: Iterable[RunConfig]) -> str | None:
+    """Returns the address of the cluster whose machines train whole runs: one that all runs name, with one worker and
+    one learner each. None if this machine starts each run, whose workers may be in a cluster."""
+    settings = [config.general for config in configs]
+    if all(cfg.mp_backend == "ray" and cfg.n_workers == cfg.n_learners == 1 for cfg in settings):
+        addresses = {cfg.ray_address for cfg in settings}
+        return addresses.pop() if len(addresses) == 1 else None
+    return None
+
+
+def placed(config: RunConfig, address: str | None) -> RunConfig:
+    """Returns the settings of a run that a machine of the cluster at an address trains in one process."""
+    changes: dict[str, Any] = {"mp_backend": "single", "ray_address": None} if address else {}
+    return replace(config, general=config.general.model_copy(update=changes))
+
+
+def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> list[Checked]:
+    """Checks each of several configurations. The problems of all are reported at once."""
+    facts, problems = [], []
     for name, config in configs.items():
         try:
-            refuse_loaded(config, "a group of experiments", "run it alone")
+            who = ("a group of experiments", "run it alone") if name else ("--seeds", "omit --seeds")
+            refuse_loaded(config, *who)
             check(config)
-            fitting = min(fitting, checked(config).fitting)
+            facts.append(checked(config))
         except (JoystickError, EnvError, ConfigError) as error:
+            if not name:
+                raise
             problems.append(f"{name}: {error}")
     if problems:
         raise ConfigError(problems)
-    folders = dict(zip(configs, file_names(configs), strict=True))
-    members = [
-        member for name, config in configs.items() for member in _members(name, folders[name], config, seeds or ())
-    ]
-    [safe] = file_names([title])
-    folder = new_folder("runs", safe, str(len(members)), members[0].config.into, members[0].config.start)
-    return group.run("run", members, folder, command_line, jobs, fitting, show)
+    return facts
 
 
-def _members(name: str, safe: str, config: RunConfig, seeds: Sequence[int]) -> list[Member]:
-    """Returns the run of an experiment, or one for each seed. safe: name for its files."""
-    one = Member(name, name, safe, beside_others(config), f"{safe}.yaml", experiment=name)
-    return [
-        one._replace(
-            name=f"{name} {seed}",
-            label=f"{name}, seed {seed}",
-            folder=f"{safe}_{seed}",
-            words=(f"general_cfg.seed={seed}",),
-        )
-        for seed in seeds
-    ] or [one]
-
-
-def file_names(names: Iterable[str]) -> list[str]:
-    """Returns a name of a folder for each name, none twice."""
-    found: list[str] = []
-    for name in names:
-        safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
-        later = (f"{safe}_{number}" for number in itertools.count(2))
-        found.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, found)))
-    return found
+def _train(
+    members: Mapping[Member, RunConfig],
+    place: Callable[[], Path],
+    command_line: list[str],
+    jobs: int | None,
+    facts: Sequence[Checked],
+    address: str | None,
+    words: Sequence[str] = (),
+    show: bool = False,
+) -> int:
+    """Trains a group, or what is left of it. place: returns its folder, a new one or that of a group that goes on."""
+    config, screen = next(iter(members.values())), terminal.choose(sys.stdout)
+    here = at_once(list(members.values()), jobs, min(one.fitting for one in facts))
+    if config.general.ray_address and not words:
+        words = [f"general_cfg.ray_address={config.general.ray_address}"] if config.general.mp_backend == "ray" else []
+    with runner(address, config.general, jobs, here, config.start, screen, "run") as running:
+        folder = place()
+        where = ["general_cfg.mp_backend=single"] if address else words
+        work = Group(members, folder, running, screen, where, address)
+        is_new = not (folder / GROUP).exists()
+        if is_new:
+            work.write_settings()
+        with locked(folder, next(iter(members)).file, "trained"):
+            if is_new:
+                work.begin(command_line)
+            else:
+                work.take_up()
+            with work.obeying() as stop:
+                work.train(stop)
+            return work.finish(stop, show)
 
 
 def beside_others(config: RunConfig) -> RunConfig:
@@ -102,20 +160,6 @@ def refuse_loaded(config: RunConfig, who: str, otherwise: str) -> None:
         if getattr(config.general, key) == wrong:
             place = config.where.get(f"general_cfg.{key}", "default")
             raise ConfigError([f"{place}: general_cfg.{key}: {who} {why}"])
-
-
-class Checked(NamedTuple):
-    """Facts about a run that are known before it starts."""
-
-    env_id: str
-    fitting: float
-    """Number of such runs whose memories fit into this machine."""
-    disk: int
-    """Bytes of its checkpoints (of one, if its limits do not tell their number) and of the journal of its memory."""
-    columns: tuple[str, ...]
-    """Columns of its progress.csv."""
-    memory: int
-    """Bytes of its memories when they are full, and of what is copied from them for a while."""
 
 
 def checked(config: RunConfig) -> Checked:

@@ -1,13 +1,17 @@
 """Runs stages as processes of this machine."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from config.read.opening import regular
-from framework.disk.task_dir import take_lock
-from framework.jobs.children import Child, Children, of_command
+from config.read.paths import as_written
+from framework.disk.task_dir import held_lock, take_lock
+from framework.errors import TaskDirError
+from framework.jobs.children import Begin, Child, of_command
 from framework.jobs.stages import Stage
+from framework.runs import signals
 
 
 class Ended(NamedTuple):
@@ -52,50 +56,64 @@ class Runner(Protocol):
 class Processes:
     """A process for each stage.
 
-    A tuner that is killed leaves processes behind. They go on to their next pause and end; their task directories are
+    A session that is killed leaves processes behind. They go on to their next pause and end; their task directories are
     then what the next session continues from. Such a process is recognized by the lock on the file of its stderr.
     """
 
     def __init__(self, at_once: int, start: Path | None = None) -> None:
         """start: working directory of the processes; None: this one's."""
-        self._children, self._start = Children(at_once), start
-        self._known: dict[int, tuple[Stage, Child]] = {}
+        self._at_once, self._start = at_once, start
+        self._children: dict[Stage, Child] = {}
         self._orphans: list[Stage] = []
         """Stages whose task directories a process of an earlier session writes."""
 
     @property
     def free(self) -> int:
-        return self._children.free - len(self._orphans)
+        return self._at_once - len(self.running)
 
     @property
     def running(self) -> list[Stage]:
-        return [*self._orphans, *(stage for stage, _ in self._known.values())]
+        return [*self._orphans, *self._children]
 
     def start(self, stage: Stage) -> None:
-        if is_locked(stage):
-            self._orphans.append(stage)
-            return
         child = Child(stage.errors)
-        if self._children.start(child, of_command(stage.command(), self._start)):
-            self._known[id(child)] = (stage, child)
+        if is_locked(stage) or not child.start(self._begin(stage)):
+            self._orphans.append(stage)
+        else:
+            self._children[stage] = child
+
+    def _begin(self, stage: Stage) -> Begin:
+        """Returns how to start the process of a stage."""
+        return of_command(stage.command(), self._start)
 
     def poll(self) -> list[Ended]:
-        gone, self._orphans = ended_orphans(self._orphans)
-        ended = [Ended(stage, None) for stage in gone]
-        for child in self._children.poll():
-            stage, _ = self._known.pop(id(child))
-            ended.append(end_of(stage, child))
-        return ended
+        gone = [stage for stage in self._orphans if not is_locked(stage)]
+        self._orphans = [stage for stage in self._orphans if stage not in gone]
+        for stage in gone:
+            if stage.done():
+                stage.errors.unlink(missing_ok=True)
+        ended = [(stage, child) for stage, child in self._children.items() if child.ended()]
+        for stage, _ in ended:
+            del self._children[stage]
+        return [*(Ended(stage, None) for stage in gone), *(end_of(stage, child) for stage, child in ended)]
 
     def stop(self, number: int) -> None:
         self._orphans.clear()
-        self._children.stop(number)
+        for child in self._children.values():
+            if not child.signalled:
+                child.send(number)
 
     def end_at_once(self, number: int) -> None:
-        self._children.end_at_once(number)
+        for child in self._children.values():
+            child.send(number)
+        signals.end(number)
 
     def end_all(self) -> None:
-        self._children.end_all()
+        processes = [child.process for child in self._children.values() if child.running and child.process]
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
 
 
 def end_of(stage: Stage, child: Child) -> Ended:
@@ -105,20 +123,19 @@ def end_of(stage: Stage, child: Child) -> Ended:
     return Ended(stage, child.status, stopped, "" if stopped or child.status == 0 else child.complaint())
 
 
-def ended_orphans(orphans: Sequence[Stage]) -> tuple[list[Stage], list[Stage]]:
-    """Returns the stages whose process of an earlier session has ended, and the others. Removes the stderr of those
-    that are done."""
-    running = [stage for stage in orphans if is_locked(stage)]
-    gone = [stage for stage in orphans if stage not in running]
-    for stage in gone:
-        if stage.done():
-            stage.errors.unlink(missing_ok=True)
-    return gone, running
-
-
 def is_locked(stage: Stage) -> bool:
     """Returns True if a process of an earlier session still runs for a task directory."""
     if not stage.errors.exists():
         return False
     with open(stage.errors, "ab", opener=regular) as errors:
         return not take_lock(errors)
+
+
+@contextlib.contextmanager
+def locked(folder: Path, file: str = ".lock", doing: str = "tuned") -> Iterator[None]:
+    """Keeps a second session out of a folder. file: the one that is locked."""
+    lock = held_lock(folder, file)
+    if lock is None:
+        raise TaskDirError(f"{as_written(folder)} is being {doing} by another process; wait for it, or stop it first")
+    with lock:
+        yield

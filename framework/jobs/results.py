@@ -1,74 +1,36 @@
-"""What a tuning leaves: trials.csv, best.yaml, learning_curves.png, and a printed table."""
+"""What a tuning leaves: the table of its trials as a file and as lines, the best settings, the figure of its curves."""
 
 import csv
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.read.loader import RunConfig
+from config.read.loader import ConfigError, RunConfig
 from config.tell.names import printable
-from framework.archive import statistics
+from config.tune.space import Domain
+from framework.archive.curves import Curves
+from framework.archive.groups import curves_of
+from framework.archive.run import RecordedRun
+from framework.archive.trials import Row
 from framework.disk.atomic import write_whole
-from framework.disk.csv_table import last_row
-from framework.disk.task_dir import TaskDir
-from framework.jobs import runs_table, stages
+from framework.disk.task_dir import GroupDir, TaskDir
+from framework.jobs import optuna_search
 from framework.jobs.plan import Ready
-from framework.jobs.schedulers import Trial
 from framework.pages import figures
-from framework.screen.formatting import clock, short
+from framework.pages.tuning_page import Importance
+from framework.screen import tables
+from framework.screen.formatting import cell, clock, short
 
 MOST_ROWS = 20
-"""Trials that the printed table has, best first; trials.csv has all."""
-
-
-class Row(NamedTuple):
-    """A trial, as far as it has come; None for what is not known."""
-
-    trial: Trial
-    state: str
-    """waiting, running, interrupted, paused, finished, failed, or replaced by a copy of another trial."""
-    score: float | None
-    """Score at the last rung that it has reached."""
-    best: float | None
-    """Best score of all its evaluations."""
-    step: int | None
-    seconds: float | None
-    """Seconds of training, over all of its runs."""
-    status: int | None
-    """Exit status of its last process."""
-    folder: Path
-    last_return: float | None = None
-    """Return of the newest episode of its training; with several seeds the mean of theirs."""
-
-
-def combined(values: Sequence[float | None]) -> float | None:
-    """Returns the score of a trial of several seeds: their interquartile mean. None if a seed has none."""
-    known = [value for value in values if value is not None]
-    return float(statistics.interquartile_mean(np.array(known))) if len(known) == len(values) and known else None
-
-
-def facts(tasks: Sequence[Path], mode: str) -> dict[str, Any]:
-    """Returns what the runs of a trial say of themselves: best, step, last_return, seconds."""
-    found = [TaskDir(task).read_run() for task in tasks]
-    newest: list[Any] = [row for task in tasks if (row := last_row(task / "results" / "train.csv"))]
-    steps = [run["step"] for run in [*found, *newest] if isinstance(run.get("step"), int)]
-    seconds = [run["seconds"] for run in found if isinstance(run.get("seconds"), int | float)]
-    return {
-        "best": combined([stages.best(task, mode) for task in tasks]),
-        "step": max(steps, default=None),
-        "last_return": float(np.mean([row["return"] for row in newest])) if newest else None,
-        "seconds": round(sum(seconds), 3) if seconds else None,
-    }
+"""Trials that the printed table has, best first; the file has all."""
 
 
 def write_table(folder: Path, paths: Sequence[str], rows: Sequence[Row]) -> Path:
     """Writes trials.csv; a value that is not known yet is an empty cell. paths: settings that are tried."""
-    text, path = io.StringIO(), folder / "trials.csv"
+    text, path = io.StringIO(), GroupDir(folder).table("trial")
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["name", *paths, "state", "score", "best", "step", "last_return", "seconds", "status", "folder"])
     for row in rows:
@@ -77,11 +39,6 @@ def write_table(folder: Path, paths: Sequence[str], rows: Sequence[Row]) -> Path
         table.writerow([row.trial.name, *settings, *rest, row.folder.relative_to(folder)])
     write_whole(path, text.getvalue().encode())
     return path
-
-
-def cell(value: Any) -> str:
-    """Returns a setting as a cell: text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def write_best(folder: Path, ready: Ready, evaluation: float | None, remark: str) -> Path:
@@ -98,9 +55,10 @@ def draw(
 ) -> Path | None:
     """Draws learning_curves.png: a line for each run; one that cannot be drawn costs a warning. tasks: runs by name, of
     which the first `best` are those of the best trial."""
-    path = folder / "learning_curves.png"
+    path = GroupDir(folder).curves
     try:
-        lines, what, over = runs_table.curves_of(tasks, config.general.online_eval)
+        runs = {name: RecordedRun(task.path) for name, task in tasks.items()}
+        lines, what, over = curves_of(runs, config.general.online_eval)
         if not lines:
             return None
         shown = sum(name in lines for name in list(tasks)[:best])
@@ -118,17 +76,29 @@ def title(config: RunConfig) -> str:
     return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
 
 
-def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) -> runs_table.Curves:
+def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) -> Curves:
     """Returns the curves of runs. configs: none for a function of the user's own, whose scores are then the values."""
+    runs = {name: RecordedRun(task) for name, task in tasks.items()}
     if configs:
-        return runs_table.curves_of(
-            {name: TaskDir(task) for name, task in tasks.items()}, configs[0].general.online_eval
-        )
-    rows = {name: [row for row in stages.reported(task) if score in row] for name, task in tasks.items()}
+        return curves_of(runs, configs[0].general.online_eval)
+    rows = {name: [row for row in run.iterations if score in row] for name, run in runs.items()}
     found = {
         name: (np.array([r["step"] for r in each]), np.array([r[score] for r in each])) for name, each in rows.items()
     }
-    return runs_table.Curves({name: line for name, line in found.items() if len(line[0])}, score)
+    return Curves({name: line for name, line in found.items() if len(line[0])}, score)
+
+
+def importance(domains: Sequence[Domain], rows: Sequence[Row]) -> Importance:
+    """Returns what settings matter. rows: best first."""
+    scored = [row for row in rows if row.score is not None and row.state != "failed"]
+    if len({row.score for row in scored}) == 1:
+        return Importance()
+    # ranks instead of scores: those of different rungs cannot be compared
+    ranks = [(row.trial.settings, -float(place)) for place, row in enumerate(scored)]
+    try:
+        return Importance(optuna_search.importance(domains, ranks, "max"), len(scored))
+    except ConfigError as error:
+        return Importance(remark=error.problems[0])
 
 
 def table(paths: Sequence[str], rows: Sequence[Row]) -> list[str]:
@@ -136,7 +106,7 @@ def table(paths: Sequence[str], rows: Sequence[Row]) -> list[str]:
     names = [path.rpartition(".")[2] for path in paths]
     cells = [_cells(names, row) for row in rows[:MOST_ROWS]]
     more = [f"and {len(rows) - MOST_ROWS} more in trials.csv"] if len(rows) > MOST_ROWS else []
-    return ["", *runs_table.lines(cells), *more, ""]
+    return ["", *tables.lines(cells), *more, ""]
 
 
 def _cells(names: Sequence[str], row: Row) -> Mapping[str, str]:

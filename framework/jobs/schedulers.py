@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from framework.archive.trials import Trial
 from framework.jobs.search import Settings
 from framework.seeding import stream
 
@@ -17,22 +18,6 @@ PBT_RUNGS = 10
 """Parts of the run after each of which population based training compares, unless rungs says otherwise."""
 QUARTER = 4
 """The last quarter of a population copies members of the first."""
-
-
-class Trial(NamedTuple):
-    """Settings that are tried, and where its training begins."""
-
-    name: str
-    """Number, such as 007; the copies that later take its place in a population are 007_2, 007_3, ..."""
-    settings: Settings
-    parent: str = ""
-    """Trial whose checkpoint it begins from; empty: none."""
-    born: int | None = None
-    """Environment step of that checkpoint."""
-
-    def __hash__(self) -> int:
-        """Returns a number of the name, which no other trial has: a setting may be a list or a mapping."""
-        return hash(self.name)
 
 
 class Leg(NamedTuple):

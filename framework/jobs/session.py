@@ -1,25 +1,25 @@
 """Begins a tuning in a new folder, or continues one."""
 
-import contextlib
 import math
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tune.section import Tuning
 from framework.disk.atomic import write_whole
-from framework.disk.task_dir import add_facts, circumstances, held_lock, new_folder
-from framework.errors import JoystickError, TaskDirError
+from framework.disk.task_dir import add_facts, circumstances, new_folder
+from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.ending import finish, write_report
+from framework.jobs.job import Waiting
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import Plan, RunPlan
-from framework.jobs.processes import Processes, Runner
-from framework.jobs.tuner import Tuner, Waiting
-from framework.runs.signals import StopSignals
+from framework.jobs.processes import Runner, locked
+from framework.jobs.runners import runner
+from framework.jobs.tuner import Tuner
 from framework.screen.formatting import counted
 from framework.screen.terminal import Screen
 
@@ -35,24 +35,11 @@ def run(
     continued; None: a new one."""
     plan = RunPlan(tuning)
     found = plan.check(check)
-    with _runner(plan, found, screen) as runner:
+    general, here = plan.config(plan.first[0]).general, runs_at_once(plan, found)
+    with runner(plan.cfg.ray_address, general, plan.cfg.jobs, here, tuning.start, screen, "trial") as running:
         if folder is None:
             folder = _begin(tuning, plan, found, screen, command_line)
-        return drive(plan, folder, runner, screen)
-
-
-@contextlib.contextmanager
-def _runner(plan: RunPlan, found: Sequence[Checked], screen: Screen) -> Iterator[Runner]:
-    """Makes what runs the trials."""
-    cfg = plan.cfg
-    if cfg.ray_address:
-        from framework.distributed import stage_tasks
-
-        general = plan.config(plan.first[0]).general
-        with stage_tasks.started(cfg.ray_address, general, cfg.jobs, screen.say) as tasks:
-            yield tasks
-        return
-    yield Processes(runs_at_once(plan, found), plan.tuning.start)
+        return drive(plan, folder, running, screen)
 
 
 def runs_at_once(plan: RunPlan, found: Sequence[Checked]) -> int:
@@ -61,12 +48,12 @@ def runs_at_once(plan: RunPlan, found: Sequence[Checked]) -> int:
     return at_once(configs, plan.cfg.jobs, min((each.fitting for each in found), default=math.inf))
 
 
-def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tuner, int]:
+def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
-    text = f"{counted(plan.search.total, 'trial')}, {counted(runner.free, 'run')} at once: {as_written(folder)}"
+    text = f"{counted(plan.search.total, 'trial')}, {counted(running.free, 'run')} at once: {as_written(folder)}"
     screen.say(text)
-    tuner = Tuner(plan, folder, runner, screen, write_report)
-    with locked(folder), StopSignals(again=runner.end_at_once) as stop:
+    tuner = Tuner(plan, folder, running, screen, write_report)
+    with locked(folder), tuner.obeying() as stop:
         try:
             tuner.run(stop)
             screen.close()
@@ -77,9 +64,6 @@ def drive(plan: Plan, folder: Path, runner: Runner, screen: Screen) -> tuple[Tun
             write_report(tuner)
             screen.say(f"to go on: {plan.resume_command(folder)}")
             return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
-        finally:
-            runner.end_all()
-            screen.close()
 
 
 def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
@@ -113,13 +97,3 @@ def existing(place: Path) -> Path:
     while not place.exists():
         place = place.absolute().parent
     return place
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keeps out a second tuner."""
-    lock = held_lock(folder)
-    if lock is None:
-        raise TaskDirError(f"{as_written(folder)} is being tuned by another process; wait for it, or stop it first")
-    with lock:
-        yield

@@ -7,8 +7,7 @@ trials, and goes on with the first stage that is missing.
 import contextlib
 import itertools
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,13 @@ from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
 from config.tell.error_text import shown
-from framework.archive.task_list import state_of
+from framework.archive.run import RecordedRun
+from framework.archive.trials import combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
-from framework.disk.task_dir import TaskDir, add_facts, read_facts
+from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
-from framework.jobs import results, stages
-from framework.jobs.children import POLL_SECONDS
-from framework.jobs.group import progress
+from framework.jobs import results
+from framework.jobs.job import Job, Waiting
 from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Ended, Runner, is_locked
 from framework.jobs.results import Row
@@ -33,21 +32,10 @@ from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome
 from framework.jobs.stages import Stage
 from framework.runs.signals import StopSignals
-from framework.screen.formatting import clock, counted
 from framework.screen.terminal import Screen
 
-LOOK_SECONDS = 0.5
-"""Seconds between two reads of the files of the trials."""
-PAGE_SECONDS = 30.0
-"""Seconds between two writes of the table and the report."""
 _FAILURE = {"status", "reason"}
 """Facts of a trial that failed."""
-PAGE_SHARE = 50
-"""The pause is at least so many times as long as writing takes."""
-
-
-class Waiting(Exception):
-    """The session ends before the course does: it was asked to stop, or a run was."""
 
 
 @dataclass
@@ -65,29 +53,26 @@ class Known:
     """Exit status and reason of a trial that failed."""
 
 
-class Tuner:
+class Tuner(Job):
     """One session of a tuning."""
 
     def __init__(
         self, plan: Plan, folder: Path, runner: Runner, screen: Screen, page: Callable[["Tuner"], object] = id
     ) -> None:
         """page: writes the report."""
+        super().__init__(folder, runner, screen, in_cluster=plan.cfg.ray_address is not None)
         self.page = page
-        self.plan, self.folder = plan, folder
-        self.runner, self.screen = runner, screen
-        self.cfg = plan.cfg
+        self.plan, self.cfg = plan, plan.cfg
         self.paths = [domain.path for domain in plan.domains]
         self.known: dict[str, Known] = {}
+        self.legs: list[Leg] = []
+        """Legs that are trained now."""
         self.final: dict[str, float] = {}
         """Scores of the trials that were trained to the last rung."""
         self.best: Trial | None = None
         self.failures = _failures(folder / "tune.json")
-        self.began = time.monotonic()
         self.session = "running"
         """running, interrupted or ended."""
-        self.patience = PAGE_SECONDS
-        """Seconds after which the report is written again."""
-        self._next_look = self._next_page = self._written = self._page_seconds = 0.0
 
     # the course -------------------------------------------------------------------------------------------
 
@@ -185,51 +170,32 @@ class Tuner:
     # running it -------------------------------------------------------------------------------------------
 
     def train(self, legs: Iterable[Leg], stop: StopSignals) -> None:
-        """Runs all stages of some legs that are not done, as many at once as the runner takes."""
-        legs = list(legs)
-        waiting = [stage for leg in legs for stage in self.stages(leg) if not self.over(stage)]
-        while True:
-            if stop.received is not None:
-                self.runner.stop(stop.received)
-                waiting.clear()
-            while waiting and self.runner.free > 0:
-                stage = waiting.pop(0)
-                with contextlib.suppress(FileExistsError):
-                    make_folder(stage.task.parent)
-                self.runner.start(stage)
-            if not self.runner.running:
-                break
-            time.sleep(POLL_SECONDS)
-            for ended in self.runner.poll():
-                self._next_page = min(self._next_page, self._written + PAGE_SHARE * self._page_seconds)
-                if self.ended(ended):
-                    waiting.append(ended.stage)
-                waiting = [stage for stage in waiting if not self.over(stage)]
-            self.look(legs)
-        if not all(self.over(stage) for leg in legs for stage in self.stages(leg)):
-            self.note(self.finished_legs(legs))
-            raise Waiting
+        """Runs all stages of some legs that are not done."""
+        self.legs = list(legs)
+        until = self.legs[0].until
+        where = "the end" if until is None else f"step {until:,}"
+        try:
+            self.complete([stage for leg in self.legs for stage in self.stages(leg)], f"at {where}", stop)
+        except Waiting:
+            self.note(self.finished_legs())
+            raise
 
     def over(self, stage: Stage) -> bool:
-        """Returns True if there is nothing to run for a stage: it is done, or its trial has failed."""
+        """Returns True if a stage is done, or its trial has failed."""
         return stage.done() or bool(self.known[stage.trial].failure)
 
-    def ended(self, ended: Ended) -> bool:
-        """Takes note of the end of a process. Returns True if its stage must run again: the process was started by an
-        earlier session and has not completed it."""
-        stage = ended.stage
-        if stage.done() or ended.stopped:
-            return False
-        if ended.status is None:
-            return True
-        reason = ended.complaint or "it has ended without a result"
-        self.failures[stage.trial] = self.known[stage.trial].failure = {"status": ended.status, "reason": reason}
+    def ended(self, end: Ended) -> None:
+        """Takes note of a trial that has failed."""
+        stage = end.stage
+        if stage.done() or end.stopped:
+            return
+        reason = end.complaint or "it has ended without a result"
+        self.failures[stage.trial] = self.known[stage.trial].failure = {"status": end.status, "reason": reason}
         self.known[stage.trial].state = "failed"
         self.screen.say(
-            f"warning: trial {stage.label} failed with status {ended.status} and is left out: {reason}", "red"
+            f"warning: trial {stage.label} failed with status {end.status} and is left out: {reason}", "red"
         )
         self.write()
-        return False
 
     def note(self, legs: Iterable[Leg]) -> Scores:
         """Returns the scores of legs that are over. A trial that has failed later counts here as it did then."""
@@ -239,41 +205,25 @@ class Tuner:
             if not all(stage.done() for stage in self.stages(leg)):
                 known.state = "failed"
                 continue
-            score = results.combined([stages.score(task, leg.until, cfg.score, cfg.mode) for task in tasks])
+            score = combined([RecordedRun(task).score_at(leg.until, cfg.score, cfg.mode) for task in tasks])
             known.score = scores[leg.trial.name] = math.nan if score is None else score
             known.legs.add(leg.until)
-            known.state = "finished" if all(map(stages.finished, tasks)) else "paused"
+            known.state = "finished" if all(RecordedRun(task).facts.finished for task in tasks) else "paused"
         return scores
 
-    def look(self, legs: Sequence[Leg]) -> None:
-        """Shows what runs."""
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
-        every = [stage for leg in legs for stage in self.stages(leg)]
-        done = sum(map(self.over, every))
-        until = legs[0].until
-        where = "the end" if until is None else f"step {until:,}"
-        head = f"{done} of {counted(len(every), 'run')} at {where}, {clock(now - self.began)} so far"
-        rows = [(stage.label, self.progress(stage)) for stage in self.runner.running]
-        self.screen.draw(done / len(every), head, rows)
-        if now >= self._next_page:
-            self.note(self.finished_legs(legs))
-            self.write()
-            self.page(self)
-            self._written = time.monotonic()
-            self._page_seconds = self._written - now
-            self.patience = max(PAGE_SECONDS, PAGE_SHARE * self._page_seconds)
-            self._next_page = self._written + self.patience
+    def refresh(self) -> None:
+        """Writes the files and the page."""
+        self.note(self.finished_legs())
+        self.write()
+        self.page(self)
 
-    def finished_legs(self, legs: Iterable[Leg]) -> Iterable[Leg]:
+    def finished_legs(self) -> list[Leg]:
         """Returns the legs of which nothing is left to run: their scores are known before the comparison comes."""
-        return [leg for leg in legs if all(map(self.over, self.stages(leg)))]
+        return [leg for leg in self.legs if all(map(self.over, self.stages(leg)))]
 
-    def progress(self, stage: Stage) -> str:
-        _, text = progress(TaskDir(stage.task), GeneralConfig())
-        return text or ("in the cluster" if self.cfg.ray_address else "starting")
+    def general(self, stage: Stage) -> GeneralConfig:
+        config = self.known[stage.trial].ready.config
+        return config.general if config else GeneralConfig()
 
     # files ------------------------------------------------------------------------------------------------
 
@@ -295,7 +245,7 @@ class Tuner:
         return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
 
     def row(self, known: Known, replaced: bool) -> Row:
-        said = results.facts(self.tasks(known.trial), self.cfg.mode)
+        said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
         folder = self.folder / "trials" / known.trial.name
@@ -310,7 +260,7 @@ class Tuner:
             return known.state
         if any(stage.trial == known.trial.name for stage in self.runner.running):
             return "running"
-        begun = [state_of(task, TaskDir(task).read_run()) for task in self.tasks(known.trial) if task.exists()]
+        begun = [RecordedRun(task).state for task in self.tasks(known.trial) if task.exists()]
         starting = known.state == "waiting" and any(map(is_locked, self.stages(Leg(known.trial, None))))
         if "running" in begun or starting:
             return "running"

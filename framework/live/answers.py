@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from config.tell.names import printable
-from framework.disk.task_dir import read_facts
+from framework.archive.run import RecordedRun
+from framework.disk.lines import last_lines
 from framework.live.files import Files
 from framework.live.overview import Found, Overview
-from framework.live.reading import Growing, last_lines
+from framework.live.reading import Growing
 
 MOST_SHOWN = 12
 """Number of runs that are shown at once."""
 MOST_CURVES = 64
 """Number of curves that are kept, so that only what is new is read."""
 NOT_DRAWN = ("episode", "step", "update", "terminated", "seed", "worker", "row")
-"""Columns of train.csv that say which episode it is."""
+"""Columns of episodes that say which one it is."""
 MOST_COLUMNS = 200
 """Number of columns that can be drawn."""
 LOG_BYTES = 2**14
@@ -55,19 +56,18 @@ class Answers:
         return {"files": [file._asdict() for file in self.files.of(folder, [""])]}
 
     def _details(self, run: Found, column: str) -> Answer:
-        results = run.folder / "results"
-        curve, more = self._read(results / "train.csv", column)
-        evaluations, waiting = self._read(results / "eval.csv", "mean")
+        recorded = RecordedRun(run.folder)
+        curve, more = self._read(recorded.task.train, column)
+        evaluations, waiting = self._read(recorded.task.eval, "mean")
         offered = [name for name in curve.columns if name not in NOT_DRAWN]
-        facts = read_facts(run.folder / "run.json")
         return {
             "line": curve.line.points(),
             "evaluations": evaluations.line.points() if column == "return" else [],
             "columns": [name for name in offered[:MOST_COLUMNS] if printable(name) == name],
             "more": more or waiting,
-            "started": printable(str(facts.get("started") or "")),
+            "started": printable(recorded.facts.started or ""),
             "files": [file._asdict() for file in self.files.of(run.folder)],
-            "log": last_lines(run.folder / "logs" / "log.txt", LOG_BYTES),
+            "log": last_lines(recorded.task.log, LOG_BYTES),
             "errors": last_lines(run.folder.with_name(f"{run.folder.name}.errors.txt"), LOG_BYTES),
         }
 

@@ -9,8 +9,8 @@ from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from config.tell.names import printable
+from framework.disk.lines import opened
 from framework.disk.task_dir import REPORT
-from framework.live.reading import opened
 
 PLACES = ("", "results", "videos", "logs")
 """Folders of a task directory whose files are shown."""

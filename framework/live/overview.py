@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
+from config.read.tasks import GROUPS, RUN
 from config.tell.names import printable
-from framework.archive.task_list import folders_in, members, names_of, score_of, state_of
-from framework.disk.csv_table import last_row
-from framework.disk.task_dir import TaskDir, is_locked, read_facts
-from framework.live.reading import last_objects
+from framework.archive.groups import folders_in, members
+from framework.archive.run import RecordedRun, is_run
+from framework.disk.task_dir import is_locked, read_facts
 from framework.screen.formatting import number
 
-TAIL_BYTES = 2**14
-"""Bytes at the end of result.json that are read; a line has some 600, more with several policies."""
 ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
 LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration", "iteration_steps")
@@ -42,7 +40,7 @@ class Overview:
 
     def __init__(self, folder: Path) -> None:
         """folder: of the runs; or that of a single run or group."""
-        alone = any((folder / name).is_file() for name in ("run.json", "group.json", "tune.json"))
+        alone = any((folder / name).is_file() for name in (RUN, *GROUPS))
         self.root = folder.parent if alone else folder
         self._only = folder if alone else None
         self._known: dict[Path, tuple[tuple[Stamp, bool], Row]] = {}
@@ -53,51 +51,50 @@ class Overview:
         """Yields the runs that there are now."""
         for folder in [self._only] if self._only else folders_in(self.root):
             for name, run in members(folder):
-                if (run / "run.json").is_file() or (run / "config.yaml").is_file():
+                if is_run(run):
                     identity = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
                     yield Found(identity, printable(name), run, None if run == folder else folder)
 
     def row(self, run: Found) -> Row:
         """Returns what the table shows of a run."""
-        stamp, running = _stamp(run.folder / "run.json"), is_locked(run.folder)
+        stamp, running = _stamp(run.folder / RUN), is_locked(run.folder)
         known = self._known.get(run.folder)
         if known is None or known[0] != (stamp, running):
             known = (stamp, running), self._read(run, running)
             self._known[run.folder] = known
         row = dict(known[1])
         if running:
-            row |= self._progress(run.folder)
+            row |= self._progress(RecordedRun(run.folder))
         changed = max(each[0] for each in (stamp, _stamp(run.folder), (0, 0)) if each)
         row["age"] = max(0, round(time.time() - changed / 1e9))
         return row
 
     def _read(self, run: Found, running: bool) -> Row:
-        facts = TaskDir(run.folder).read_run()
-        algorithm, environment = names_of(run.folder)
-        step, seconds = number(facts.get("step")), number(facts.get("seconds"))
+        recorded = RecordedRun(run.folder)
+        facts, (algorithm, environment) = recorded.facts, recorded.names
+        step, seconds = number(facts.step), number(facts.seconds)
         return {
             "id": run.id,
             "name": run.name,
             "group": printable(run.group.name) if run.group else None,
             "algorithm": printable(algorithm),
             "environment": printable(environment),
-            "tested": "score" in facts,
-            "state": "running" if running else state_of(run.folder, facts),
+            "tested": facts.has("score"),
+            "state": "running" if running else recorded.state,
             "running": running,
-            "score": score_of(facts),
+            "score": recorded.score,
             "step": step,
-            "episode": number(facts.get("episode")),
-            "update": number(facts.get("update")),
+            "episode": number(facts.episode),
+            "update": number(facts.update),
             "speed": number(step / seconds) if step and seconds else None,
             "seconds": seconds,
-            "outcome": printable(str(facts.get("outcome") or "")),
+            "outcome": printable(facts.outcome or ""),
         }
 
-    def _progress(self, folder: Path) -> Row:
+    def _progress(self, run: RecordedRun) -> Row:
         """Returns how far a running run is, by its newest iteration and episode."""
-        lines = last_objects(folder / "results" / "result.json", TAIL_BYTES)
+        lines, episode = run.newest_iterations(), run.newest_episode() or {}
         last: Row = lines[-1] if lines else {}
-        episode = {} if (folder / "results").is_symlink() else last_row(folder / "results" / "train.csv") or {}
         counts = {
             name: max(
                 (value for each in (last, episode) if (value := number(each.get(name))) is not None), default=None
@@ -105,7 +102,7 @@ class Overview:
             for name in ("step", "episode", "update")
         }
         seconds = number(last.get("seconds_total"))
-        share = self._share(folder, counts)
+        share = self._share(run.task.params, counts)
         return {
             **counts,
             "mean": number(last.get("return_mean")),
@@ -115,14 +112,15 @@ class Overview:
             "left": number(seconds * (1 - share) / share) if seconds and share else None,
         }
 
-    def _share(self, folder: Path, counts: Row) -> float:
-        stamp = _stamp(folder / "params.json")  # a resume may have another plan
-        if folder not in self._plans or self._plans[folder][0] != stamp:
-            general = read_facts(folder / "params.json").get("general_cfg")
+    def _share(self, plan: Path, counts: Row) -> float:
+        """Returns the share of the planned run that is done. plan: the file of its settings."""
+        stamp = _stamp(plan)  # a resume may have another plan
+        if plan not in self._plans or self._plans[plan][0] != stamp:
+            general = read_facts(plan).get("general_cfg")
             known = general if isinstance(general, dict) else {}
             limits = {name: known[name] for name in LIMITS if number(known.get(name)) is not None}
-            self._plans[folder] = stamp, GeneralConfig.model_construct(**limits)
-        return self._plans[folder][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
+            self._plans[plan] = stamp, GeneralConfig.model_construct(**limits)
+        return self._plans[plan][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
 
 
 def _speed(lines: list[Row]) -> float | None:

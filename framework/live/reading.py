@@ -1,13 +1,10 @@
-"""Reads what runs write while they write it: the end of a file, and a column of a table that grows."""
+"""Reads what runs write while they write it: a column of a table that grows."""
 
-import errno
 import math
 import os
 from pathlib import Path
-from typing import Any, BinaryIO
 
-from config.read.opening import regular
-from framework.disk.json_lines import objects
+from framework.disk.lines import opened
 
 MOST_POINTS = 400
 """Number of points of a line; a page cannot show more of them."""
@@ -19,31 +16,6 @@ COUNTS = ("step", "update")
 Point = tuple[float, ...]
 """Environment step, update, mean of the values; of a line on which some belong to the same step also their number, the
 lowest and the highest."""
-
-
-def opened(path: Path) -> BinaryIO:
-    """Opens a file for reading. Raises OSError if it, or a folder on the way to it, is a link: those of a run from a
-    stranger may lead anywhere."""
-    if path.resolve() != path:
-        raise OSError(errno.ELOOP, "leads through a link", str(path))
-    return open(path, "rb", opener=regular)
-
-
-def last_lines(path: Path, most_bytes: int) -> list[str]:
-    """Returns the whole lines at the end of a file; none if it cannot be read."""
-    try:
-        with opened(path) as file:
-            begin = max(os.fstat(file.fileno()).st_size - most_bytes, 0)
-            file.seek(begin)
-            lines = file.read(most_bytes).decode(errors="replace").split("\n")
-    except OSError:
-        return []
-    return lines[1 if begin else 0 : -1]
-
-
-def last_objects(path: Path, most_bytes: int) -> list[dict[str, Any]]:
-    """Returns the JSON objects in the lines at the end of a file."""
-    return list(objects(last_lines(path, most_bytes)))
 
 
 class Thinned:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from algos.base import Agent, Array, Progress, Tree
+from algos.base import Array, Progress, TrainableActor, Tree
 from envs.base import EnvContext
 from framework.collect.collector import Collector
 from framework.collect.fragment import Episode, Fragment, Record
-from framework.collect.log_lines import FirstShapes
 from framework.disk.journal import Frame
 from framework.errors import JoystickError
+from framework.log import FirstShapes
 from framework.loop.joint_learner import MultiPolicyLearner
 from framework.loop.learner import Learned, Learner
 from framework.memory import Memory
@@ -56,9 +56,11 @@ class Processes(Protocol):
 class Backend(Protocol):
     """Trains in rounds. Between two rounds its state can be saved."""
 
-    agent: Agent
-    """Agent with the latest weights after `rest`; used for evaluation."""
     memory: Memory
+
+    @property
+    def agent(self) -> TrainableActor:
+        """The agent with the latest weights after `rest`; used for evaluation."""
 
     @property
     def processes(self) -> Processes | None:
@@ -80,7 +82,7 @@ class Backend(Protocol):
     def set_weights(self, weights: dict[str, Array]) -> None:
         """Replaces the weights that acting depends on, at the learners and at all collectors; called after `rest`."""
 
-    def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+    def each_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         """Calls function(agent, index) in each worker, with index 1 and up, and returns the results; nothing if there
         are no workers. Called after `rest`."""
 
@@ -162,7 +164,7 @@ class SingleProcess:
     def set_weights(self, weights: dict[str, Array]) -> None:
         self.agent.load_weights(weights)
 
-    def each_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+    def each_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         return []
 
     def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algos.base import Act, Agent, Progress
+from algos.base import Act, Actor, Progress
 from envs.base import Array, VectorEnv
 from envs.several.joint import JointActionSpace
 from framework.collect.collector import Collector
@@ -99,7 +99,7 @@ class Evaluator:
 
     def play(
         self,
-        agent: Agent,
+        agent: Actor,
         episodes: int,
         recorders: Iterable[Recorder] = (),
         steps: int = 0,
@@ -111,7 +111,7 @@ class Evaluator:
 
     def _play(
         self,
-        agent: Agent,
+        agent: Actor,
         episodes: int,
         recorders: Iterable[Recorder],
         steps: int = 0,
@@ -129,7 +129,7 @@ class Evaluator:
 
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
-        policy: Any = _RandomPolicy(self.env, number(self.seed, "random policy"))
+        policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
         numbering = [each for each in self.recorders if isinstance(each, AgentReturns | EpisodeNumbers)]
         return self._play(policy, episodes, numbering)
 
@@ -152,7 +152,7 @@ class Evaluator:
         finally:
             self.check = check
 
-    def _collector(self, agent: Agent, recorders: Iterable[Recorder], explore: bool) -> Collector:
+    def _collector(self, agent: Actor, recorders: Iterable[Recorder], explore: bool) -> Collector:
         rows = self.env.rows
 
         def seed_of(row: int, episode: int) -> int:
@@ -164,17 +164,14 @@ class Evaluator:
         )  # fmt: skip
 
 
-class _RandomPolicy:
-    """Draws from the action space; has the part of an agent that a collector needs."""
+class _RandomPolicy(Actor):
+    """Draws from the action space, whose generator gives the same actions every time."""
 
     def __init__(self, env: VectorEnv, seed: int) -> None:
         self.rows, self.space = env.rows, env.action_space
         self.space.seed(seed)
 
-    def initial_state(self, rows: int) -> None:
-        return None
-
-    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
         if isinstance(self.space, JointActionSpace):
             masks = obs  # it holds the masks of all agents
@@ -183,16 +180,13 @@ class _RandomPolicy:
         return Act(actions if start is None else actions - start)
 
 
-class Replayed:
-    """Repeats recorded actions; has the part of an agent that a collector needs."""
+class Replayed(Actor):
+    """Repeats recorded actions."""
 
     def __init__(self, actions: Array) -> None:
         self._actions = iter(actions)
 
-    def initial_state(self, rows: int) -> None:
-        return None
-
-    def evaluate_action(self, obs: Array, state: Array | None, rng: Any, mask: Array | None = None) -> Act:
+    def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
         return Act(next(self._actions)[None])
 
 
@@ -207,11 +201,10 @@ class Repetition:
         recorders: Iterable[Recorder],
         watch: Watch | None = None,
     ) -> None:
-        policy: Any = Replayed(actions)
         self.episode: Episode | None = None
         """The episode as it went this time, once it is over."""
         self._collector = Collector(
-            env, policy, stream(0, "unused"), lambda row, number: episode.seed, max_step=len(actions),
+            env, Replayed(actions), stream(0, "unused"), lambda row, number: episode.seed, max_step=len(actions),
             recorders=tuple(recorders), explore=False, watch=watch or Watch(), phase=episode.phase,
         )  # fmt: skip
 

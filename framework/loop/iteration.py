@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from algos.base import Agent, Progress, Tree
+from algos.base import Progress, TrainableActor, Tree
 from framework.collect.fragment import RETURN, Episode
 from framework.loop.evaluator import Evaluation
 
@@ -32,6 +32,13 @@ class Count(NamedTuple):
     update: int = 0
 
 
+class Score(NamedTuple):
+    """Mean evaluation return of the best model, and the update that it was saved at."""
+
+    mean: float | None
+    update: int | None
+
+
 class Means:
     """Sums and numbers of values, by name."""
 
@@ -54,7 +61,7 @@ class EpisodeRows:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: TrainableActor,
         custom: Sequence[str] = (),
         phased: bool = False,
         policies: Sequence[str] = (),

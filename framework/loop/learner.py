@@ -4,12 +4,14 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from algos.base import Agent, Batch, OwnLossError, Progress, Result, on_device
+from algos.common.fast import lists
 from config.model.memory_spec import MemorySpec, RolloutSpec
 from framework.errors import JoystickError, NumericsError
 from framework.memory.chunk import Chunk
@@ -19,7 +21,7 @@ class Learned(NamedTuple):
     """Results of learning from a chunk."""
 
     metrics: dict[str, list[float]]
-    """Metric -> one number for each update."""
+    """Metric -> a number for each update that has it."""
     updates: int
     priorities: np.ndarray | None = None
     """New priorities [K, B], for the feedback of the memory."""
@@ -47,7 +49,7 @@ class Learner:
         """Makes this learner use its share of every minibatch, and average gradients with the others."""
         self._share = share
         self.agent.learners = share.world
-        self.agent.reduce, self.agent.share = self._average, self._mine
+        self.agent.reduce, self.agent.share = self._average, self._part
 
     def _average(self, tensors: Iterable[torch.Tensor]) -> None:
         """Averages tensors over all samples of the minibatch, across the learners."""
@@ -59,14 +61,18 @@ class Learner:
     def _weigh(self, tensors: list[torch.Tensor]) -> None:
         """Multiplies by this learner's share of the samples, in place. The mean of none is NaN, and counts as 0."""
         if self._weight:
-            torch._foreach_mul_(tensors, self._weight)
+            lists.multiply(tensors, self._weight)
         else:
-            torch._foreach_zero_(tensors)
+            for tensor in tensors:
+                tensor.zero_()
+
+    def _part(self, batch: Batch) -> Batch:
+        """Returns this learner's part of a minibatch as the agent learns from it."""
+        return self.agent.single_steps(self._mine(batch))
 
     def _mine(self, batch: Batch) -> Batch:
         """Returns this learner's part of a minibatch [B, ...] or of sequences [L, B, ...]; weight 0 if it is empty."""
-        if self._share is None:
-            return batch
+        assert self._share is not None
         along = 1 if "first" in batch else 0
         rank, world, _ = self._share
         total = batch["obs"].shape[along]
@@ -97,6 +103,8 @@ class Learner:
         window = {name: on_device(value, device) for name, value in chunk.columns.items()}
         if chunk.arrived is not None:
             self.agent.observe(on_device(chunk.arrived, device))
+        for group, rate in self.agent.rates(progress):
+            group["lr"] = rate
         window = self.agent.prepare(window, progress)
         results: list[Result] = []
         for batch in self._minibatches(window):
@@ -127,9 +135,11 @@ class Learner:
 
     def _update(self, batch: Batch) -> Result:
         """Updates on this learner's part of a minibatch; averages the metrics of several learners."""
+        agent = self.agent
+        agent.seed_dropout()
+        result = agent.update(batch if agent.CUTS_MINIBATCHES else agent.share(batch))
         if self._share is None:
-            return self.agent.update(batch)
-        result = self.agent.update(batch if self.agent.CUTS_MINIBATCHES else self._mine(batch))
+            return result
         metrics = {name: value.clone() for name, value in result.metrics.items()}
         self._weigh(list(metrics.values()))
         return result._replace(metrics={name: value * self._share.world for name, value in metrics.items()})
@@ -199,14 +209,13 @@ def _without_empty(pieces: Batch) -> Batch:
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
-    """Returns the metrics of all updates. From a GPU they are read in one go."""
-    names = list(results[0].metrics) if results else []
-    if not names:
-        return {}
-    if results[0].metrics[names[0]].is_cpu:
-        return {name: [result.metrics[name].item() for result in results] for name in names}
-    table = torch.stack([result.metrics[name] for result in results for name in names]).tolist()
-    return {name: table[i :: len(names)] for i, name in enumerate(names)}
+    """Returns the metrics of all updates, each from those that have it. From a GPU they are read in one go."""
+    names = dict.fromkeys(name for result in results for name in result.metrics)
+    found = {name: [result.metrics[name] for result in results if name in result.metrics] for name in names}
+    if not found or next(iter(found.values()))[0].is_cpu:
+        return {name: [value.item() for value in values] for name, values in found.items()}
+    read = iter(torch.stack([value for values in found.values() for value in values]).tolist())
+    return {name: list(islice(read, len(values))) for name, values in found.items()}
 
 
 def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:

@@ -3,9 +3,10 @@
 The Trainer calls its observers in this order: the console, the log files, the callbacks of the user, and the videos.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from algos.base import Tree
 from framework.collect.fragment import Episode
@@ -16,6 +17,9 @@ from framework.loop.learner import Learned
 
 class Observer:
     """Ignores all events; a subclass overrides those that it wants."""
+
+    KEY: ClassVar[str]
+    """Name of its state in checkpoints. It never changes."""
 
     def recorded(self, kind: str, item: Any) -> None:
         """Receives a record of a fragment that was accepted, before the episodes that ended in it."""
@@ -35,6 +39,9 @@ class Observer:
     def result(self, result: Result) -> None:
         """Receives the result of an iteration."""
 
+    def sync(self) -> None:
+        """Training has ended: what it has recorded is on the disk when this returns."""
+
     def settled(self) -> None:
         """A round is complete, and its state could be saved."""
 
@@ -44,3 +51,20 @@ class Observer:
 
     def load_state(self, state: Tree) -> None:
         """Restores `state`."""
+
+
+class Narrator(Observer):
+    """An observer that also tells a person what the Trainer does: the console."""
+
+    def note(self, text: str) -> None:
+        """Tells of something that is as it should be."""
+
+    def warn(self, text: str) -> None:
+        """Tells of something that the user may want to change."""
+
+    def during(self, what: str) -> AbstractContextManager[None]:
+        """Returns a context in which something else than training takes the time."""
+        return nullcontext()
+
+    def round(self, count: Count, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+        """Receives the counters after a round. load: returns how busy processes are, and what limits the speed."""

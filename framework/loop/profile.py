@@ -85,8 +85,8 @@ def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def profiling(trainer: Any) -> Iterator[Profile]:
-    """Times the parts of a training. trainer: framework.loop.trainer.Trainer."""
+def profiling(trainer: Any, log: Any) -> Iterator[Profile]:
+    """Times the parts of a training. trainer: a Trainer. log: its RunLog."""
     profile, backend = Profile(), trainer.backend
     if (collector := getattr(backend, "collector", None)) is not None:
         _watch_collector(profile, collector)
@@ -94,16 +94,16 @@ def profiling(trainer: Any) -> Iterator[Profile]:
             profile.watch(backend.memory, name, part)
         profile.watch(backend.learner, "learn", "learning: forward pass, loss, targets")
         profile.watch(torch.Tensor, "backward", "learning: backward pass")
-        for optimizer in _optimizers(backend.agent):
+        for optimizer in backend.agent.optimizers():
             profile.watch(optimizer, "step", "learning: optimizer")
         for step in backend.agent.gradient_steps():
             profile.watch(step, "by_graph", "learning: compiled steps")
     profile.watch(trainer.evaluator, "play", "evaluation")
-    profile.watch(trainer.store, "save", "saving")
+    profile.watch(trainer.points.store, "save", "saving")
     for name in ("episodes", "updates", "evaluation", "result", "recorded", "flush"):
-        profile.watch(trainer.log, name, "logging")
+        profile.watch(log, name, "logging")
     for name in ("episodes", "evaluation", "round"):
-        profile.watch(trainer.console, name, "console")
+        profile.watch(trainer.narrator, name, "console")
     try:
         yield profile
     finally:
@@ -115,18 +115,3 @@ def _watch_collector(profile: Profile, collector: Any) -> None:
         profile.watch(collector.env, name, "environment")
     profile.watch(collector.agent, "sample_action", "acting")
     profile.watch(collector, "collect", "collecting: episodes, fragments")
-
-
-def _optimizers(agent: Any) -> Iterator[Any]:
-    """Yields the optimizers of an agent, of its parts, and of its policies."""
-    seen, waiting = set(), [agent]
-    while waiting:
-        thing = waiting.pop()
-        if id(thing) in seen or not hasattr(thing, "__dict__"):
-            continue
-        seen.add(id(thing))
-        if hasattr(thing, "param_groups") and hasattr(thing, "step"):
-            yield thing
-        elif type(thing).__module__.startswith(("algos", "framework")) and not isinstance(thing, torch.nn.Module):
-            for value in vars(thing).values():
-                waiting += list(value.values()) if isinstance(value, dict) else [value]

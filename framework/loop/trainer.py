@@ -4,32 +4,22 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
-from algos.base import Agent, Progress, Tree
+from algos.base import Progress, TrainableActor, Tree
 from config.config import RUN_LIMITS, GeneralConfig
-from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import PAUSED
-from framework.log import LOGGER
 from framework.loop import rllib_names
 from framework.loop.backend import Accepted, Backend
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluation, Evaluator, Interrupted
 from framework.loop.iteration import Count, EpisodeRows, Iteration, Means, Result, validated_name
 from framework.loop.learner import Learned
-from framework.loop.observer import Observer
+from framework.loop.observer import Narrator, Observer
 from framework.loop.profile import Profile
+from framework.loop.save_points import SavePoints
 from framework.memory.chunk import Chunk
-from framework.record.console import Console
-from framework.record.run_log import RunLog
-
-
-class Score(NamedTuple):
-    """Mean evaluation return of the best model, and the update that it was saved at."""
-
-    mean: float | None
-    update: int | None
 
 
 class Trainer:
@@ -41,9 +31,8 @@ class Trainer:
         backend: Backend,
         evaluator: Evaluator,
         store: CheckpointStore,
-        console: Console,
+        narrator: Narrator,
         rows: EpisodeRows,
-        log: RunLog,
         observers: Sequence[Observer] = (),
         facts: dict[str, Any] | None = None,
         stopping: Callable[[], bool] = lambda: False,
@@ -51,16 +40,16 @@ class Trainer:
         pause_at: int | None = None,
         offline: int = 0,
     ) -> None:
-        """pause_at: environment step at which training pauses; no schedule depends on it. offline: number of updates
-        from given data alone before the first step; -1: all of them."""
+        """observers: told of events after the narrator. pause_at: environment step at which training pauses, on which
+        no schedule depends. offline: number of updates from given data before the first step; -1: all of them."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.limits = {name: value for name in RUN_LIMITS if (value := getattr(cfg, name)) > 0}
         """Limits of the run that are set, in the order in which they are looked at."""
-        self.store, self.console, self.rows = store, console, rows
-        self.log = log
-        self.observers = (console, log, *observers)
+        self.narrator, self.rows = narrator, rows
+        self.observers = (narrator, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
+        self.points = SavePoints(cfg, store)
         self.phases = phases or Phases(None)
         self.pause_at, self.offline = pause_at, offline
         self.count = Count()
@@ -73,27 +62,8 @@ class Trainer:
         """Times of the parts of this session, with general_cfg.profile."""
         self._warned = False
         """True once the agent's warning has been shown."""
-        self.best: float | None = None
-        """Highest mean return of the evaluations so far."""
-        self.best_update: int | None = None
-        self._kept: int | None = None
-        """Update of the checkpoint that models/best is."""
         self.saving = False
         """True while observers are told of a checkpoint."""
-        self.unsaved = False
-        """True if the last save failed."""
-        self.evaluated: int | None = None
-        """Update of the last evaluation."""
-        self.reached = 0
-        """Number of consecutive evaluations at or above reward_threshold."""
-        self.saved = 0
-        """Updates (or steps, see model_save_unit) at the last save point."""
-        self.point: int | None = None
-        """Update of the last save point, as opposed to a save at the end of the run or of a session."""
-        self.saved_at: tuple[Count, int] | None = None
-        """Amount of training and number of the running iteration at the last save."""
-        self.interim: int | None = None
-        """Checkpoint that this session resumed from, if it was no save point."""
         self.elapsed = 0.0
         """Seconds of training in earlier sessions and calls of run."""
         self.stopping = stopping
@@ -102,7 +72,7 @@ class Trainer:
         """Time at which `run` began; None while it does not train."""
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> TrainableActor:
         return self.backend.agent
 
     # the loop ---------------------------------------------------------------------------------------------
@@ -120,7 +90,7 @@ class Trainer:
         met. Returns the stop rule, or None. An iteration that was broken off continues after a resume that asks for
         the same number of steps."""
         with self._clock():
-            if self._save_is_due():
+            if self.points.due(self._done()):
                 self.save_point()  # a session that ended during an evaluation has left it to this one
             if self._complete():
                 self._end_iteration()  # one that ended after a save has left its result
@@ -128,7 +98,7 @@ class Trainer:
                 self.iteration.ask(steps, self.work())
             while not self._complete() and self.stop_reason() is None:
                 self.round()
-                if self._save_is_due():
+                if self.points.due(self._done()):
                     self.save_point()
         if self._complete():
             self._end_iteration()
@@ -153,7 +123,7 @@ class Trainer:
         for observer in self.observers:
             observer.result(self.last)
         if self.phases.follow(self.last):
-            self.console.note(f"phase {self.phases.now:g} begins after {self.count.step:,} steps")
+            self.narrator.note(f"phase {self.phases.now:g} begins after {self.count.step:,} steps")
 
     def _validate(self) -> None:
         """Measures the losses on given data that are kept from learning, if there are any."""
@@ -183,7 +153,7 @@ class Trainer:
         """Runs one round of the training loop, which is `SingleProcess.round` in framework/loop/backend.py."""
         self._account(self.backend.round(self.progress))
         processes = self.backend.processes
-        self.console.round(self.count, *([processes.load] if processes else []))
+        self.narrator.round(self.count, *([processes.load] if processes else []))
         for observer in self.observers:
             observer.settled()
 
@@ -218,7 +188,7 @@ class Trainer:
             rows = self.rows.of(event.episodes, steps, before, event.progress)
             if not self._warned and (text := self.agent.warning(self.rows.last, before.update)):
                 self._warned = True
-                self.console.warn(text)
+                self.narrator.warn(text)
             self.iteration.episodes(event.episodes)
             for observer in self.observers:
                 observer.episodes(event.episodes, rows)
@@ -263,7 +233,7 @@ class Trainer:
         for name, limit in self.limits.items():
             if limit <= self._progress_to(name):
                 return f"{name} {f'{limit:g} s' if name == 'max_time' else limit} reached"
-        if cfg.reward_threshold is not None and self.reached >= cfg.reward_threshold_limit:
+        if cfg.reward_threshold is not None and self.points.reached >= cfg.reward_threshold_limit:
             return f"reward_threshold {cfg.reward_threshold:g} reached"
         if cfg.stop_return is not None and self.last_return is not None and self.last_return >= cfg.stop_return:
             return f"stop_return {cfg.stop_return:g} reached"
@@ -299,10 +269,6 @@ class Trainer:
             return self.iterations()
         return self.count.update if self.cfg.model_save_unit == "update" else self.count.step
 
-    def _save_is_due(self) -> bool:
-        """Returns True if a multiple of model_save_fre was passed since the last save point."""
-        return self._done() // self.cfg.model_save_fre > self.saved // self.cfg.model_save_fre
-
     def save_point(self) -> None:
         """Evaluates, if online_eval is set, and saves. Interrupted during the evaluation, it is still due afterwards,
         and the resumed run starts with it."""
@@ -311,66 +277,34 @@ class Trainer:
             evaluation = self.evaluate() if self.cfg.online_eval else None
         except Interrupted:
             return
-        self.saved, self.point = self._done(), self.count.update
-        if evaluation is not None and self.cfg.reward_threshold is not None:
-            self.reached = self.reached + 1 if evaluation.mean >= self.cfg.reward_threshold else 0
+        best = self.points.begin(self._done(), self.count.update, evaluation)
         if evaluation is not None:
-            self._evaluated(evaluation)
+            self.iteration.evaluated(evaluation)
+            for observer in self.observers:
+                observer.evaluation(evaluation, self.count, best)
         self.save()
 
     def evaluate(self) -> Evaluation:
         """Plays the evaluation episodes."""
-        with self.console.during(f"evaluating the model of update {self.count.update:,}"):
+        with self.narrator.during(f"evaluating the model of update {self.count.update:,}"):
             return self.evaluator.play(self.agent, self.cfg.online_eval_episode)
-
-    def _evaluated(self, evaluation: Evaluation) -> None:
-        """Notes an evaluation, and then tells the observers: one of them may fail, and this run be saved."""
-        best = self.best is None or evaluation.mean >= self.best
-        if best:
-            self.best, self.best_update = evaluation.mean, self.count.update
-        self.iteration.evaluated(evaluation)
-        self.evaluated = self.count.update
-        for observer in self.observers:
-            observer.evaluation(evaluation, self.count, best)
 
     def save(self) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
-        self.unsaved = True
+        self.points.unsaved = True
         self.rest()
-        facts = {**self.facts, **self.count._asdict(), "save_point": self.point == self.count.update}
-        began = time.monotonic()
         try:
-            path = self.store.save(self.count.update, self.state(), self.backend.memory, facts)
-            size = sum(file.stat().st_size for file in path.iterdir())
-            LOGGER.debug("checkpoint %s: %d bytes in %.3f s", path.name, size, time.monotonic() - began)
-            self._keep_best()
-            self.unsaved, self.saved_at = False, self.place()
-            self._prune()
+            path = self.points.write(self.place(), self.state, self.backend.memory, self.facts)
             self.saving = True
             for observer in self.observers:
                 observer.checkpoint(path, self.count)
         except OSError as error:
-            self.console.warn(
+            self.narrator.warn(
                 f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
                 "the earlier ones are untouched and training continues"
             )
         finally:
             self.saving = False
-
-    def _keep_best(self) -> None:
-        """Makes models/best the best checkpoint. What fails, on a full disk, is made up for by the next save."""
-        number = self.best_update
-        if self.cfg.save_best_model and number not in (None, self._kept) and self.store.has(number):
-            self.store.mark_best(number)
-            self._kept = number
-
-    def _prune(self) -> None:
-        """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
-        interrupted keeps the same ones as a run that was not."""
-        if self.cfg.keep_checkpoints > 0 and self.interim not in (None, self.count.update):
-            remove_folder(self.store.folder / str(self.interim))
-            self.interim = None
-        self.store.prune(self.cfg.keep_checkpoints)
 
     def finish(self) -> None:
         """Saves the last checkpoint. Nothing is saved after it, whatever happens at the end of the run. The result of
@@ -381,7 +315,8 @@ class Trainer:
             self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)
-        self.log.sync()  # run.json may soon say that the run has ended, and a tuning read its score from these files
+        for observer in self.observers:  # run.json may soon say that the run has ended, and a tuning read its score
+            observer.sync()
 
     def place(self) -> tuple[Count, int]:
         """Returns the amount of training and the number of the running iteration."""
@@ -392,17 +327,12 @@ class Trainer:
         return {
             "count": dict(self.count._asdict()),
             **self.backend.state(),
-            "evaluated": self.evaluated,
             "iteration": self.iteration.state(),
             "last_return": self.last_return,
             "phase": self.phases.shown,
             "rows": self.rows.state(),
-            "observers": {type(observer).__name__: observer.state() for observer in self.observers},
-            "best": self.best,
-            "best_update": self.best_update,
-            "reached": self.reached,
-            "saved": self.saved,
-            "point": self.point,
+            "observers": {observer.KEY: observer.state() for observer in self.observers},
+            **self.points.state(),
             "elapsed": self.seconds(),
         }
 
@@ -414,20 +344,14 @@ class Trainer:
         self.count = Count(**tree["count"])
         self.phases.load(tree.get("phase"))
         different = self.backend.load_state(tree, saved.journal or ())
-        self.best, self.best_update, self.evaluated = tree["best"], tree["best_update"], tree["evaluated"]
-        self.reached, self.saved, self.elapsed = tree["reached"], tree["saved"], tree["elapsed"]
-        self.point, self.last_return = tree.get("point"), tree["last_return"]
+        self.elapsed, self.last_return = tree["elapsed"], tree["last_return"]
         self.iteration.load_state(tree["iteration"])
-        self.saved_at = self.place()
         self.rows.load_state(tree["rows"])
+        self.points.load_state(saved, self.place(), branch)
         if not branch:
-            if not saved.facts.get("save_point", True):
-                self.interim = self.count.update
-            self.store.realign_best(self.best_update)
-            self._kept = self.best_update
             for observer in self.observers:
-                if (name := type(observer).__name__) in tree["observers"]:
-                    observer.load_state(tree["observers"][name])
+                if observer.KEY in tree["observers"]:
+                    observer.load_state(tree["observers"][observer.KEY])
         return different
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from algos.base import Tree
-from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec, RolloutSpec
 from envs.base import Goal
-from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Span
 from framework.memory.chunk import Chunk, Keys

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from algos.base import Tree, restore_stream, stream_state
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.base import Goal
-from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Columns, Fragment
 from framework.disk import journal as journals
 from framework.disk.journal import Frame, Journal, Span

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from algos.base import Tree
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.base import Goal
-from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Columns, Fragment, Origin
 from framework.dataset.columns import MASKS
 from framework.disk.journal import Frame, Journal, Span

@@ -4,37 +4,21 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
-from config.read.tasks import GROUPS, group_of
 from framework.archive import statistics
 from framework.archive.curves import common
+from framework.archive.groups import begun
 from framework.archive.measure import LEAST_SEEDS, Compared, Row, Score
-from framework.archive.series import Run, Series, differing
-from framework.disk.task_dir import read_facts
+from framework.archive.run import RecordedRun
+from framework.archive.series import Series, differing
 from framework.pages import compare_words as words
 from framework.pages import svg
-from framework.pages.html_page import MOST_ROWS, Name, Number, page, paragraph, plain, section, table, text
+from framework.pages.html_page import MOST_ROWS, Name, Number, asset, page, paragraph, plain, section, table, text
 from framework.pages.svg import Band, Line, Polyline, tone
-from framework.screen.formatting import short
+from framework.screen.formatting import between, short
 
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
-LOOK = """
-main { max-width: 66rem; }
-.ranges { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content; gap: .35rem 1rem;
-  grid-auto-flow: dense; align-items: center; font-size: .9rem; margin: .75rem 0; }
-.ranges > span { grid-column: 1; overflow-wrap: anywhere; max-width: 16rem; } .ranges > .n { grid-column: 3; }
-.ranges > .track { grid-column: 2; } h2.env { font-size: 1.35rem; margin-top: 3.5rem; }
-.track { position: relative; height: 1.1rem; border-bottom: 1px solid var(--line); }
-.track i { position: absolute; top: .3rem; height: .5rem; border-radius: .25rem; opacity: .45; min-width: 2px; }
-.track b { position: absolute; top: .15rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; }
-.track u { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px dashed var(--quiet); }
-.track.ends { border: 0; color: var(--quiet); font-size: .75rem; }
-.track.ends span { position: absolute; transform: translateX(-50%); }
-summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
-@media (max-width: 40rem) { .ranges { grid-template-columns: 1fr max-content; gap: .1rem .75rem; }
-  .ranges > .n { grid-column: 2; } .ranges > .track { grid-column: 1 / -1; margin-bottom: .5rem; } }
-"""
-STYLE = svg.STYLE + LOOK
+STYLE = svg.STYLE + asset("compare.css")
 
 
 def html(several: Sequence[Compared], left_out: Sequence[str], about: str) -> str:
@@ -105,7 +89,7 @@ def _curves(compared: Compared) -> str:
     return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
 
 
-def _scored(compared: Compared, row: Row) -> list[Run]:
+def _scored(compared: Compared, row: Row) -> list[RecordedRun]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
 
 
@@ -115,8 +99,8 @@ def _scored(compared: Compared, row: Row) -> list[Run]:
 def _scores(compared: Compared) -> str:
     rows = [
         (
-            row.series.name, Number(row.scored), row.final.value, Number(words.between(row.final.interval)),
-            row.best.value, Number(words.between(row.best.interval)),
+            row.series.name, Number(row.scored), row.final.value, Number(between(row.final.interval)),
+            row.best.value, Number(between(row.best.interval)),
         )
         for row in compared.rows
     ]  # fmt: skip
@@ -160,7 +144,7 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
             start, end = map(place, score.interval)
             bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{colour}"></i>'
         bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
-        said = f"{short(score.value)} ({words.between(score.interval) or 'no interval'})"
+        said = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
         said += f", {row.verdict}" if mark is not None else ""
         parts.append(
             f'<span>{text(row.series.name)}</span><span class=n>{text(said)}</span><div class="track">{bar}</div>'
@@ -209,7 +193,7 @@ def _runs(compared: Compared) -> str:
     for series, run in runs:
         line = compared.curves.lines.get(str(run.folder))
         end = (int(line[0][-1]), float(line[1][-1]), float(line[1].max())) if line else (None, None, None)
-        commit = str(run.facts.get("git_commit") or "")
+        commit = run.facts.git_commit or ""
         mark = f"{commit[:8]}{'+' if commit.endswith('+') else ''}"
         cells.append((series.name, plain(run.seed), run.state, *end, mark, str(run.folder)))
     commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
@@ -217,10 +201,8 @@ def _runs(compared: Compared) -> str:
     return table(heads, cells) + (f"<h3>Commands</h3><pre>{text(commands)}</pre>" if commands else "")
 
 
-def _command(run: Run) -> str:
+def _command(run: RecordedRun) -> str:
     """Returns the command that a run was started with, or its group; empty if that is not known."""
-    group = group_of(run.folder)
-    known = [read_facts(group / name) for name in GROUPS] if group else []
-    found = [facts.get("command_line") for facts in (*known, run.facts)]
-    words = next((words for words in found if isinstance(words, list)), None)
-    return f"{PROGRAM} {shlex.join(map(str, words))}" if words is not None else ""
+    words = begun(run.group).command_line if run.group else None
+    words = run.facts.command_line if words is None else words
+    return f"{PROGRAM} {shlex.join(words)}" if words is not None else ""

@@ -10,9 +10,9 @@ from typing import Any
 from config.tell.names import printable
 from framework.archive.measure import Compared, Row, Score
 from framework.archive.series import differing
-from framework.jobs.runs_table import WIDTH, lines
 from framework.pages import compare_words as words
-from framework.screen.formatting import counted
+from framework.screen.formatting import between, counted
+from framework.screen.tables import WIDTH, lines
 from framework.screen.terminal import Screen
 
 LONGEST_NAME = 20
@@ -75,9 +75,9 @@ def _scores(row: Row) -> dict[str, str]:
         "series": _name(row),
         "seeds": str(row.scored),
         "final IQM": words.number(row.final.value),
-        "95 % interval": words.between(row.final.interval),
+        "95 % interval": between(row.final.interval),
         "best IQM": words.number(row.best.value),
-        BEST_INTERVAL: words.between(row.best.interval),
+        BEST_INTERVAL: between(row.best.interval),
     }
 
 
@@ -85,7 +85,7 @@ def _improvement(row: Row) -> dict[str, str]:
     return {
         "series": _name(row),
         "P(> first)": words.number(row.improvement.value),
-        "95 % interval": words.between(row.improvement.interval),
+        "95 % interval": between(row.improvement.interval),
         "verdict": row.verdict,
     }
 
@@ -148,7 +148,7 @@ def rows(compared: Compared) -> list[dict[str, Any]]:
             words.counting(compared): row.steps,
             "seconds": row.seconds,
             "states": [run.state for run in row.series.runs],
-            "settings": {path: row.series.first.settings.get(path) for path in (*found, *partial)},
+            "settings": {path: row.series.settings.get(path) for path in (*found, *partial)},
             "folders": [str(run.folder) for run in row.series.runs],
         }
         for row in compared.rows

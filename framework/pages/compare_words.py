@@ -5,14 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from framework.archive.curves import UPDATES
-from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Compared, Interval, Row, Score
+from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Compared, Row, Score
 from framework.archive.series import Series, changes_the_task, differing
-from framework.screen.formatting import clock, counted, short
-
-
-def between(interval: Interval) -> str:
-    """Returns an interval as a cell; empty if there is none."""
-    return f"{short(interval[0])} to {short(interval[1])}" if interval else ""
+from framework.screen.formatting import between, clock, counted, short
 
 
 def number(value: float | None) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 
 from framework.archive import statistics
 from framework.archive.curves import (
-    LIGHT,
     MOST_POINTS,
     STEPS,
     UPDATES,
@@ -17,9 +16,7 @@ from framework.archive.curves import (
     Rows,
     column_of,
     common,
-    dress,
     finite,
-    legend_columns,
     running_mean,
     some_of,
     together,
@@ -28,6 +25,7 @@ from framework.archive.curves import (
 from framework.disk.atomic import write_whole
 from framework.log import LOGGER
 from framework.pages import fonts, lower_panel
+from framework.pages.axes import LIGHT, dress, legend_columns
 from framework.pages.lower_panel import COLOURS, STYLES, label_of
 from framework.screen.formatting import counted
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from framework.archive import statistics
-from framework.archive.curves import common
+from framework.archive.curves import Curve, Curves, common
+from framework.archive.groups import Result, summary
 from framework.disk.atomic import write_whole
+from framework.disk.facts import Circumstances
 from framework.disk.task_dir import REPORT
-from framework.jobs.runs_table import Curve, Curves, Result, summary
 from framework.pages import svg
 from framework.pages.html_page import (
     Link,
@@ -27,7 +28,7 @@ from framework.pages.html_page import (
 )
 from framework.pages.html_report import settings_table, system
 from framework.pages.svg import Band, Line, Polyline
-from framework.screen.formatting import clock, counted, short
+from framework.screen.formatting import between, clock, counted, short
 
 STYLE = (
     svg.STYLE
@@ -73,10 +74,11 @@ class Group(NamedTuple):
 def write(folder: Path, group: Group) -> Path:
     """Writes the page into the folder of the group. Returns its path."""
     ended = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
+    begun = Circumstances.read(group.facts)
     commands = "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in group.commands)
     head = [
         f"<h1>{text(group.title)}</h1>",
-        paragraph("  ·  ".join(map(str, filter(None, (folder.name, group.facts.get("started"))))), "quiet"),
+        paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
         cards(_facts(group)),
         paragraph(ended, "quiet") if ended else "",
     ]
@@ -86,7 +88,7 @@ def write(folder: Path, group: Group) -> Path:
         section("Runs", _runs(folder, group)),
         section("Commands", commands),
         *_settings(group.settings),
-        section("System", pairs(system(group.facts))),
+        section("System", pairs(system(begun))),
     ]
     path = folder / REPORT
     body = "\n".join([*head, contents("\n".join(sections))])
@@ -101,15 +103,11 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
     known: list[tuple[str, Any]] = []
     if "mean" in facts and not group.experiments:  # runs of different settings have no common mean
         called = statistics.name_of_interval(facts["finished"])
-        known += [("mean of the seeds", facts["mean"]), (called, _between(facts["mean_interval"]))]
+        known += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
         known.append(("interquartile mean", facts["interquartile_mean"]))
     ended = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
     levels = list(group.levels.items())
     return [*known, *levels, *ended] if known else [*ended, *levels]
-
-
-def _between(interval: tuple[float, float] | None) -> str | None:
-    return f"{short(interval[0])} to {short(interval[1])}" if interval else None
 
 
 # ------------------------------------------------------------------------------------------------------ the curves
@@ -184,9 +182,9 @@ def _scores(experiments: Mapping[str, Sequence[Result]]) -> str:
     rows = []
     for name, results in experiments.items():
         facts = summary(results)
-        between = _between(facts.get("mean_interval"))
-        called = statistics.name_of_interval(facts["finished"]) if between else None
-        rows.append((name, facts["finished"], facts.get("mean"), Number(between or ""), called))
+        interval = between(facts.get("mean_interval"))
+        called = statistics.name_of_interval(facts["finished"]) if interval else None
+        rows.append((name, facts["finished"], facts.get("mean"), Number(interval), called))
     return table(("experiment", "finished", "mean of the seeds", "from, to", "which is the"), rows)
 
 

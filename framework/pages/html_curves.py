@@ -3,16 +3,13 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from config.read.opening import read_regular
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
-from framework.disk.csv_table import MOST_BYTES, read_csv
-from framework.disk.json_lines import objects
-from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, paragraph, section, text
+from framework.archive.run import RecordedRun
+from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, asset, paragraph, section, text
 from framework.screen.formatting import listed
 
 MOST_POINTS = 600
@@ -29,22 +26,7 @@ COUNTERS = (
 SPEEDS = ("environment steps per second", "updates per second")
 NEVER_LEFT_OUT = ("return", "mean", *SPEEDS)
 """Columns that have a curve even if all of their values are equal."""
-STYLE = (
-    CHART_STYLE
-    + """
-.curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: .5rem 1.5rem; }
-.curve { min-width: 0; cursor: crosshair; user-select: none; } .curve circle { fill: var(--c1); stroke: var(--c1); }
-.curve circle.here { fill: var(--c0); stroke: var(--c0); } .curve .what { fill: var(--ink); }
-.curve svg:focus-visible { outline: 2px solid var(--accent); }
-.readout { min-height: 1.4rem; margin: 0; font-size: .8rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
-summary { cursor: pointer; margin: .75rem 0; font-weight: 600; font-size: .95rem; }
-#whole { position: sticky; top: .5rem; z-index: 1; margin: .5rem 0; padding: .35rem .8rem; cursor: pointer;
-  font: inherit; font-size: .9rem; color: var(--ink); background: var(--card); border: 1px solid var(--line);
-  border-radius: .5rem; }
-#whole[hidden] { display: none; }
-"""
-)
-SCRIPT = CHART_SCRIPT + Path(__file__).with_name("curves.js").read_text(encoding="utf-8")
+STYLE, SCRIPT = CHART_STYLE + asset("curves.css"), CHART_SCRIPT + asset("curves.js")
 MARK = '<script type="application/json" id="numbers">'
 """Begin of the numbers in a page that has curves."""
 HELP = (
@@ -53,25 +35,23 @@ HELP = (
 )
 
 
-def curves(results: Path, train: Rows, evaluations: Rows, score: str | None, levels: Mapping[str, float]) -> str:
+def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     """Returns the section with the curves of a run; nothing if it has no numbers yet. The page needs STYLE and SCRIPT.
-    results: folder of its files. score: the policy whose return is the score. levels: returns to compare with, by their
-    names."""
-    iterations = _iterations(results / "result.json")
-    offline = any(row.get("step") == 0 and row.get("update") for row in (*evaluations, *iterations))
-    over = "update" if offline else "step"
+    levels: returns to compare with, by their names."""
+    offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
+    over, score = "update" if offline else "step", run.facts.score_policy
     found = [
-        _set("train", "Training, by episode: results/train.csv", train, over),
-        _set("speed", "Speed, by iteration: results/result.json", _speeds(iterations), over),
-        _set("eval", "Evaluations: results/eval.csv", evaluations, over),
-        _set("progress", "Iterations: results/progress.csv", read_csv(results / "progress.csv"), over),
+        _set("train", "Training, by episode: results/train.csv", run.episodes, over),
+        _set("speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
+        _set("eval", "Evaluations: results/eval.csv", run.evaluations, over),
+        _set("progress", "Iterations: results/progress.csv", run.progress, over),
     ]
     sets = [each for each in found if each["curves"]]
     if not sets:
         return ""
     returns = f"return_{score}" if score else "return"
     if sets[0]["key"] == "train" and returns in sets[0]["curves"]:
-        sets[0]["dots"] = {returns: _dots(evaluations, over)}
+        sets[0]["dots"] = {returns: _dots(run.evaluations, over)}
         sets[0]["levels"] = {returns: [(name, value) for name, value in levels.items() if abs(value) < LARGEST]}
     without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"
     again = '<button id="whole" type="button" hidden>Whole run</button>'
@@ -149,15 +129,6 @@ def _rounded(values: Array) -> list[float | None]:
 def _dots(evaluations: Rows, over: str) -> list[tuple[float, float]]:
     points = zip(column_of(evaluations, over), column_of(evaluations, "mean"), strict=True)
     return [(float(x), float(y)) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST][-MOST_POINTS:]
-
-
-def _iterations(path: Path) -> list[dict[str, Any]]:
-    """Returns the results of the iterations; skips truncated and foreign lines."""
-    try:
-        lines = read_regular(path, MOST_BYTES).decode(errors="replace").split("\n")
-    except OSError:
-        return []
-    return list(objects(lines))
 
 
 def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

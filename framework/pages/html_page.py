@@ -22,58 +22,15 @@ LETTERS_OF_A_CARD = 10
 MOST_IMAGE_BYTES = 16 * 2**20
 """Size of the largest file that is embedded; a larger one is named only."""
 
-CHART_STYLE, CHART_SCRIPT = (
-    "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
-    for names in (("chart.css",), ("elements.js", "chart.js"))
-)
+
+def asset(*names: str) -> str:
+    """Returns style sheets or scripts of this folder, one after another."""
+    return "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+
+
+STYLE = asset("page.css")
+CHART_STYLE, CHART_SCRIPT = asset("chart.css"), asset("elements.js", "chart.js")
 """Charts that a script draws into a page."""
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --quiet: #667085; --line: #e4e7ec; --paper: #ffffff; --card: #f8fafc;
-  --accent: #0072b2; --warning: #b54708; --shade: #c3cad6;
-  --font: system-ui, "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", sans-serif; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --quiet: #98a2b3; --line: #2c3440; --paper: #12161c;
-  --card: #1a2029; --accent: #6bb8e6; --warning: #f0b46a; --shade: #4a5566; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 var(--font); }
-main { max-width: 60rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
-h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.02em; overflow-wrap: anywhere; }
-h2 { font-size: 1.1rem; margin: 2.75rem 0 .75rem; }
-h3 { font-size: .95rem; margin: 1.25rem 0 .25rem; }
-p { margin: .5rem 0; overflow-wrap: break-word; } .quiet { color: var(--quiet); } .warning { color: var(--warning); }
-dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
-  margin: 1.75rem 0; }
-dl.facts div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
-dl.facts dt { color: var(--quiet); font-size: .8rem; }
-dl.facts dd { margin: 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums;
-  overflow-wrap: anywhere; }
-dl.facts div.first dd { color: var(--accent); }
-@media (min-width: 30rem) { dl.facts div.wide { grid-column: span 2; } }
-a { color: var(--accent); }
-nav.contents { display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; margin: 1.5rem 0 0; font-size: .9rem; }
-figure { margin: 0; }
-figure img, figure video { display: block; max-width: 100%; border-radius: .6rem; border: 1px solid var(--line); }
-/* figures are drawn on white: black after the inversion, through which the page shows */
-@media (prefers-color-scheme: dark) { img.drawn { filter: invert(1) hue-rotate(180deg);
-  mix-blend-mode: screen; border-color: #d0cbc2; } }
-/* a shadow at each side that has more to see */
-.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 50%, transparent) 0 0 / 3rem 100% local,
-  linear-gradient(to left, var(--paper) 50%, transparent) 100% 0 / 3rem 100% local,
-  linear-gradient(to right, var(--shade), transparent) 0 0 / 1rem 100% scroll,
-  linear-gradient(to left, var(--shade), transparent) 100% 0 / 1rem 100% scroll; background-repeat: no-repeat; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; vertical-align: top; padding: .4rem 1rem .4rem 0; border-bottom: 1px solid var(--line);
-  overflow-wrap: break-word; }
-th { color: var(--quiet); font-weight: 500; white-space: nowrap; }
-th:last-child, td:last-child { padding-right: 0; }
-.n { text-align: right; white-space: nowrap; }
-table.pairs td { overflow-wrap: anywhere; }
-table.pairs td:first-child { color: var(--quiet); white-space: nowrap; overflow-wrap: normal; }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
-  margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere; user-select: all;
-  font: .85rem/1.5 ui-monospace, monospace, var(--font); }
-@media (max-width: 40rem) { main { padding: 1.5rem 1rem 3rem; } h1 { font-size: 1.5rem; }
-  table { font-size: .8rem; } th, td { padding-right: .7rem; } dl.facts { gap: .5rem; } }
-"""
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:

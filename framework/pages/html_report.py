@@ -1,26 +1,22 @@
 """report.html: a run or a test on one page, made only from the files in its task directory."""
 
-import re
 import shlex
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-import algos
-import envs
-from config.config import GeneralConfig
 from config.model import policies
 from config.program import PROGRAM
-from config.read.opening import regular
-from config.read.task_config import load_task_config
-from config.read.tasks import group_of
 from config.read.yaml_reader import DocumentError
+from framework.archive.defaults import defaults_of
+from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
 from framework.disk.atomic import write_whole
-from framework.disk.csv_table import read_csv
-from framework.disk.task_dir import REPORT, TaskDir
+from framework.disk.facts import Circumstances, RunFacts
+from framework.disk.task_dir import REPORT
 from framework.pages import html_curves
 from framework.pages.html_page import (
     MOST_ROWS,
@@ -44,74 +40,70 @@ MOST_WARNINGS = 20
 """Number of warnings that are shown; logs/log.txt has all of them."""
 NOT_SETTINGS = ("seed", "mode", "load_checkpoint", "load_path", "load_model_step")
 """Keys of general_cfg that other parts of the page show."""
-Facts = Mapping[str, Any]
 
 
-def write(task: Path, now: Facts | None = None) -> Path:
+def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
     """Writes the page of a task directory. Returns its path. now: of a run that trains, facts in the place of those in
     run.json."""
-    run, config = {**TaskDir(task).read_run(), **(now or {})}, _yaml(task / "config.yaml")
-    tested = config.get("general_cfg", {}).get("mode") == "test"
-    name = _title(config) or task.name
+    run, drawn = RecordedRun(task, now), time.strftime("%Y-%m-%d %H:%M:%S %z") if now else ""
+    settings = _settings(run)
+    tested = settings.get("general_cfg", {}).get("mode") == "test"
+    name = _title(settings) or task.name
     title = f"Test of {name}" if tested else name
-    started = f"  ·  {run['started']}" if "started" in run else ""
-    outcome, *sections = _test(task, run) if tested else training(task, run)
+    started = f"  ·  {run.facts.started}" if run.facts.started else ""
+    outcome, *sections = _test(run) if tested else training(run, drawn)
     sections += [
-        section("Settings that differ from the defaults", settings_table(config)),
-        section("Warnings", _warnings(task / "logs" / "log.txt")),
-        section("System", pairs(system(run))),
+        section("Settings that differ from the defaults", settings_table(settings)),
+        section("Warnings", _warnings(run)),
+        section("System", pairs(system(run.facts))),
     ]
-    head = [f"<h1>{text(title)}</h1>", paragraph(f"{task.name}{started}", "quiet"), _group(task), outcome]
+    head = [f"<h1>{text(title)}</h1>", paragraph(f"{task.name}{started}", "quiet"), _group(run), outcome]
     path, body = task / REPORT, "\n".join([*head, contents("\n".join(sections))])
-    drawn = (html_curves.STYLE, html_curves.SCRIPT) if html_curves.MARK in body else ()
-    write_whole(path, page(title, body, *drawn).encode())
+    drawing = (html_curves.STYLE, html_curves.SCRIPT) if html_curves.MARK in body else ()
+    write_whole(path, page(title, body, *drawing).encode())
     return path
 
 
-def _group(task: Path) -> str:
-    """Returns a link to the page of the runs that this one belongs to; nothing for a run of its own."""
-    group = group_of(task)
-    if group is None:
-        return ""
-    page = address(group / REPORT, task)
-    name = Link(group.name, page).element if page else text(group.name)
-    return f"<p class=quiet>One of the runs of {name}</p>"
-
-
-def _test(task: Path, run: Facts) -> list[str]:
-    score = run.get("score") or {}
-    episodes = read_csv(task / "results" / "test.csv")
-    facts = [
-        ("score", spread(score) if score else None),
-        *((name, score.get(key)) for name, key in (("lowest", "min"), ("highest", "max"), ("median", "median"))),
-        ("episodes", len(episodes) or None),
-        ("seed", plain(run.get("seed"))),
-    ]
-    return [
-        cards(facts),
-        section("Checkpoint", _tested(task, run)),
-        film(task / "videos"),
-        section("Episodes", _episodes(episodes)),
-    ]
-
-
-# ------------------------------------------------------------------------------------------- what is read
-
-
-def _yaml(path: Path) -> dict[str, dict[str, Any]]:
+def _settings(run: RecordedRun) -> dict[str, dict[str, Any]]:
     try:
-        return load_task_config(path.parent).settings()
+        return run.settings
     except DocumentError:
         return {}
 
 
-def _title(config: Facts) -> str:
-    algo = policies.algorithms(config)
-    env = config.get("env_cfg", {}).get("id") or config.get("general_cfg", {}).get("env_name")
+def _group(run: RecordedRun) -> str:
+    """Returns a link to the page of the runs that this one belongs to; nothing for a run of its own."""
+    group = run.group
+    if group is None:
+        return ""
+    page = address(group / REPORT, run.folder)
+    name = Link(group.name, page).element if page else text(group.name)
+    return f"<p class=quiet>One of the runs of {name}</p>"
+
+
+def _test(run: RecordedRun) -> list[str]:
+    score = run.facts.score or {}
+    facts = [
+        ("score", spread(score) if score else None),
+        *((name, score.get(key)) for name, key in (("lowest", "min"), ("highest", "max"), ("median", "median"))),
+        ("episodes", len(run.tested) or None),
+        ("seed", plain(run.facts.seed)),
+    ]
+    return [
+        cards(facts),
+        section("Checkpoint", _tested(run)),
+        film(run.task.videos),
+        section("Episodes", _episodes(run.tested)),
+    ]
+
+
+def _title(settings: Mapping[str, Any]) -> str:
+    algo = policies.algorithms(settings)
+    env = settings.get("env_cfg", {}).get("id") or settings.get("general_cfg", {}).get("env_name")
     return f"{algo} on {env}" if algo and env else ""
 
 
-def settings_table(config: Facts) -> str:
+def settings_table(config: Mapping[str, Any]) -> str:
     """Returns a table of setting, value and default."""
     parts = dict(config) | {policies.section_of(name): policy for name, policy in policies.below(config).items()}
     rows = []
@@ -123,32 +115,6 @@ def settings_table(config: Facts) -> str:
     return table(("setting", "value", "default"), rows)
 
 
-def defaults_of(config: Facts) -> dict[str, dict[str, Any]]:
-    """Returns the defaults of each section, a section for each policy among them. Those of a user's own package are not
-    known here: its code is not imported for a page."""
-    general = config.get("general_cfg", {})
-    defaults = {
-        "general_cfg": GeneralConfig().model_dump(mode="json"),
-        "algo_cfg": _defaults(algos, general.get("algo_name")),
-        "env_cfg": _defaults(envs, general.get("env_name")),
-    }
-    for name, policy in policies.below(config).items():
-        defaults[policies.section_of(name)] = _defaults(algos, policy.get("algo_name"), policy=True)
-    return defaults
-
-
-def _defaults(finder: Any, name: Any, policy: bool = False) -> dict[str, Any]:
-    if not isinstance(name, str) or "." in name:
-        return {}
-    try:
-        config = finder.get(name).Config
-        made = policies.combined(config)(agents="*") if policy else config()
-        defaults: dict[str, Any] = made.model_dump(mode="json")
-    except (LookupError, ValueError):
-        return {}
-    return defaults
-
-
 def _value(value: Any) -> str:
     written = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
     return written.removesuffix("\n...\n").strip()
@@ -157,19 +123,19 @@ def _value(value: Any) -> str:
 # ------------------------------------------------------------------------------------------- parts of a test
 
 
-def _tested(task: Path, run: Facts) -> str:
-    facts, checkpoint = run.get("checkpoint_facts") or {}, run.get("checkpoint")
+def _tested(run: RecordedRun) -> str:
+    facts, checkpoint = run.facts.checkpoint_facts or {}, run.facts.checkpoint
     known = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
     rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(known) or None)]
-    if isinstance(checkpoint, str):
+    if checkpoint is not None:
         trained = Path(checkpoint).parent.parent
-        page = address(trained / REPORT, task)
+        page = address(trained / REPORT, run.folder)
         rows.append(("report of its training", Link(trained.name, page) if page else None))
-    rows.append(("compared with the online evaluation", run.get("compared")))
+    rows.append(("compared with the online evaluation", run.facts.compared))
     return pairs((name, value) for name, value in rows if value)
 
 
-def _episodes(rows: Sequence[Facts]) -> str:
+def _episodes(rows: Sequence[Row]) -> str:
     names = ("episode", "return", "length", "terminated", "seed")
     shown = rows[:MOST_ROWS]
     returns = [name for name in (rows[0] if rows else ()) if name.startswith(RETURN)]
@@ -183,19 +149,13 @@ def _episodes(rows: Sequence[Facts]) -> str:
 
 # ------------------------------------------------------------------------------------------- parts of both
 
-_WARNING = re.compile(r"\S+ \S+ WARNING (.*)")
 
-
-def _warnings(log: Path) -> str:
-    """Returns the warnings in logs/log.txt, each once, the latest last."""
-    try:
-        with open(log, encoding="utf-8", errors="replace", opener=regular) as lines:
-            found = dict.fromkeys(match[1] for line in lines if (match := _WARNING.match(line)))
-    except OSError:
-        return ""
-    shown = list(found)[-MOST_WARNINGS:]
-    more = f"The last {len(shown)} of {len(found)}; logs/log.txt has all of them."
-    note = paragraph(more, "quiet") if len(shown) < len(found) else ""
+def _warnings(run: RecordedRun) -> str:
+    """Returns the last warnings in logs/log.txt."""
+    warnings = run.warnings
+    shown = warnings[-MOST_WARNINGS:]
+    more = f"The last {len(shown)} of {len(warnings)}; logs/log.txt has all of them."
+    note = paragraph(more, "quiet") if len(shown) < len(warnings) else ""
     return note + "".join(paragraph(warning, "warning") for warning in shown)
 
 
@@ -209,29 +169,25 @@ _ABOUT = {
     "cores": "cores",
     "torch_threads": "torch threads",
 }
-"""Key of run.json -> label."""
+"""Fact -> label."""
 
 
-def system(run: Facts) -> Iterable[tuple[str, Any]]:
-    """Yields the circumstances of a run: its command, machine and versions."""
-    words = run.get("command_line")
-    if isinstance(words, list):
-        yield "command", f"{PROGRAM} {shlex.join(map(str, words))}"
+def system(facts: Circumstances) -> Iterable[tuple[str, Any]]:
+    """Yields the circumstances of a run, a group or a tuning: its command, machine and versions."""
+    if facts.command_line is not None:
+        yield "command", f"{PROGRAM} {shlex.join(facts.command_line)}"
     for key, label in _ABOUT.items():
-        if run.get(key) is not None:
-            yield label, str(run[key])
-    if memory := _memory(run):
+        if (value := getattr(facts, key, None)) is not None:
+            yield label, str(value)
+    if isinstance(facts, RunFacts) and (memory := _memory(facts)):
         yield "peak memory", memory
-    versions = run.get("versions")
-    if isinstance(versions, dict):
-        yield "versions", ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+    if facts.versions is not None:
+        yield "versions", ", ".join(f"{name} {number}" for name, number in facts.versions.items() if number)
 
 
-def _memory(run: Facts) -> str:
+def _memory(facts: RunFacts) -> str:
     """Returns the largest memory of a run's processes."""
-    found = run.get("peak_memory")
-    sizes = found if isinstance(found, dict) else {}
-    own, children, count = (sizes.get(key) for key in ("own", "children", "processes"))
+    own, children, count = ((facts.peak_memory or {}).get(key) for key in ("own", "children", "processes"))
     parts = [f"{own / 2**20:,.0f} MiB"] if isinstance(own, int) and own else []
     if isinstance(children, int) and isinstance(count, int) and count:
         kinds = "child process" if count == 1 else "child processes"

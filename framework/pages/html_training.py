@@ -9,8 +9,10 @@ from config.program import PROGRAM
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from framework.archive.curves import known
+from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
-from framework.disk.csv_table import MOST_BYTES, read_csv, read_table
+from framework.disk.csv_table import MOST_BYTES
+from framework.disk.facts import RunFacts
 from framework.loop.iteration import EPISODE_COLUMNS
 from framework.pages import figures
 from framework.pages.html_curves import curves
@@ -45,63 +47,63 @@ NEWEST_ROWS = 10
 """Number of evaluations that are not folded away, if there are more than twice as many."""
 MOST_AGENTS = 8
 """Number of agents of a policy that are named."""
-Facts = Mapping[str, Any]
-Rows = Sequence[Mapping[str, Any]]
 
 
-def training(task: Path, run: Facts) -> list[str]:
-    """Returns the sections in their order."""
-    train, evaluations = read_table(task / "results" / "train.csv"), read_csv(task / "results" / "eval.csv")
-    curve = task / "results" / "learning_curve.png"
+def training(run: RecordedRun, drawn: str = "") -> list[str]:
+    """Returns the sections in their order. drawn: time of day, of a run that trains."""
+    facts, task = run.facts, run.task
     return [
-        _outcome(task, run, train, evaluations),
-        image("Learning curve", curve, "image/png", drawn=True),
-        film(task / "videos"),
-        section("Commands", _commands(task, run)),
-        section("Evaluations", _evaluations(task / "models", evaluations, _names(run))),
-        section("Checkpoints", _checkpoints(task / "models", evaluations)),
-        curves(task / "results", train, evaluations, _score_policy(run), _levels(run)),
-        section("Policies", _policies(run, train, evaluations)),
-        section("Metrics", _metrics(run, train)),
-        section("Where the time went", _profile(run)),
-        section("Processes", paragraph(run["processes_said"]) if run.get("processes_said") else ""),
-        section("Exactness", _repeatable(run) + _resumes(run)),
+        _outcome(run, drawn),
+        image("Learning curve", task.results / "learning_curve.png", "image/png", drawn=True),
+        film(task.videos),
+        section("Commands", _commands(run)),
+        section("Evaluations", _evaluations(run)),
+        section("Checkpoints", _checkpoints(run)),
+        curves(run, _levels(facts)),
+        section("Policies", _policies(run)),
+        section("Metrics", _metrics(run)),
+        section("Where the time went", _profile(facts)),
+        section("Processes", paragraph(facts.processes_said) if facts.processes_said else ""),
+        section("Exactness", _repeatable(facts) + _resumes(facts)),
     ]
 
 
-def outcome_facts(run: Facts, train: Rows, evaluations: Rows) -> list[tuple[str, Any]]:
+def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
     """Returns the facts of the cards; those that are not known are None."""
-    score = run.get("score") or (evaluations[-1] if evaluations else None)
-    best, last = _best(evaluations), train[-1] if train else {}
-    seconds, step = _real(run.get("seconds")), run.get("step", last.get("step"))
-    speed = _real(step)
+    facts, best, score = run.facts, run.best, _score(run)
+    last = run.episodes[-1] if run.episodes else {}
+    seconds, step = facts.seconds, last.get("step") if facts.step is None else facts.step
+    steps = _real(step)
     return [
         ("score", spread(score) if score else None),
         ("best evaluation", best["mean"] if best else None),
-        ("random policy", run.get("random_return")),
-        ("expected", run.get("expected_return")),
-        ("data", run.get("data_return")),
-        ("episodes", run.get("episode", last.get("episode"))),
+        ("random policy", facts.random_return),
+        ("expected", facts.expected_return),
+        ("data", facts.data_return),
+        ("episodes", last.get("episode") if facts.episode is None else facts.episode),
         ("steps", step),
-        ("updates", run.get("update", last.get("update"))),
+        ("updates", last.get("update") if facts.update is None else facts.update),
         ("duration", clock(seconds) if seconds else None),
-        ("steps per second", round(speed / seconds) if speed and seconds else None),
-        ("seed", plain(run.get("seed"))),
+        ("steps per second", round(steps / seconds) if steps and seconds else None),
+        ("seed", plain(facts.seed)),
     ]
 
 
-def _outcome(task: Path, run: Facts, train: Rows, evaluations: Rows) -> str:
-    score = run.get("score") or (evaluations[-1] if evaluations else None)
-    notes = paragraph(f"Ended: {run['outcome']}", "quiet") if run.get("outcome") else ""
-    if notes and run.get("finished") is False and _numbers(task / "models"):
-        notes += f"<pre>{text(resume_command(task, _allowed(run)))}</pre>"
-    if run.get("drawn"):
-        notes += paragraph(
-            f"Drawn while the run trained, as it stood at {run['drawn']}. Reload the page later.", "quiet"
-        )
-    if score and not_above_random(_real(score["mean"]), _real(run.get("random_return"))):
+def _score(run: RecordedRun) -> Row | None:
+    """Returns the score of a test, or of the last evaluation."""
+    return run.facts.score or (run.evaluations[-1] if run.evaluations else None)
+
+
+def _outcome(run: RecordedRun, drawn: str) -> str:
+    facts, score = run.facts, _score(run)
+    notes = paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
+    if notes and facts.finished is False and run.checkpoints:
+        notes += f"<pre>{text(resume_command(run.folder, _allowed(facts)))}</pre>"
+    if drawn:
+        notes += paragraph(f"Drawn while the run trained, as it stood at {drawn}. Reload the page later.", "quiet")
+    if score and not_above_random(_real(score["mean"]), facts.random_return):
         notes += paragraph("The score is not above that of the random policy.", "warning")
-    return cards(outcome_facts(run, train, evaluations)) + notes
+    return cards(outcome_facts(run)) + notes
 
 
 def film(folder: Path) -> str:
@@ -115,45 +117,33 @@ def film(folder: Path) -> str:
     return section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
 
 
-def _allowed(run: Facts) -> tuple[str, ...]:
+def _allowed(facts: RunFacts) -> tuple[str, ...]:
     """Returns the packages of the user that the commands must allow to import."""
-    return tuple(map(str, run.get("allow_import") or ()))
+    return tuple(facts.allow_import or ())
 
 
-def _commands(task: Path, run: Facts) -> str:
-    allowed = _allowed(run)
+def _commands(run: RecordedRun) -> str:
+    allowed = _allowed(run.facts)
+    repeat = f"{PROGRAM} --yaml {shlex.quote(str(as_written(run.folder / 'config.yaml')))}"
     commands = [
-        ("Resume training", resume_command(task, allowed)),
-        ("Repeat the run from its beginning", f"{PROGRAM} --yaml {shlex.quote(str(as_written(task / 'config.yaml')))}"),
+        ("Resume training", resume_command(run.folder, allowed)),
+        ("Repeat the run from its beginning", repeat),
     ]
-    if run.get("can_film", True):
-        commands.insert(0, ("Film the best model", video_command(task, allowed)))
+    if run.facts.can_film is not False:
+        commands.insert(0, ("Film the best model", video_command(run.folder, allowed)))
     return "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in commands)
 
 
-def _score_policy(run: Facts) -> str | None:
-    """Returns the policy whose return is the score; None: the return of all agents."""
-    name = run.get("score_policy")
-    return name if isinstance(name, str) else None
-
-
-def _levels(run: Facts) -> dict[str, float]:
+def _levels(facts: RunFacts) -> dict[str, float]:
     """Returns the returns that the run is compared with, by their names."""
-    names = {"expected": "expected_return", "data": "data_return", "random policy": "random_return"}
-    values = {name: number(run.get(key)) for name, key in names.items()}
-    return {name: value for name, value in values.items() if value is not None}
+    levels = {"expected": facts.expected_return, "data": facts.data_return, "random policy": facts.random_return}
+    return {name: level for name, value in levels.items() if (level := number(value)) is not None}
 
 
-def _names(run: Facts) -> list[str]:
-    """Returns the names of the numbers that the environment gives an episode."""
-    found = run.get("numbers")
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
-
-
-def _evaluations(models: Path, rows: Rows, numbers: Sequence[str]) -> str:
+def _evaluations(run: RecordedRun) -> str:
     """Returns a table that also shows which evaluated models are kept."""
-    best, kept, shown = _best(rows), set(_numbers(models)), rows[-MOST_ROWS:]
-    cells = []
+    rows, numbers, best, kept = run.evaluations, run.facts.numbers or [], run.best, set(run.checkpoints)
+    shown, cells = rows[-MOST_ROWS:], []
     for row in shown:
         update = row.get("update")
         names = ["best"] if row is best else []
@@ -171,19 +161,14 @@ def _evaluations(models: Path, rows: Rows, numbers: Sequence[str]) -> str:
     return said + earlier + table(heads, cells[last:])
 
 
-def _numbers(models: Path) -> list[int]:
-    names = [path.name for path in models.iterdir() if path.is_dir()] if models.is_dir() else []
-    return sorted(int(name) for name in names if name.isdecimal())
-
-
-def _checkpoints(models: Path, evaluations: Rows) -> str:
-    numbers, best = _numbers(models), _best(evaluations)
+def _checkpoints(run: RecordedRun) -> str:
+    numbers, best = run.checkpoints, run.best
     rows = []
-    if (models / "best").is_dir():
+    if (run.task.models / "best").is_dir():
         score = f"update {best['update']:,}: {scored(best)}" if best else ""
         rows.append(("models/best", score))
     if numbers:
-        scores = {row.get("update"): scored(row) for row in evaluations}
+        scores = {row.get("update"): scored(row) for row in run.evaluations}
         rows.append((f"models/{numbers[-1]}", ": ".join(filter(None, ("newest", scores.get(numbers[-1]))))))
     others = f"{counted(len(numbers), 'numbered checkpoint')}: {_listed(numbers)}" if numbers else ""
     return pairs(rows) + (paragraph(others, "quiet") if others else "")
@@ -194,24 +179,25 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", *shown[-3:]])
 
 
-def _policies(run: Facts, train: Rows, evaluations: Rows) -> str:
+def _policies(run: RecordedRun) -> str:
     """Returns a table of the policies of a multi-agent environment; nothing for a single agent."""
     heads = ("policy", "algorithm", "agents", "return in training", "return in evaluation", "last loss")
+    train, evaluations = run.episodes, run.evaluations
     window = train[-figures.window_for(len(train)) :]
     cells = []
-    for name, facts in _several(run).items():
-        marks = ["its return is the score"] if name == run.get("score_policy") else []
-        marks += [] if facts.get("learns", True) else ["does not learn"]
+    for name, policy in (run.facts.policies or {}).items():
+        marks = ["its return is the score"] if name == run.facts.score_policy else []
+        marks += [] if policy.get("learns", True) else ["does not learn"]
         returns, losses = known(window, f"return_{name}"), known(train, f"{name}/loss")
         evaluated = evaluations[-1].get(f"return_{name}") if evaluations else None
-        agents = facts.get("agents") or ()
+        agents = policy.get("agents") or ()
         shown = ", ".join(agents[:MOST_AGENTS]) + (
             f" and {len(agents) - MOST_AGENTS} more" * (len(agents) > MOST_AGENTS)
         )
         cells.append(
             (
                 f"{name} ({', '.join(marks)})" if marks else name,
-                facts.get("algorithm"),
+                policy.get("algorithm"),
                 shown,
                 float(returns.mean()) if len(returns) else None,
                 _real(evaluated) if _is_number(evaluated) else None,
@@ -224,19 +210,13 @@ def _policies(run: Facts, train: Rows, evaluations: Rows) -> str:
     return (paragraph(note, "quiet") if cells else "") + table(heads, cells)
 
 
-def _several(run: Facts) -> Mapping[str, Facts]:
-    """Returns the facts about each policy of a multi-agent environment."""
-    found = run.get("policies")
-    return found if isinstance(found, dict) and all(isinstance(facts, dict) for facts in found.values()) else {}
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and value == value
 
 
-def _metrics(run: Facts, train: Rows) -> str:
+def _metrics(run: RecordedRun) -> str:
     """Returns a table of what the agent measured while it learned; with several policies, one for each."""
-    cells: dict[str, list[tuple[Any, ...]]] = {policy: [] for policy in _several(run)}
+    train, cells = run.episodes, {policy: list[tuple[Any, ...]]() for policy in run.facts.policies or ()}
     for name in train[-1] if train else ():
         values = known(train, name)
         if name in (*EPISODE_COLUMNS, "phase") or not len(values):
@@ -253,22 +233,22 @@ def _metrics(run: Facts, train: Rows) -> str:
     )
 
 
-def _profile(run: Facts) -> str:
+def _profile(facts: RunFacts) -> str:
     """Returns a table of the parts that were timed; nothing without general_cfg.profile."""
-    parts = [part for part in run.get("profile") or () if isinstance(part, dict)]
+    parts = facts.profile or []
     total = sum(_real(part.get("seconds")) or 0.0 for part in parts)
     rows = [(part.get("name"), seconds, 100 * seconds / total, part.get("calls") or None)
             for part in parts if total and (seconds := _real(part.get("seconds"))) is not None]  # fmt: skip
     return table(("part", "seconds", "%", "calls"), rows)
 
 
-def _repeatable(run: Facts) -> str:
+def _repeatable(facts: RunFacts) -> str:
     """Returns whether a run can be repeated to the byte, and if not, why."""
-    found = run.get("repeatable")
-    if not isinstance(found, dict) or found.get("exact") is None:
+    verdict = facts.repeatable or {}
+    if verdict.get("exact") is None:
         return ""
-    reasons = list(map(str, found.get("inexact_because") or ()))
-    reasons += ["the clock ended it"] if str(run.get("outcome")).startswith("max_time") else []
+    reasons = list(map(str, verdict.get("inexact_because") or ()))
+    reasons += ["the clock ended it"] if (facts.outcome or "").startswith("max_time") else []
     if reasons:
         return paragraph(f"It cannot be repeated to the byte: {'; '.join(reasons)}.")
     return paragraph(
@@ -277,34 +257,30 @@ def _repeatable(run: Facts) -> str:
     )
 
 
-def _resumes(run: Facts) -> str:
+def _resumes(facts: RunFacts) -> str:
     sentences = []
-    if run.get("branched_from"):
-        sentences.append(f"Started from {run['branched_from']}{_exactness(run)}.")
-    for resume in run.get("resumes") or ():
+    if facts.branched_from:
+        verdict = facts.model_dump(include={"exact", "inexact_because"}, exclude_unset=True)
+        sentences.append(f"Started from {facts.branched_from}{_exactness(verdict)}.")
+    for resume in facts.resumes or ():
         sentences.append(
             f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}{_exactness(resume)}."
         )
-    if run.get("foreach_env"):
-        sentences.append(f"The {run['foreach_env']}; a resume begins without that, and is not exact.")
-    for name in run.get("altered_files") or ():
+    if facts.foreach_env:
+        sentences.append(f"The {facts.foreach_env}; a resume begins without that, and is not exact.")
+    for name in facts.altered_files or ():
         sentences.append(f"{name} was altered or damaged before a resume; its earlier rows may not be the run's own.")
     return "".join(map(paragraph, sentences))
 
 
-def _exactness(resume: Facts) -> str:
+def _exactness(verdict: Mapping[str, Any]) -> str:
     """Returns the level of exactness that was computed for a resume or a branch."""
-    if resume.get("exact") is True:
+    if verdict.get("exact") is True:
         return ": exact to the byte, as if the run had never stopped"
-    because = resume.get("inexact_because")
+    because = verdict.get("inexact_because")
     reasons = because if isinstance(because, str) else "; ".join(map(str, because or ()))
-    unknown = "exact" in resume and resume["exact"] is None
+    unknown = "exact" in verdict and verdict["exact"] is None
     return f": {'unknown whether it is exact' if unknown else 'not exact'}: {reasons}" if reasons else ""
-
-
-def _best(evaluations: Rows) -> Mapping[str, Any] | None:
-    """Returns the evaluation of models/best: the last of those that were the best so far."""
-    return next((row for row in reversed(evaluations) if row.get("best") == 1), None)
 
 
 def _real(value: Any) -> float | None:

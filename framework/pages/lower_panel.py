@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from framework.archive.curves import LIGHT, Rows, column_of, dress, finite, running_mean, some_of
+from framework.archive.curves import Rows, column_of, finite, running_mean, some_of
+from framework.pages.axes import LIGHT, dress
 
 HEIGHT = 7.6
 """Height of the figure in inches."""

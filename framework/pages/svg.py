@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from framework.archive.curves import DARK, LIGHT, STEPS, Array, some_of
-from framework.pages.html_page import text
+from framework.archive.curves import STEPS, Array, some_of
+from framework.pages.axes import DARK, LIGHT
+from framework.pages.html_page import asset, text
 from framework.screen.formatting import short
 
 WIDTH, HEIGHT = 960, 380
@@ -30,29 +31,10 @@ DARK_TONES = (DARK.blue, DARK.orange, DARK.green, "#e39ac0", "#f0e442", "#b3a1f0
 _VARIABLES, _DARK_VARIABLES = (
     " ".join(f"--tone-{n}: {colour};" for n, colour in enumerate(tones)) for tones in (TONES, DARK_TONES)
 )
-STYLE = (
-    f"""
+STYLE = f"""
 :root {{ {_VARIABLES} --pale: .35; --faint: .16; }}
 @media (prefers-color-scheme: dark) {{ :root {{ {_DARK_VARIABLES} --pale: .55; --faint: .28; }} }}
-"""
-    + """
-svg { display: block; } svg text { fill: var(--quiet); font: 11px var(--font); }
-svg text.name { fill: var(--ink); font-size: 12px; }
-svg .axis { stroke: var(--quiet); stroke-width: 1; } svg .rule { stroke: var(--line); stroke-width: 1; }
-svg text.tick { paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
-svg path { fill: none; stroke-width: 1.6; stroke-linejoin: round; } svg path.first { stroke-width: 3.5; }
-svg path.pale { opacity: var(--pale); stroke-width: 1.2; } svg path.failed { stroke: var(--quiet); opacity: .55;
-  stroke-dasharray: 3 4; stroke-width: 1.2; }
-svg.many path { stroke-width: 1; opacity: .6; } svg.many path.first { stroke-width: 3.5; opacity: 1; }
-svg.many path.pale, svg.many path.failed { opacity: .25; }
-svg path.band { stroke: none; opacity: var(--faint); } svg path.dashed { stroke-dasharray: 8 4; }
-svg path:hover, svg.many path:hover { opacity: 1; stroke-width: 4; }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; font-size: .9rem; margin: .5rem 0; }
-.legend span { overflow-wrap: anywhere; }
-.swatch { display: inline-block; width: 1.4rem; height: .25rem; border-radius: .2rem; margin-right: .4rem;
-  vertical-align: middle; }
-"""
-)
+{asset("svg.css")}"""
 
 
 class Line(NamedTuple):

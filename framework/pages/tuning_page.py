@@ -3,77 +3,52 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from config.read.loader import ConfigError
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
+from framework.archive.curves import Curves
+from framework.archive.trials import Row
 from framework.disk.atomic import write_whole
+from framework.disk.facts import Circumstances
 from framework.disk.task_dir import REPORT
-from framework.jobs.optuna_search import LEAST_TRIALS, importance
-from framework.jobs.results import Row, cell
-from framework.jobs.runs_table import Curves
 from framework.pages import svg
-from framework.pages.html_page import MOST_ROWS, Name, Number, cards, page, pairs, paragraph, plain, section, text
+from framework.pages.html_page import (
+    MOST_ROWS,
+    Name,
+    Number,
+    asset,
+    cards,
+    page,
+    pairs,
+    paragraph,
+    plain,
+    section,
+    text,
+)
 from framework.pages.html_page import table as html_table
 from framework.pages.html_report import system
 from framework.pages.svg import Axis, Line
-from framework.screen.formatting import clock, counted, short
+from framework.screen.formatting import cell, clock, counted, short
 
 STATES = ("running", "finished", "paused", "interrupted", "replaced", "failed", "waiting")
 LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
-SORT = """
-for (const table of document.querySelectorAll(".sortable table")) {
-  const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
-  const value = (row, column) => {
-    const text = row.cells[column].textContent, number = Number(text.replaceAll(",", ""));
-    return text === "" ? null : isNaN(number) ? text : number;
-  };
-  const compare = (a, b) => typeof a === typeof b && typeof a === "number" ? a - b : String(a).localeCompare(String(b));
-  heads.forEach((head, column) => {
-    head.tabIndex = 0;
-    const sort = () => {
-      const up = head.getAttribute("aria-sort") !== "ascending", sign = up ? 1 : -1;
-      heads.forEach(other => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const rows = [...body.rows].map(row => [value(row, column), row]);
-      rows.sort(([a], [b]) => a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b));
-      body.append(...rows.map(([, row]) => row));
-    };
-    head.addEventListener("click", sort);
-    head.addEventListener("keydown", event => event.key === "Enter" && sort());
-  });
-}
-"""
-"""Sorts a table by the column whose head is clicked; empty cells stay below."""
-KILLED = """
-const alive = document.querySelector(".alive");
-const look = () => {
-  if (Date.now() / 1000 < Number(alive.dataset.until)) return void setTimeout(look, 5000);
-  alive.textContent = `ran at ${alive.dataset.written}; if this page, loaded again, names no later time, it was killed`;
-  for (const part of document.querySelectorAll("[hidden]")) part.hidden = false;
-};
-if (alive) look();
-"""
-"""Says of a page that should have been written again that its tuning may have been killed; shows the command then."""
-STYLE = (
-    svg.STYLE
-    + """
-main { max-width: 66rem; }
-.sortable th { cursor: pointer; } .sortable th:hover { color: var(--ink); }
-th[aria-sort=ascending]::after { content: " \\2191"; } th[aria-sort=descending]::after { content: " \\2193"; }
-.sortable .scroll { max-height: 34rem; overflow: auto; }
-.sortable th { position: sticky; top: 0; background: var(--paper); white-space: normal; vertical-align: bottom; }
-.sortable td { white-space: nowrap; max-width: 16rem; overflow: hidden; text-overflow: ellipsis; }
-.sortable tr.first td { color: var(--accent); font-weight: 600; }
-.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr 3.5rem; gap: .35rem 1rem;
-  align-items: center; font-size: .9rem; } .bars span { overflow-wrap: anywhere; }
-.bars i { display: block; height: .8rem; border-radius: .2rem; background: var(--accent); }
-"""
-)
+STYLE, SCRIPT = svg.STYLE + asset("tuning.css"), asset("tuning.js")
+
+
+class Importance(NamedTuple):
+    """What settings matter."""
+
+    shares: Mapping[str, float] = MappingProxyType({})
+    """Share of each in being among the best quarter of the trials, the largest first; empty if too few have a score."""
+    trials: int = 0
+    """Number of trials that have a score."""
+    remark: str = ""
+    """Reason why the shares are not known; empty if they are."""
 
 
 class Found(NamedTuple):
@@ -97,6 +72,7 @@ class Found(NamedTuple):
     """Content of tune.json."""
     session: str = "ended"
     """running, interrupted or ended."""
+    importance: Importance = Importance()
     patience: float = 30.0
     """Seconds after which the page of a tuning that runs is written again."""
 
@@ -112,18 +88,19 @@ def write(found: Found) -> Path:
         _commands(found),
         section("Trials", _trials(found)),
         section("Settings and scores", _parallel(found)),
-        section("Importance of the settings", _importance(found)),
+        section("Importance of the settings", _importance(found.importance)),
         section("Learning curves", _curves(found)),
         section("Trials that failed", _failures(found)),
-        section("System", pairs(system(found.facts))),
+        section("System", pairs(system(Circumstances.read(found.facts)))),
     ]
     path = found.folder / REPORT
-    write_whole(path, page(found.title, "\n".join(parts), STYLE, SORT + KILLED).encode())
+    write_whole(path, page(found.title, "\n".join(parts), STYLE, SCRIPT).encode())
     return path
 
 
 def _subtitle(found: Found) -> str:
-    parts = [found.folder.name, *([f"begun {found.facts['started']}"] if "started" in found.facts else [])]
+    started = Circumstances.read(found.facts).started
+    parts = [found.folder.name, *([f"begun {started}"] if started else [])]
     line = "  ·  ".join(map(text, parts))
     if found.session != "running":
         return f"<p class=quiet>{line}  ·  {found.session}</p>"
@@ -267,21 +244,14 @@ def _on_axis(domain: Domain, value: Any) -> Any:
     return cell(value) if domain.kind in LISTS else value
 
 
-def _importance(found: Found) -> str:
-    scored = [row for row in found.rows if row.score is not None and row.state != "failed"]
-    if len(scored) < LEAST_TRIALS or len({row.score for row in scored}) == 1:
-        return ""
-    # ranks instead of scores: those of different rungs cannot be compared
-    ranks = [(row.trial.settings, -float(place)) for place, row in enumerate(scored)]
-    try:
-        shares = importance(found.domains, ranks, "max")
-    except ConfigError as error:
-        return paragraph(error.problems[0], "quiet")
+def _importance(importance: Importance) -> str:
+    if importance.remark:
+        return paragraph(importance.remark, "quiet")
     bars = "".join(
         f'<span>{text(path)}</span><i style="width:{max(100 * share, 0.5):.1f}%"></i><span>{100 * share:.0f} %</span>'
-        for path, share in shares.items()
+        for path, share in importance.shares.items()
     )
-    note = f"Share of each setting in being among the best quarter of {len(scored)} trials (PED-ANOVA)."
+    note = f"Share of each setting in being among the best quarter of {importance.trials} trials (PED-ANOVA)."
     return paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 

@@ -5,25 +5,27 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import torch
 
-from algos.base import Act, Agent, Array, Batch, EnvSpec, Progress, Result, Streams, Tree
+from algos.base import Act, Actor, Agent, Array, EnvSpec, Progress, TrainableActor, Tree
 from framework.policies.league import PREFIX, League
 from framework.policies.plan import Plan
 from framework.policies.slots import Seen, Slots
 
-Acting = Callable[[Agent, Array, Array | None, Array | None], Act]
-"""(agent of a policy, observations, states, masks) -> its actions."""
+Acting = Callable[[Actor, Array, Array | None, Array | None], Act]
+"""(actor of a policy, observations, states, masks) -> its actions."""
 
 
-class MultiPolicyAgent(Agent):
+class MultiPolicyAgent(TrainableActor):
     """Acts for all agents of a multi-agent environment. All slots of a policy in all environments are one batch, which
     always has the same size: results do not depend on which of them act."""
 
     def __init__(self, plan: Plan, spec: EnvSpec, agents: Mapping[str, Agent], device: torch.device) -> None:
         """agents: by policy, in the order of the plan."""
-        super().__init__(None, spec, Streams(0), device)
+        self.spec, self.device = spec, device
         self.layout = plan.layout
         self.slots: dict[str, Slots] = {policy.name: policy.slots for policy in plan.policies if policy.slots}
         self.agents = dict(agents)
+        self.actors: dict[str, Actor] = dict(agents)
+        """Those that act: the agents, or what listens to them."""
         self.trained = tuple(policy.name for policy in plan.learning)
         self.METRICS = tuple(  # type: ignore[misc]  # the policies are known only now
             f"{name}/{metric}" for name in self.trained for metric in self.agents[name].METRICS
@@ -34,6 +36,9 @@ class MultiPolicyAgent(Agent):
             if (opponents := getattr(policy.algo, "opponents", None)) is not None
         }
         self._states = self._places()
+
+    def by_policy(self) -> Mapping[str, Agent]:
+        return self.agents
 
     def metric_names(self) -> tuple[str, ...]:
         return tuple(f"{name}/{metric}" for name in self.trained for metric in self.agents[name].metric_names())
@@ -62,7 +67,7 @@ class MultiPolicyAgent(Agent):
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        def acting(agent: Agent, own: Array, past: Array | None, able: Array | None) -> Act:
+        def acting(agent: Actor, own: Array, past: Array | None, able: Array | None) -> Act:
             return agent.sample_action(own, past, progress, rng, able)
 
         return self._act(obs, state, acting, training=True)
@@ -79,7 +84,7 @@ class MultiPolicyAgent(Agent):
         records = self.layout.decode(obs)
         joint, columns = self.layout.new_action(len(obs)), {}
         after = None if state is None else state.copy()
-        for name, agent in self.agents.items():
+        for name, agent in self.actors.items():
             slots, seen = self.slots[name], self.slots[name].observe(records)
             before = self._state_of(name, state, seen)
             mask = None if seen.mask is None else _flat(seen.mask)
@@ -123,11 +128,6 @@ class MultiPolicyAgent(Agent):
             if own and (text := self.agents[name].warning(own, update)):
                 return f"policy {name}: {text}"
         return None
-
-    # learning ---------------------------------------------------------------------------------------------
-
-    def update(self, batch: Batch) -> Result:
-        raise TypeError("the agents of the policies learn, each with a Learner of its own (MultiPolicyLearner)")
 
     # checkpoints ------------------------------------------------------------------------------------------
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from algos.base import Tree
-from config.model.memory_spec import ReplaySpec
+from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.several.joint import JointLayout
-from framework.assemble.resources import MOST_AT_ONCE
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Position, Span
 from framework.memory.chunk import Chunk, Keys

@@ -23,7 +23,7 @@ from framework.disk.task_dir import REPORT
 from framework.log import LOGGER, level_of
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Row
-from framework.loop.observer import Observer
+from framework.loop.observer import Narrator
 from framework.screen import terminal
 from framework.screen.formatting import (
     clock,
@@ -64,8 +64,10 @@ class Outcome:
     """Packages of the user that the printed commands must allow to import."""
 
 
-class Console(Observer):
+class Console(Narrator):
     """Shows the events of training; a round costs one look at the clock."""
+
+    KEY = "Console"
 
     def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None, show: bool = True) -> None:
         """show: False prints warnings only, to stderr."""
@@ -112,8 +114,8 @@ class Console(Observer):
         self._highest_mean = float("-inf") if best is None else best
         self._pace.start(self._began, count)
 
-    def round(self, count: Counts, says: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
-        """Shows progress after a round, at most a few times a second. says: returns how busy the processes are and
+    def round(self, count: Counts, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+        """Shows progress after a round, at most a few times a second. load: returns how busy the processes are and
         which one limits the speed."""
         now = time.monotonic()
         if now < self._next:
@@ -126,7 +128,7 @@ class Console(Observer):
         if self.cfg.max_time > 0:
             fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
         rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
-        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), says(), strict=True)]
+        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), load(), strict=True)]
         self._picture = (fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]])
         self._screen.draw(*self._picture)
 

@@ -22,6 +22,8 @@ class Redraw(Observer):
     """Draws after a checkpoint, and so after each evaluation, once the time that it needs is within its share. A
     failure is one warning, and nothing more is drawn before the end."""
 
+    KEY = "Redraw"
+
     def __init__(self, draw: Callable[[], object], console: Console, now: Callable[[], float] = time.monotonic) -> None:
         """now: returns the time in seconds."""
         self._draw, self._console, self._now = draw, console, now

@@ -54,6 +54,8 @@ def is_point(before: int, now: int, every: int) -> bool:
 class RunLog(Observer):
     """Buffers rows until `flush`. `state` holds the positions in the files, for an exact resume."""
 
+    KEY = "RunLog"
+
     def __init__(
         self,
         task: TaskDir,
@@ -72,10 +74,10 @@ class RunLog(Observer):
         self.task, self.console = task, console
         self.every_episodes, self.every_updates = every_episodes, every_updates
         self.files: dict[str, LineLog] = {
-            "train": CsvLog(task.results / "train.csv", rows.columns),
-            "eval": CsvLog(task.results / "eval.csv", (*EVAL_COLUMNS, *evaluated)),
-            "progress": CsvLog(task.results / "progress.csv", rows.progress_columns),
-            "result": JsonLog(task.results / "result.json", needed=False),
+            "train": CsvLog(task.train, rows.columns),
+            "eval": CsvLog(task.eval, (*EVAL_COLUMNS, *evaluated)),
+            "progress": CsvLog(task.progress, rows.progress_columns),
+            "result": JsonLog(task.result, needed=False),
         }
         self.loggers = Loggers(loggers or {}, task.path, config or {}, console.warn)
         self._step = 0
@@ -150,8 +152,7 @@ class RunLog(Observer):
     def altered(self, path: Path, lost: bool = False) -> None:
         """Reports a file whose bytes before the checkpoint are no longer those that were written. Nothing that the
         training needs is in it, so the run continues, and run.json keeps the fact. lost: True if some are missing."""
-        known = self.task.read_run().get("altered_files")
-        names = known if isinstance(known, list) else []
+        names = self.task.facts().altered_files or []
         name = str(path.relative_to(self.task.path))
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
         what = "has lost rows that it had at" if lost else "was altered or damaged since"

@@ -1,30 +1,31 @@
 """Chooses the best model of a finished run, by evaluating its checkpoints as they are on disk."""
 
-from algos.base import Agent
+from algos.base import TrainableActor
 from config.read.paths import as_written
 from envs.base import EnvError
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.errors import CheckpointError
-from framework.loop.iteration import Count
-from framework.loop.trainer import Score, Trainer
+from framework.loop.iteration import Count, Score
+from framework.loop.trainer import Trainer
+from framework.record.run_log import RunLog
 
 MOST_COMPARED = 20
 """Number of save points that are compared at the end of a run without online evaluation, newest first."""
 
 
-def choose_best(trainer: Trainer, agent: Agent) -> Score:
+def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
     """Evaluates the last checkpoint, and without online evaluation also the newest save points; marks the best one.
 
     `agent` is not the one that was trained: it is loaded with each checkpoint in turn. A damaged checkpoint is skipped
-    with a warning."""
-    best, warn = Score(trainer.best, trainer.best_update), trainer.console.warn
+    with a warning. log: gets the evaluations."""
+    best, warn, store = trainer.points.score, trainer.narrator.warn, trainer.points.store
     for number in _candidates(trainer):
         saved = _read(trainer, number)
         if saved is None:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            with trainer.console.during(f"evaluating the model of update {number:,}"):
+            with trainer.narrator.during(f"evaluating the model of update {number:,}"):
                 evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
         except EnvError as error:
             warn(f"the last models could not all be evaluated: {error}")
@@ -35,20 +36,20 @@ def choose_best(trainer: Trainer, agent: Agent) -> Score:
         better = best.mean is None or evaluation.mean >= best.mean
         if better:
             best = Score(evaluation.mean, number)
-        for shows in (trainer.console, trainer.log):
-            shows.evaluation(evaluation, Count(**saved.tree["count"]), better)
-    if trainer.cfg.save_best_model and best.update in trainer.store.numbers():
-        trainer.store.mark_best(best.update)
-    trainer.log.sync()  # the score of a tuning is read from these rows once run.json says that the run has ended
+        for observer in (trainer.narrator, log):
+            observer.evaluation(evaluation, Count(**saved.tree["count"]), better)
+    if trainer.cfg.save_best_model and best.update in store.numbers():
+        store.mark_best(best.update)
+    log.sync()  # the score of a tuning is read from these rows once run.json says that the run has ended
     return best
 
 
 def _candidates(trainer: Trainer) -> list[int]:
     """Returns the updates of the checkpoints to evaluate, oldest first. A checkpoint that an interruption left is not
     one of them, so that an interruption does not change the choice."""
-    last, numbers = trainer.count.update, trainer.store.numbers()
-    if trainer.best_update is not None:
-        numbers = [] if trainer.evaluated == last else [last]
+    last, numbers = trainer.count.update, trainer.points.store.numbers()
+    if trainer.points.best_update is not None:
+        numbers = [] if trainer.points.evaluated == last else [last]
     found: list[int] = []
     for number in reversed(numbers):
         saved = _read(trainer, number, quiet=True)
@@ -61,8 +62,8 @@ def _candidates(trainer: Trainer) -> list[int]:
 
 def _read(trainer: Trainer, number: int, quiet: bool = False) -> Saved | None:
     try:
-        return trainer.store.read(number, with_journal=False)
+        return trainer.points.store.read(number, with_journal=False)
     except CheckpointError as error:
         if not quiet:
-            trainer.console.warn(f"{error}; it is left out of the comparison")
+            trainer.narrator.warn(f"{error}; it is left out of the comparison")
         return None

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from config import machine
+from algos.common.fast import product, switch
+from config.config import HARMLESS
 from config.read.loader import RunConfig
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
@@ -20,6 +21,7 @@ _LABELS = {
     "machine": "processor architecture",
     "cpu_capability": "vector instructions",
     "matrix_products": "matrix products",
+    "fast": "faster parts",
     "mp_backend": "mp_backend",
     "n_workers": "n_workers",
     "n_learners": "n_learners",
@@ -27,20 +29,10 @@ _LABELS = {
     "compile": "compiled updates",
 }
 """Fact that the last bits of a result depend on -> its name in a message."""
-_UNRECORDED = {"compile": "off", "matrix_products": "torch"}
+_UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on"}
 """Facts of checkpoints that are older than their record."""
-HARMLESS = frozenset(
-    f"general_cfg.{key}"
-    for key in (
-        "mode", "save_fig", "show_fig", "collect_traj", "collect_format", "profile", "traces", "traces_compress",
-        "traces_file_mb", "video_fre", "video_format",
-        "log_level", "result_names", "loggers", "interact_summary_fre", "model_summary_fre", "keep_checkpoints",
-        "save_best_model", "env_timeout", "torch_threads", "device", "ray_address", "num_cpus_per_worker",
-        "num_gpus_per_worker",
-        "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners", "run_ahead", "compile",
-    )
-) | {"env_cfg.render_mode"}  # fmt: skip
-"""Settings that change no number, or that are compared as facts."""
+UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode"}
+"""Settings that are no reason for a resume not to be exact."""
 LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max_update", "max_iteration")}
 """Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"
@@ -98,7 +90,8 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "matrix_products": machine.matrix_products(),
+        "matrix_products": product.LIBRARY,
+        "fast": switch.state(),
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,
@@ -119,7 +112,7 @@ def compare(
         reasons.append(f"sums on {now['device']} differ in their last bits")
     if now["run_ahead"]:
         reasons.append(f"workers run ahead of the learner (run_ahead {now['run_ahead']})")
-    reasons += [change for change in changed if change.partition(":")[0] not in HARMLESS]
+    reasons += [change for change in changed if change.partition(":")[0] not in UNIMPORTANT]
     if before is not None:
         before = {**_UNRECORDED, **before}
         reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []

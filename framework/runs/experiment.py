@@ -1,6 +1,6 @@
 """A training run: setup, training, end. It knows no signal, no command line and no exit status.
 
-The command line trains it to its end (framework/commands/train.py), and joystick.Run iteration by iteration (api.py).
+The command line trains it to its end (framework/commands/work/train.py), and joystick.Run by iterations (session.py).
 """
 
 import contextlib
@@ -14,17 +14,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from algos.base import Agent
+from algos.base import TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
+from framework.archive.run import RecordedRun
 from framework.assemble import build, resources
 from framework.assemble.compiling import with_compile
+from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
 from framework.dataset.writers import episode_writer
 from framework.disk.checkpoints import BAD_CONTENT, Saved
-from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, JoystickError
 from framework.film.film import TrainingVideos
@@ -34,7 +35,7 @@ from framework.loop.evaluator import MOST_ROWS, Interrupted
 from framework.loop.iteration import Count, EpisodeRows
 from framework.loop.observer import Observer
 from framework.loop.profile import profiling
-from framework.loop.trainer import Score, Trainer
+from framework.loop.trainer import Trainer
 from framework.policies.plan import plan
 from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.record.console import Console
@@ -44,7 +45,7 @@ from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, initial_weights, record, wrap_up
 from framework.runs.choice import choose_best
-from framework.runs.resume import identity, plain, start, with_seed
+from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.runs.wrap_up import Ending, guarded
 from framework.screen.formatting import counted, resume_command
@@ -173,7 +174,7 @@ class Experiment:
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
-        log = RunLog(
+        self.log = log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
             loggers, record.repeatable(config).as_dict(),
         )  # fmt: skip
@@ -188,16 +189,17 @@ class Experiment:
         }
         recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
         self.evaluator = build.make_evaluator(config, eval_env, self._check, self.watch, phases.evaluation, recorders)
-        observers: list[Observer] = [CallbackObserver(user, self.handle(self))] if user else []
+        observers: list[Observer] = [log, *([CallbackObserver(user, self.handle(self))] if user else [])]
         if cfg.video_fre:
-            observers.append(TrainingVideos(config, self.env, self.task, self.console, self._check, self.watch))
-        observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer), self.console))
+            opens = build.open_drawing(build.drawing(config), self.watch)
+            observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self._check, self.watch))
+        observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer, log), self.console))
         self.trainer = Trainer(
-            cfg, backend, self.evaluator, self.store, self.console, rows, log, observers, facts,
+            cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
         )  # fmt: skip
         if cfg.profile:
-            self.trainer.profile = enter(profiling(self.trainer))
+            self.trainer.profile = enter(profiling(self.trainer, log))
 
     def _check_columns(self, numbers: Sequence[str]) -> None:
         """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""
@@ -277,7 +279,7 @@ class Experiment:
             initial_weights.start_with(self.backend, self._fitting)
             self.console.note(self._fitting.text)
         self.loaded = True
-        self.trainer.log.loggers.begin()
+        self.log.loggers.begin()
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet
         self._write_processes()
@@ -357,14 +359,14 @@ class Experiment:
         times = f"{self._env_changes} times, the last time " if self._env_changes > 1 else ""
         text = f"environments were changed by foreach_env {times}at step {self.trainer.count.step}"
         self.numbers[exactness.ENVS_CHANGED] = text
-        self.trainer.saved_at = None
+        self.trainer.points.last = None
         self.task.write_run({exactness.ENVS_CHANGED: text})
 
     def start_clock(self) -> None:
         """Starts the console's clock of training."""
         trainer = self.trainer
         rows = trainer.rows
-        self.console.start(trainer.count, trainer.elapsed, trainer.best, rows.shown, rows.evaluated)
+        self.console.start(trainer.count, trainer.elapsed, trainer.points.best, rows.shown, rows.evaluated)
 
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run
@@ -399,7 +401,7 @@ class Experiment:
         time.sleep(FIRST_PAUSE * 2 ** (losses - 1))
         self.backend.processes.restart()
         self._restore(saved, branch=False)
-        self.trainer.log.loggers.begin()
+        self.log.loggers.begin()
         self.store.continue_from(saved)
         self._write_processes()
         self.start_clock()
@@ -419,7 +421,7 @@ class Experiment:
             if isinstance(error, EnvError | CallbackError) and self.loaded:
                 self.trainer.save()
             with contextlib.suppress(OSError):  # the disk may be full
-                self.trainer.log.flush()
+                self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
                     record.write_failure(self.task, str(error) or type(error).__name__)
             raise
@@ -442,11 +444,11 @@ class Experiment:
             console.note(f"processes: {self.load}")
             said = partial(self.task.write_run, {"processes_said": self.load})
             guarded(console, "run.json could not be written", said)
-        score, known, figure = Score(trainer.best, trainer.best_update), None, None
+        score, known, figure = trainer.points.score, None, None
         try:
             agent = guarded(console, "no second agent could be made", self._second_agent)
             if agent is not None and not self.config.no_evaluation:
-                choose = partial(choose_best, trainer, agent)
+                choose = partial(choose_best, trainer, agent, self.log)
                 score = guarded(console, "the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
             with console.during("measuring the random policy"):
@@ -458,11 +460,11 @@ class Experiment:
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 guarded(console, "the best model could not be filmed", partial(self._film, agent))
             self._check()
-            wrap_up.tell(self.config, self.task, trainer, Ending(reason, True, score, known, figure), self._check)
+            self._tell(Ending(reason, True, score, known, figure), self._check)
         except Interrupted:
-            wrap_up.tell(self.config, self.task, trainer, Ending("interrupted", False, score, known, figure))
+            self._tell(Ending("interrupted", False, score, known, figure))
             return False
-        if trainer.unsaved:
+        if trainer.points.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
             console.warn(f"the last model could NOT be saved; once there is room: {command}")
         return True
@@ -472,16 +474,15 @@ class Experiment:
         Returns False if the run was asked to stop meanwhile."""
         trainer, asked = self.trainer, str(self.trainer.pause_at)
         try:
-            evaluation = None if trainer.unsaved else self._evaluated()
+            evaluation = None if trainer.points.unsaved else self._evaluated()
         except Interrupted:
             self.interrupted()
             return False
         self.interrupted(reason)
         if evaluation is not None:
-            earlier = self.task.read_run().get("pauses")
-            found = earlier if isinstance(earlier, dict) else {}
-            rows = {"evaluations": len(read_csv(self.task.results / "eval.csv"))}
-            self.task.write_run({"pauses": {**found, asked: {**trainer.count._asdict(), **evaluation, **rows}}})
+            run = RecordedRun(self.task.path)
+            pause = {**trainer.count._asdict(), **evaluation, "evaluations": len(run.evaluations)}
+            self.task.write_run({"pauses": {**(run.facts.pauses or {}), asked: pause}})
         return True
 
     def _evaluated(self) -> dict[str, Any]:
@@ -491,18 +492,20 @@ class Experiment:
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
         trainer = self.trainer
-        known = self.task.read_run().get("random_return")
-        figure = None
+        known, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
             figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
-        score = Score(trainer.best, trainer.best_update)
-        wrap_up.tell(self.config, self.task, trainer, Ending(reason, False, score, known, figure))
+        score = trainer.points.score
+        self._tell(Ending(reason, False, score, known, figure))
 
-    def _second_agent(self) -> Agent:
+    def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
+        wrap_up.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
+
+    def _second_agent(self) -> TrainableActor:
         """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""
         return build.make_agent(self.config, self.spec, self.config.general.seed, self.trainer.agent.device)
 
-    def _film(self, agent: Agent) -> None:
+    def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
         agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
         tape = Tape(self.evaluator.env.rows)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from torch.nn import Module
 
-from algos.base import Agent, Array, Tree
+from algos.base import Array, TrainableActor, Tree
 from config.read import tasks
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
@@ -26,7 +26,7 @@ class Fitting(NamedTuple):
     """The line of output: what is taken, from where, and what is not."""
 
 
-def fitting(config: RunConfig, agent: Agent) -> Fitting | None:
+def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     """Returns the weights that general_cfg.start_from gives this agent; None if it names none, and in a run that is
     resumed. Raises ConfigError if none fits."""
     name = config.general.start_from
@@ -40,17 +40,18 @@ def fitting(config: RunConfig, agent: Agent) -> Fitting | None:
     except (tasks.TaskError, JoystickError) as error:
         raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
     state = agent.state()
-    ours = {part: state[part] for part in agent.KEPT if isinstance(getattr(agent, part), Module)}
+    own = agent.by_policy()[""]
+    ours = {part: state[part] for part in own.KEPT if isinstance(getattr(own, part), Module)}
     arrays: dict[str, dict[str, Array]] = {}
     new: list[str] = []
     for part, weights in ours.items():
         its = theirs.get(part)
-        for key, own in weights.items():
+        for key, weight in weights.items():
             found = its.get(key) if isinstance(its, Mapping) else None
-            if found is not None and found.shape == own.shape:
+            if found is not None and found.shape == weight.shape:
                 arrays.setdefault(part, {})[key] = found
             else:
-                unlike = "" if found is None else f" ({_shape(found)} there, {_shape(own)} here)"
+                unlike = "" if found is None else f" ({_shape(found)} there, {_shape(weight)} here)"
                 new.append(f"{part}.{key}{unlike}")
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:

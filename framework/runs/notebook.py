@@ -3,13 +3,13 @@ too: as methods and texts."""
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from config.read.opening import named, read_regular
 from config.read.paths import as_written
-from framework.disk.csv_table import read_csv, read_table
+from framework.archive.run import RecordedRun
+from framework.assemble import build
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into
 from framework.pages.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
@@ -44,13 +44,12 @@ def html(title: str, where: object, *parts: str) -> str:
 def summary(experiment: Experiment, running: bool) -> str:
     """Returns the cards and the learning curve of a run. running: False once it is closed, and while another thread
     trains it: then only what is in its files is shown."""
-    task, results = experiment.task, experiment.task.results
+    task = experiment.task
     if running:
-        experiment.trainer.log.flush()
-    run = {**task.read_run(), **(wrap_up.so_far(experiment.trainer) if running else {})}
-    train, evaluations = read_table(results / "train.csv"), read_csv(results / "eval.csv")
-    parts = [cards(outcome_facts(run, train, evaluations))]
-    if train or evaluations:
+        experiment.log.flush()
+    run = RecordedRun(task.path, wrap_up.so_far(experiment.trainer) if running else None)
+    parts = [cards(outcome_facts(run))]
+    if run.episodes or run.evaluations:
         parts.append(_embedded(picture(experiment, running).png, "image/png"))
     return html(wrap_up.title_of(experiment.config), as_written(task.path), *parts)
 
@@ -88,7 +87,7 @@ class Picture:
 def picture(experiment: Experiment, running: bool) -> Picture:
     """Draws the current learning curve. running: as for `summary`."""
     if running:
-        experiment.trainer.log.flush()
+        experiment.log.flush()
     return Picture(wrap_up.curve_now(experiment.config, experiment.task))
 
 
@@ -124,13 +123,13 @@ class Film:
 def film(experiment: Experiment, episodes: int) -> Film:
     """Plays evaluation episodes with the present weights, and films them into videos/."""
     config, evaluator = experiment.config, experiment.evaluator
-    drawing = replace(config, env=config.env.model_copy(update={"render_mode": config.env.FILM[0]}))
+    open_env = build.open_drawing(build.drawing(config), experiment.watch)
     tape = Tape(evaluator.env.rows)
     evaluation = evaluator.play(experiment.trainer.agent, episodes, [tape])
     path = experiment.task.videos / f"update_{experiment.trainer.count.update}{file_name(config).suffix}"
     path.parent.mkdir(exist_ok=True)
     played = wrap_up.ALL_PLAYED.of(evaluation, tape)
-    made, different = film_into(path, drawing, played, lambda: None, experiment.watch)
+    made, different = film_into(path, open_env, played, lambda: None, experiment.watch)
     if made.path is None:
         raise JoystickError(f"film: {made.text}")
     if different:

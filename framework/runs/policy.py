@@ -7,26 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from algos.base import Agent, Array
+from algos.base import Array, TrainableActor
 from config.read.loader import RunConfig
 from config.read.loader import load as load_config
 from config.read.paths import as_written
 from config.tell.names import did_you_mean
 from envs.base import VectorEnv
+from framework.assemble.identity import with_seed
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import check_finite
-from framework.commands.test import Model, opened
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
-from framework.runs.resume import with_seed
+from framework.runs.model import Model, opened
 
 
 class TrainedPolicy:
     """Chooses actions as a trained model does, one observation at a time."""
 
-    def __init__(self, agent: Agent, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, agent: TrainableActor, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
         self.agent, self._env, self.about = agent, env, about
         self.reset()
 

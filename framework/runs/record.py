@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from config.config import GeneralConfig
+from config.config import HOW_TO_LOAD, GeneralConfig
 from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
@@ -16,7 +16,7 @@ from framework.assemble import build
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import FAILED, TaskDir
 from framework.runs.exactness import Exactness
-from framework.runs.resume import HOW_TO_LOAD, Start
+from framework.runs.resume import Start
 
 
 def repeatable(config: RunConfig) -> RunConfig:
@@ -30,9 +30,8 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
     its command."""
     facts, saved = dict(session), start.saved
     if saved is not None and not start.branch:
-        earlier = task.read_run().get("resumes")
         entry = {"from": saved.path.name, **facts, "changed": list(start.changed)}
-        facts = {"resumes": [*(earlier if isinstance(earlier, list) else []), entry]}
+        facts = {"resumes": [*(task.facts().resumes or ()), entry]}
     elif saved is not None:
         facts["branched_from"] = str(as_written(saved.path))
     facts |= {"changed": list(start.changed)} if start.changed else {}
@@ -63,5 +62,5 @@ def write_verdict(task: TaskDir, branch: bool, verdict: Exactness) -> None:
     if branch:
         task.write_run(verdict.to_json())
         return
-    *earlier, entry = task.read_run()["resumes"]
+    *earlier, entry = task.facts().resumes or [{}]
     task.write_run({"resumes": [*earlier, entry | verdict.to_json()]})

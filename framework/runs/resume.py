@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from algos.base import EnvSpec
+from config.config import HOW_TO_LOAD
 from config.model import policies
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
 from config.read.task_config import load_task_config
-from framework.catalog import ALGOS
+from framework.assemble.identity import check_identity, name_now
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
-from framework.errors import CheckpointError, TaskDirError
-from framework.seeding import draw_seed
+from framework.errors import TaskDirError
 
 FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "start_from"}
 """Settings of general_cfg that a resume may not change."""
-HOW_TO_LOAD = {"load_checkpoint", "load_path", "load_model_step"}
-"""Settings that name the checkpoint to load; they are no change of the run."""
 ADJUSTABLE_ENV = {"render_mode"}
 """Settings of env_cfg that a resume may change."""
 Sections = dict[str, dict[str, Any]]
@@ -38,15 +36,6 @@ class Start:
     """True if the run continues in a new directory with new logs."""
     changed: tuple[str, ...] = ()
     """Settings that differ from those of the checkpoint, as `key: old -> new`."""
-
-
-def with_seed(config: RunConfig) -> RunConfig:
-    """Replaces seed 0 by the seed of the resumed run, or by a drawn one, so that every run can be repeated."""
-    if config.general.seed:
-        return config
-    recorded = load_task_config(config.task).settings() if config.task else {}
-    seed = recorded.get("general_cfg", {}).get("seed") or draw_seed()
-    return replace(config, general=config.general.model_copy(update={"seed": seed}))
 
 
 def start(config: RunConfig, spec: EnvSpec) -> Start:
@@ -96,7 +85,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
         for key, value in settings.items():
             if key not in before or before[key] == value or key in HOW_TO_LOAD:
                 continue
-            if key == "algo_name" and _name_now(before[key]) == _name_now(value):
+            if key == "algo_name" and name_now(before[key]) == name_now(value):
                 continue
             line = f"{section}.{key}: {before[key]} -> {value}"
             if key in allowed[section]:
@@ -150,45 +139,3 @@ def settings_of(saved: Saved, config: RunConfig) -> Sections:
     if isinstance(recorded, dict):
         return recorded
     return load_task_config(config.task).settings() if config.task else {}
-
-
-def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
-    """Returns the facts that must agree for a checkpoint to be loaded."""
-    control = {
-        name: {"algo": config.policy_packages[name].NAME, "agents": policy.agents}
-        for name, policy in config.policies.items()
-    }
-    return {
-        "algo": config.algorithms,
-        **({"policies": control} if control else {}),
-        "env": spec.id,
-        "observation_space": str(spec.observation_space),
-        "action_space": str(spec.action_space),
-        "seed": config.general.seed,
-    }
-
-
-def _name_now(name: Any) -> Any:
-    """Returns the name that an algorithm has now, of one of before; several are joined by +. The user's own stay."""
-    try:
-        return policies.joined(ALGOS.get(part).NAME if part and "." not in part else part for part in name.split("+"))
-    except LookupError:
-        return name
-
-
-def _fact_now(key: str, fact: Any) -> Any:
-    """Returns a fact of a checkpoint with the names that algorithms have now."""
-    if key == "policies" and fact:
-        return {name: {**policy, "algo": _name_now(policy["algo"])} for name, policy in fact.items()}
-    return _name_now(fact) if key == "algo" and fact else fact
-
-
-def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
-    """Raises CheckpointError if the checkpoint belongs to another algorithm or environment."""
-    here = identity(config, spec)
-    words = {"algo": "trained with", "env": "trained on", "observation_space": "observes", "action_space": "acts in",
-             "policies": "has the policies"}  # fmt: skip
-    for key, word in words.items():
-        there = saved.facts.get(key)
-        if _fact_now(key, there) != _fact_now(key, here.get(key)):
-            raise CheckpointError(f"{as_written(saved.path)} {word} {there}, and this config says {here.get(key)}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from algos.base import Agent, Progress
+from algos.base import Progress, TrainableActor
 from config.model.memory_spec import RolloutSpec
 from config.read.loader import RunConfig
 from envs.base import VectorEnv
@@ -23,7 +23,7 @@ from framework.seeding import number, stream
 class Sampler:
     """Plays whole episodes with exploration in an environment of its own."""
 
-    def __init__(self, config: RunConfig, env: VectorEnv, agent: Agent) -> None:
+    def __init__(self, config: RunConfig, env: VectorEnv, agent: TrainableActor) -> None:
         self.config, self.env, self.agent = config, env, agent
         self._last = (-1, 0)
         """Environment step of the run at the latest sample, and number of samples at that step."""

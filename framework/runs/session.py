@@ -16,13 +16,13 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from algos.base import Agent, Array
-from config.foreign.hints import setting_of
+from algos.base import Array, TrainableActor
 from config.model.memory_spec import RolloutSpec
 from config.own import objects as own
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.paths import as_written
 from config.read.tasks import find as find_task
+from config.tell.hints import setting_of
 from config.tell.names import did_you_mean, nearest
 from envs.base import EnvContext
 from framework.assemble import fit as compatibility
@@ -280,7 +280,7 @@ class Run:
         return self._experiment.trainer.count
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> TrainableActor:
         """Agent with the latest weights. With mp_backend ray it is a copy: use set_weights to change the learner's."""
         return self._rested().trainer.agent
 
@@ -341,7 +341,7 @@ class Run:
             trainer = experiment.trainer
             if self._reason is None and not trainer.saving:
                 trainer.save()
-            if trainer.unsaved:
+            if trainer.points.unsaved:
                 raise JoystickError(
                     f"checkpoint {trainer.count.update} could not be saved; logs/log.txt has the reason"
                 )
@@ -422,7 +422,7 @@ class Run:
         with self._in_use():
             experiment.backend.set_weights(dict(weights))
 
-    def foreach_worker(self, function: Callable[[Agent, int], Any]) -> list[Any]:
+    def foreach_worker(self, function: Callable[[TrainableActor, int], Any]) -> list[Any]:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
         the latest weights. Returns the results in this order."""
         if not callable(function):
@@ -438,7 +438,7 @@ class Run:
             raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
         trainer = self._experiment.trainer
         if trainer.phases.set(value):
-            trainer.saved_at = None
+            trainer.points.last = None
 
     def foreach_env(self, function: Callable[[Any, EnvContext], Any], changes: bool = True) -> list[Any]:
         """Calls function(environment, context) for the innermost environment of each training row, in the process that
@@ -471,9 +471,9 @@ class Run:
             if self._reason is not None and complete:
                 experiment.complete(self._reason)
             else:
-                if experiment.trainer.place() != experiment.trainer.saved_at:
+                if experiment.trainer.place() != experiment.trainer.points.last:
                     experiment.trainer.save()
-                experiment.trainer.log.flush()
+                experiment.log.flush()
                 experiment.interrupted(CLOSED)
         finally:
             experiment.close()

@@ -1,7 +1,6 @@
 """End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,19 +10,21 @@ from typing import Any, NamedTuple, TypeVar
 from algos.base import EnvSpec
 from config import machine
 from config.read.loader import RunConfig
+from framework.archive.run import RecordedRun
+from framework.assemble import build
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
-from framework.disk.csv_table import read_csv, read_table
 from framework.disk.task_dir import REPORT, TaskDir
 from framework.film.film import Taped, file_name, film_into
 from framework.loop import profile
 from framework.loop.evaluator import Evaluation, Interrupted
-from framework.loop.iteration import Count
-from framework.loop.trainer import Score, Trainer
+from framework.loop.iteration import Count, Score
+from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report
 from framework.policies.plan import plan
 from framework.record.console import Console, Outcome
 from framework.record.recorders import Tape
+from framework.record.run_log import RunLog
 from framework.screen.formatting import counted, not_above_random, short
 
 OVERSHOOT = 1.05
@@ -99,13 +100,18 @@ def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
 
 
 def tell(
-    config: RunConfig, task: TaskDir, trainer: Trainer, ending: Ending, check: Callable[[], None] = lambda: None
+    config: RunConfig,
+    task: TaskDir,
+    trainer: Trainer,
+    console: Console,
+    log: RunLog,
+    ending: Ending,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the summary
     and may raise."""
-    console, score = trainer.console, ending.score
-    last: list[dict[str, Any]] = list(read_csv(task.results / "eval.csv")[-1:])
-    mean = last[0]["mean"] if last and score.update is not None else None
+    score, evaluations = ending.score, RecordedRun(task.path).evaluations
+    mean = evaluations[-1]["mean"] if evaluations and score.update is not None else None
     worse = not_above_random(mean, ending.random_return)
     best = task.models / "best"
     facts = {
@@ -126,7 +132,7 @@ def tell(
     write_report(task, console)
     videos = sorted(task.videos.glob("video.*"))
     left = (task.config, task.path / REPORT, task.results / "learning_curve.png", *videos)
-    trainer.log.loggers.files([path for path in left if path.is_file()])
+    log.loggers.files([path for path in left if path.is_file()])
     check()
     outcome = Outcome(
         task=task.path,
@@ -134,19 +140,18 @@ def tell(
         finished=ending.finished,
         count=trainer.count,
         seconds=trainer.seconds(),
-        score=last[0] if mean is not None else None,
+        score=evaluations[-1] if mean is not None else None,
         best=score.mean,
         best_update=score.update,
         random_return=ending.random_return,
         expected_return=config.expected_return,
-        data_return=task.read_run().get("data_return"),
+        data_return=task.facts().data_return,
         figure=ending.figure,
         best_model=best if best.is_dir() else None,
         can_film=not drawing_faults(config),
         allowed=config.allow_import,
     )
     if ending.finished:
-        evaluations = read_csv(task.results / "eval.csv")
         texts = [*remarks(config, trainer.count, trainer.agent.spec, ending.reason), *_zero_sum(config, evaluations)]
         for text in texts:
             console.warn(text)
@@ -167,18 +172,16 @@ def so_far(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer) -> None:
+def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer, log: RunLog) -> None:
     """Draws the learning curve and writes report.html of a run that trains. Changes neither run.json nor the run."""
-    trainer.log.flush()
-    known = task.read_run()
+    log.flush()
     if config.general.save_fig:
-        _curve(config, task, known.get("random_return"), show=False)
-    drawn = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        _curve(config, task, task.facts().random_return, show=False)
     ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
     parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
     load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
     said = "; limit: ".join(filter(None, load)) or None
-    now = {**ended, **so_far(trainer), "drawn": drawn, "profile": parts, "processes_said": said}
+    now = {**ended, **so_far(trainer), "profile": parts, "processes_said": said}
     html_report.write(task.path, {**now, **_policies(config, trainer.agent.spec)})
 
 
@@ -239,7 +242,7 @@ def curve_now(config: RunConfig, task: TaskDir) -> bytes:
     """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
     with TemporaryDirectory() as folder:
         place = Path(folder) / "curve.png"
-        return _curve(config, task, task.read_run().get("random_return"), False, place).read_bytes()
+        return _curve(config, task, task.facts().random_return, False, place).read_bytes()
 
 
 def title_of(config: RunConfig) -> str:
@@ -248,18 +251,18 @@ def title_of(config: RunConfig) -> str:
 
 
 def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool, path: Path | None = None) -> Path:
-    path = path or task.results / "learning_curve.png"
+    path, run = path or task.results / "learning_curve.png", RecordedRun(task.path)
     figures.learning_curve(
-        read_table(task.results / "train.csv"),
-        read_csv(task.results / "eval.csv"),
+        run.episodes,
+        run.evaluations,
         path,
         title=title_of(config),
         random_return=random_return,
         expected_return=config.expected_return,
-        data_return=task.read_run().get("data_return"),
+        data_return=run.facts.data_return,
         policies=_several(config),
         score=config.general.score_policy,
-        numbers=task.read_run().get("numbers") or (),
+        numbers=run.facts.numbers or (),
         show=show,
     )
     return path
@@ -279,7 +282,8 @@ def film(
     before each step and may raise. Returns the path of the video."""
     taped = wanted.of(evaluation, tape)
     with console.during(f"filming {counted(len(taped), 'episode')}"):
-        made, different = film_into(task.videos / file_name(config), config, taped, check, watch, wanted.columns)
+        path, open_env = task.videos / file_name(config), build.open_drawing(config, watch)
+        made, different = film_into(path, open_env, taped, check, watch, wanted.columns)
     if different:
         console.warn(different)
     if config.env.render_mode == config.env.FILM[0]:

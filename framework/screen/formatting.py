@@ -1,5 +1,6 @@
 """Formats numbers, durations, scores and commands for the console and the report."""
 
+import json
 import math
 import shlex
 from collections.abc import Mapping
@@ -44,6 +45,11 @@ def clock(seconds: float) -> str:
 def spread(score: Mapping[str, Any]) -> str:
     """Returns mean and standard deviation of an evaluation."""
     return f"{short(score['mean'])} ± {short(score['std'])}"
+
+
+def between(interval: tuple[float, float] | None) -> str:
+    """Returns an interval as a cell; empty if there is none."""
+    return f"{short(interval[0])} to {short(interval[1])}" if interval else ""
 
 
 def scored(score: Mapping[str, Any]) -> str:
@@ -101,6 +107,11 @@ def _place(task: Path) -> str:
 
 def _allow(packages: tuple[str, ...]) -> str:
     return "".join(f" --allow-import {shlex.quote(package)}" for package in packages)
+
+
+def cell(value: Any) -> str:
+    """Returns a setting as a cell: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def number(value: Any) -> float | None:

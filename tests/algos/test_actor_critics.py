@@ -19,7 +19,7 @@ from tests.tools.actor_critic import (
     spec_for,
     target_of,
 )
-from tests.tools.core import agent_of, score, spec_of, stream, toy_of, trained
+from tests.tools.core import agent_of, prepared_by, score, spec_of, stream, toy_of, trained, updated
 
 every = pytest.mark.parametrize("algo", ALL)
 every_continuous = pytest.mark.parametrize("algo", CONTINUOUS)
@@ -55,7 +55,7 @@ def test_the_actor_moves_once_in_policy_freq_updates_and_the_critics_in_each(alg
     both = {"actor", "critic", *({"temperature"} if algo in SOFT else ())}
     for update in range(1, 7):
         before = snapshot(agent)
-        agent.update(batch)
+        updated(agent, batch)
         assert moved(before, snapshot(agent)) == (both if update % 3 == 0 else critic_only)
 
 
@@ -64,7 +64,7 @@ def test_after_a_short_training_every_parameter_has_moved_and_is_finite(algo):
     agent = agent_for(algo, policy_freq=1)
     before = snapshot(agent)
     for seed in range(20):
-        agent.update(batch_for(algo, seed=seed))
+        updated(agent, batch_for(algo, seed=seed))
     after = snapshot(agent)
     assert [(part, name) for part in after for name in still(before, after, part)] == []
     assert all(torch.isfinite(p).all() for found in after.values() for p in found.values())
@@ -75,7 +75,7 @@ def test_gradients_are_finite_and_none_is_left_behind_or_reaches_a_target(algo):
     agent, batch = agent_for(algo, policy_freq=1), batch_for(algo)
     seen = []
     agent.reduce = lambda grads: seen.extend(bool(torch.isfinite(grad).all()) for grad in grads)
-    agent.update(batch)
+    updated(agent, batch)
     everything = sum(len(found) for found in parts(agent).values())
     assert len(seen) == everything, "each parameter has one gradient in an update"
     assert all(seen)
@@ -89,7 +89,7 @@ def test_the_step_of_the_actor_leaves_the_critics_alone(algo):
     """The critics after an update are the same, whether or not the actor has learned from them."""
     one, other = agent_for(algo, policy_freq=1), agent_for(algo, policy_freq=99)
     for agent in (one, other):
-        agent.update(batch_for(algo))
+        updated(agent, batch_for(algo))
     critic, same = (snapshot(agent)["critic"] for agent in (one, other))
     assert all(torch.equal(critic[name], same[name]) for name in critic)
 
@@ -112,8 +112,8 @@ def test_a_termination_is_worth_its_reward_and_a_truncation_what_follows_as_well
 def test_priorities_come_only_where_they_are_asked_for_and_equal_weights_change_nothing(algo):
     one, other = agent_for(algo), agent_for(algo)
     batch = batch_for(algo)
-    plain = one.update(batch)
-    weighted = other.update({**batch, "weight": torch.ones(16)})
+    plain = updated(one, batch)
+    weighted = updated(other, {**batch, "weight": torch.ones(16)})
     assert plain.priorities is None
     assert weighted.priorities.shape == (16,)
     assert (weighted.priorities > 0).all()
@@ -124,8 +124,8 @@ def test_priorities_come_only_where_they_are_asked_for_and_equal_weights_change_
 def test_weights_scale_the_loss_of_their_sample(algo):
     one, other = agent_for(algo, loss="huber"), agent_for(algo, loss="huber")
     batch = batch_for(algo)
-    full = one.update({**batch, "weight": torch.ones(16)}).metrics["critic_loss"].item()
-    half = other.update({**batch, "weight": torch.full((16,), 0.5)}).metrics["critic_loss"].item()
+    full = updated(one, {**batch, "weight": torch.ones(16)}).metrics["critic_loss"].item()
+    half = updated(other, {**batch, "weight": torch.full((16,), 0.5)}).metrics["critic_loss"].item()
     assert half == pytest.approx(full / 2, rel=1e-5)
 
 
@@ -141,7 +141,7 @@ def test_rewards_are_scaled_before_they_are_learned_from(algo):
 def test_learning_rates_follow_the_course_of_the_run(algo):
     settings = {"alpha_lr": 0.4} if algo in SOFT else {}
     agent = agent_for(algo, actor_lr=0.1, critic_lr=0.2, lr_schedule="linear", **settings)
-    agent.prepare({name: value[None] for name, value in batch_for(algo).items()}, Progress(fraction=0.75))
+    prepared_by(agent, {name: value[None] for name, value in batch_for(algo).items()}, Progress(fraction=0.75))
     owners = (agent, getattr(agent, "policy", agent))
     names = ("optimizer", "actor_optimizer", "critic_optimizer")
     found = [getattr(owner, name) for owner in owners for name in names if hasattr(owner, name)]
@@ -155,7 +155,7 @@ def test_learning_rates_follow_the_course_of_the_run(algo):
 @every
 def test_the_metrics_of_a_step_of_the_actor_stay_until_the_next(algo):
     agent, batch = agent_for(algo, policy_freq=2), batch_for(algo)
-    losses = [agent.update(batch).metrics["actor_loss"].item() for _ in range(4)]
+    losses = [updated(agent, batch).metrics["actor_loss"].item() for _ in range(4)]
     assert losses[0] == 0.0
     assert losses[1] == losses[2] != losses[3]
 
@@ -191,7 +191,7 @@ def test_actions_of_float64_are_learned_from(algo):
     low, high = (bound.astype(np.float64) for bound in (spec.action_space.low, spec.action_space.high))
     spec = EnvSpec("x", spec.observation_space, Box(low, high, dtype=np.float64), 1)
     agent, batch = agent_of(algo, spec, **small(algo, 8)), batch_for(algo)
-    losses = agent.update({**batch, "action": batch["action"].double()}).metrics
+    losses = updated(agent, {**batch, "action": batch["action"].double()}).metrics
     assert torch.isfinite(losses["critic_loss"])
 
 
@@ -214,7 +214,7 @@ def test_images_go_through_convolutions_before_the_action_joins(algo):
     picture = torch.randint(0, 256, (16, 1, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     before = snapshot(agent)
     for _ in range(6):
-        agent.update({**batch, "obs": picture, "next_obs": picture.flip(0)})
+        updated(agent, {**batch, "obs": picture, "next_obs": picture.flip(0)})
     after = snapshot(agent)
     assert "front.1.weight" in after["critic"], "the convolution stands before the ensemble"
     assert still(before, after, "critic") == []
@@ -231,7 +231,7 @@ def test_parts_of_a_dict_have_branches_of_their_own(algo):
     agent = agent_of(algo, spec, branches=branches, **small(algo, 8))
     batch = batch_for(algo, observation=spec.observation_space)
     for _ in range(2):
-        agent.update(batch)
+        updated(agent, batch)
     # 4 numbers of the camera, 2 of the speed, and 2 of the action
     assert agent.critic.body[0].weight.shape[1] == (6 if algo == "SAC_D" else 8)
 
@@ -241,7 +241,7 @@ def test_simba_and_other_first_weights_train(algo):
     agent = agent_for(algo, architecture="simba", init="orthogonal", actor_layers=mlp(8, 8), critic_layers=mlp(8, 8))
     before = snapshot(agent)
     for _ in range(agent.cfg.policy_freq):
-        agent.update(batch_for(algo))
+        updated(agent, batch_for(algo))
     assert moved(before, snapshot(agent)) >= {"actor", "critic"}
 
 

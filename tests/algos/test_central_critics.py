@@ -12,7 +12,7 @@ from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from tests.tools.config_fixtures import loaded
-from tests.tools.core import agent_of
+from tests.tools.core import agent_of, updated
 from tests.tools.distributed import frozen
 from tests.tools.joint import joint_spec, numbers, slot_spec, window_of
 
@@ -66,10 +66,10 @@ def test_a_resumed_agent_learns_the_same_to_the_bit(algo, normalize):
     one, other = (on_policy(algo, seed, normalize_obs=normalize) for seed in (1, 2))
     before = one.weights()
     windows = [window_of(one, np.random.default_rng(i)) for i in range(2)]
-    one.update(minibatch(one, one.prepare(windows[0], Progress())))
+    updated(one, minibatch(one, one.prepare(windows[0], Progress())))
     assert [name for name, array in one.weights().items() if (array == before[name]).all()] == []
     other.load_state(one.state())
-    results = [agent.update(minibatch(agent, agent.prepare(windows[1], Progress()))) for agent in (one, other)]
+    results = [updated(agent, minibatch(agent, agent.prepare(windows[1], Progress()))) for agent in (one, other)]
     assert results[0].metrics == results[1].metrics
     assert frozen(one.state()) == frozen(other.state())
 
@@ -92,7 +92,7 @@ def test_a_recurrent_policy_learns_beside_a_critic_without_a_state():
     window = agent.prepare(window_of(agent, np.random.default_rng(0), **extra), Progress())
     batch = {name: column[:3] for name, column in window.items()} | {"state": window["state"][0]}
     before = agent.weights()
-    agent.update(batch)
+    updated(agent, batch)
     assert [name for name, array in agent.weights().items() if (array == before[name]).all()] == []
 
 
@@ -242,7 +242,7 @@ def test_the_critic_sees_all_agents_or_the_global_state(state, monkeypatch):
     for critic in (agent.critic, agent.target_critic):
         forward = critic.forward
         monkeypatch.setattr(critic, "forward", lambda obs, action, f=forward: (seen.append(obs), f(obs, action))[1])
-    agent.update(batch)
+    updated(agent, batch)
     name = "global_state" if state else "obs"
     assert [x.shape[1] for x in seen] == [state or 4] * 3
     assert torch.equal(seen[0], batch[f"next_{name}"])  # target, then loss, then policy
@@ -254,7 +254,7 @@ def test_the_gradient_of_an_action_reaches_the_network_of_all_agents():
     agent = maddpg(normalize_obs=True)
     before = agent.weights()
     agent.observe(transitions(np.random.default_rng(0))["obs"])
-    agent.update(transitions(np.random.default_rng(0)))
+    updated(agent, transitions(np.random.default_rng(0)))
     assert [name for name, array in agent.weights().items() if (array == before[name]).all()] == []
 
 
@@ -264,7 +264,7 @@ def test_agents_learn_what_each_of_them_can_know(shared):
     agent = maddpg(shared_actor=shared, **layers)
     rng = np.random.default_rng(0)
     for _ in range(1000):
-        agent.update(transitions(rng))
+        updated(agent, transitions(rng))
     obs = rng.uniform(-0.8, 0.8, (50, 4)).astype(np.float32)
     assert np.abs(agent.predict_action(obs, None).action - obs).mean() < 0.15
 
@@ -275,8 +275,8 @@ def test_a_resumed_maddpg_learns_the_same_to_the_bit(state, shared):
     one, other = maddpg(state, 1, shared_actor=shared), maddpg(state, 2, shared_actor=shared)
     batches = [transitions(np.random.default_rng(i), state=state) for i in range(4)]
     for batch in batches[:2]:
-        one.update(batch)
+        updated(one, batch)
     other.load_state(one.state())
     for batch in batches[2:]:
-        assert one.update(batch).metrics == other.update(batch).metrics
+        assert updated(one, batch).metrics == updated(other, batch).metrics
     assert frozen(one.state()) == frozen(other.state())

@@ -15,7 +15,7 @@ import torch
 import yaml
 
 import algos
-from algos.common.fast import compiler, gradient_step
+from algos.common.fast import compiler
 from algos.common.fast.gradient_step import GradientStep
 from algos.common.parts import optim
 from config.program import ROOT
@@ -376,8 +376,8 @@ def test_each_network_has_a_graph_of_its_own() -> None:
 @pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
 def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
-    cuda_graph = gradient_step._cuda_graph
-    monkeypatch.setattr(gradient_step, "_cpu_graph", lambda function, inputs: cuda_graph(function, changed))
+    cuda_graph = compiler._cuda_graph
+    monkeypatch.setattr(compiler, "_cpu_graph", lambda function, inputs: cuda_graph(function, changed))
     found = []
     for compiled in (False, True):
         weight = torch.ones(2, requires_grad=True)

@@ -13,6 +13,7 @@ from algos.base import EnvSpec
 from config.read import presets
 from config.read.loader import ConfigError, RunConfig, load
 from config.tell.names import nearest
+from framework.assemble import identity
 from framework.catalog import ALGOS, ENVS
 from framework.errors import CheckpointError
 from framework.runs import resume
@@ -90,18 +91,18 @@ def saved(read: RunConfig, algo: str) -> Any:
     sections = resume.plain(read)
     sections["general_cfg"]["algo_name"] = algo
     return SimpleNamespace(
-        facts={**resume.identity(read, SPEC), "algo": algo, "config": sections}, path=Path("models/5")
+        facts={**identity.identity(read, SPEC), "algo": algo, "config": sections}, path=Path("models/5")
     )
 
 
 def test_a_checkpoint_of_before_goes_on() -> None:
     read = config("general_cfg.algo_name=IMPALA", "general_cfg.seed=1")
     before = saved(read, "A3C")
-    resume.check_identity(before, read, SPEC)
+    identity.check_identity(before, read, SPEC)
     assert resume.changes(read, before) == ()
     other = saved(read, "A2C")
     with pytest.raises(CheckpointError, match="trained with A2C, and this config says IMPALA"):
-        resume.check_identity(other, read, SPEC)
+        identity.check_identity(other, read, SPEC)
     with pytest.raises(ConfigError, match="algo_name: A2C -> IMPALA: cannot change in a resumed run"):
         resume.changes(read, other)
 
@@ -119,5 +120,5 @@ def test_policies_of_before_go_on() -> None:
     before.facts["policies"]["a"]["algo"] = "A3C"
     before.facts["config"]["general_cfg"]["algo_name"] = read.general.algo_name
     before.facts["config"]["policies_cfg"]["a"]["algo_name"] = "A3C"
-    resume.check_identity(before, read, SPEC)
+    identity.check_identity(before, read, SPEC)
     assert resume.changes(read, before) == ()

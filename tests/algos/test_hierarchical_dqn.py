@@ -18,7 +18,7 @@ from framework.loop.learner import Learner
 from framework.memory import Replay
 from tests.framework.memory.test_offline import data_for
 from tests.framework.policies.test_algorithms_as_policies import config_of
-from tests.tools.core import agent_of, collector_of, memory_of, score, toy_of, trained, written
+from tests.tools.core import agent_of, collector_of, memory_of, score, toy_of, trained, updated, written
 from tests.tools.core import spec_of as facts_of
 from tests.tools.distributed import Run, local
 
@@ -73,7 +73,9 @@ def test_without_discounting_a_goal_ends_where_it_did_with_it(layers: list) -> N
         losses = []
         for flags in (ends, torch.zeros_like(ends)):
             copied = agent(rows=4, gamma=gamma, controller_layers=layers, meta_layers=DENSE, **settings)
-            losses.append(copied.update({**columns, "terminated": flags}).metrics["meta_loss"].item())
+            steps = {name: value[None] for name, value in {**columns, "terminated": flags}.items()}
+            batch = {name: value[0] for name, value in copied.prepare(steps, Progress()).items()}
+            losses.append(updated(copied, batch).metrics["meta_loss"].item())
         assert losses[0] > losses[1] > 0, "the steps that reach a goal, and besides them those that end an episode"
 
 

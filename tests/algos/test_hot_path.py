@@ -6,7 +6,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from torch import nn
 
-from algos.base import Batch, EnvSpec, Progress, Result
+from algos.base import Agent, Batch, EnvSpec, Progress, Result, Streams
 from algos.common.nets import networks
 from algos.dqn import Config
 from config.model.layers import mlp
@@ -17,18 +17,10 @@ SPEC = EnvSpec("x", Box(-1, 1, (4,), np.float32), Discrete(2), rows=1)
 SUBNORMAL = 1e-39
 
 
-class Halving:
+class Halving(Agent):
     """An agent whose only metric is the half of a subnormal number."""
 
-    device = torch.device("cpu")
-    optimizer = None
-    own_stats = staticmethod(dict)
-
-    def prepare(self, window: Batch, progress: Progress) -> Batch:
-        return window
-
-    def standardise(self, batch):
-        return batch
+    predict_action = None  # type: ignore[assignment]
 
     def update(self, batch: Batch) -> Result:
         if batch["reward"].sum() < 0:
@@ -37,7 +29,7 @@ class Halving:
 
 
 def half_while_learning(reward: float) -> float:
-    learner = Learner(Halving(), Config().memory(rows=1))  # type: ignore[arg-type]
+    learner = Learner(Halving(None, SPEC, Streams(0), torch.device("cpu")), Config().memory(rows=1))
     chunk = Chunk({"reward": np.full((1, 2), reward, np.float32)})
     return learner.learn(chunk, Progress()).metrics["half"][0]
 

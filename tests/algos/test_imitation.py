@@ -26,7 +26,7 @@ from framework.loop.learner import Learner, digest
 from framework.memory import Chunk
 from tests.algos.test_learners import Together
 from tests.framework.memory.test_offline import SMALL, spec_of
-from tests.tools.core import agent_of
+from tests.tools.core import agent_of, prepared_by
 
 LN2, LN3 = math.log(2), math.log(3)
 t = torch.tensor
@@ -96,7 +96,7 @@ def test_it_is_worth_something_only_after_terminal_steps() -> None:
         agent = agent_of("GAIL", spec, data="x.npz", absorbing=absorbing, **LAYERS, **WINDOW)
         window = {name: torch.from_numpy(value) for name, value in imitators_window(spec, agent).items()}
         window["expert_terminated"] = torch.zeros_like(window["terminated"])
-        rewards.append(agent.discriminator.prepare(window, 0.0)["reward"])
+        rewards.append(agent.discriminator.prepare(window)["reward"])
     ends, count = window["terminated"], window["terminated"].sum()
     worth = 99 * math.log(1 + 1 / (count + 1))
     assert torch.equal(rewards[0][~ends], rewards[1][~ends])
@@ -137,7 +137,7 @@ def test_a_resumed_discriminator_learns_at_the_rate_of_its_settings() -> None:
     )
     after.load_state(before.state())
     window = {name: torch.from_numpy(value) for name, value in imitators_window(spec, before).items()}
-    after.discriminator.prepare(window, 0.0)
+    prepared_by(after, window, Progress())
     assert [group["lr"] for group in after.discriminator.optimizer.param_groups] == [0.25]
 
 
@@ -201,7 +201,7 @@ def test_the_rewards_are_the_discriminators_alone(algo: str, env: str) -> None:
     window = {name: torch.from_numpy(value) for name, value in imitators_window(spec, agent).items()}
     prepared = agent.prepare(window, Progress())
     odds = agent.discriminator.log_odds(*(window[name].flatten(0, 1) for name in Discriminator.READS))
-    reward = agent.discriminator.prepare(window, 0.0)["reward"]
+    reward = agent.discriminator.prepare(window)["reward"]
     form = agent.cfg.imitation_reward
     assert torch.equal(reward.flatten(), imitation_reward(odds.detach(), form))
     assert prepared["target"].abs().max() < 1000

@@ -86,7 +86,7 @@ def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
             optim.apply_gradients(optimizer, parameters, 1.0, lambda grads: None)
 
     learn(first, one)
-    optim.set_lr(first, 0.003)
+    first.param_groups[0]["lr"] = 0.003
     other = [nn.Parameter(p.detach().clone()) for p in one]
     second = optim.make(other, cfg, 0.01)
     learn(second, other)  # a past of its own, which loading must wipe out

@@ -90,7 +90,7 @@ def test_the_loss_reaches_the_weights_as_by_hand():
 
 
 def test_no_algorithm_goes_down_a_gradient_past_the_losses_of_layers():
-    """A source test: a loss is lowered by descend, by GradientStep, or after completed()."""
+    """A source test: a loss is lowered by descend, by minimize, or after completed()."""
     for path in sorted(ROOT.glob("algos/**/*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":

@@ -13,7 +13,7 @@ from algos.qmix.mixer import monotonic, outputs
 from config.model.layers import Gru, Linear
 from config.read.loader import ConfigError
 from tests.tools.config_fixtures import loaded
-from tests.tools.core import agent_of, stream
+from tests.tools.core import agent_of, stream, updated
 from tests.tools.distributed import frozen
 from tests.tools.joint import joint_spec, numbers, two_step_batch, two_step_score
 
@@ -107,8 +107,8 @@ def test_the_target_is_mixed_by_the_target_networks():
 def test_errors_are_the_priorities_and_weights_scale_the_loss():
     agent, rng = agent_of("VDN", joint_spec(), lr=1e-9), np.random.default_rng(0)
     batch = two_step_batch(rng, 8, state=False)
-    plain = agent.update(batch)
-    weighted = agent.update({**batch, "weight": torch.full((8,), 0.5)})
+    plain = updated(agent, batch)
+    weighted = updated(agent, {**batch, "weight": torch.full((8,), 0.5)})
     assert plain.priorities is None
     assert weighted.priorities.square().mean().item() == pytest.approx(plain.metrics["loss"].item(), rel=1e-4)
     assert weighted.metrics["loss"].item() == pytest.approx(0.5 * plain.metrics["loss"].item(), rel=1e-4)
@@ -123,7 +123,7 @@ def test_for_one_agent_vdn_is_double_dqn():
     for _ in range(5):
         batch = two_step_batch(rng, 16, state=False)
         batch |= {"obs": batch["obs"][:, :3], "next_obs": batch["next_obs"][:, :3], "action": batch["action"][:, 0]}
-        assert one.update(batch).metrics["loss"] == other.update(batch).metrics["loss"]
+        assert updated(one, batch).metrics["loss"] == updated(other, batch).metrics["loss"]
     assert [array.tobytes() for array in one.weights().values()] == [a.tobytes() for a in other.weights().values()]
 
 
@@ -255,7 +255,7 @@ def test_the_two_step_game(algo, best, state):
     agent = agent_of(algo, joint_spec(state=3 if state else 0))
     rng = np.random.default_rng(1)
     for _ in range(800):
-        agent.update(two_step_batch(rng, state=state))
+        updated(agent, two_step_batch(rng, state=state))
     assert two_step_score(agent) == best
 
 
@@ -288,11 +288,11 @@ def test_a_resumed_agent_learns_the_same_to_the_bit(algo, settings, state):
     other = agent_of(algo, joint_spec(state=state), seed=2, target_update=2, **settings)
     before = one.weights()
     for batch in batches(0):
-        one.update(batch)
+        updated(one, batch)
     assert [name for name, array in one.weights().items() if (array == before[name]).all()] == []
     other.load_state(one.state())
     for batch in batches(1):
-        assert one.update(batch).metrics == other.update(batch).metrics
+        assert updated(one, batch).metrics == updated(other, batch).metrics
     assert frozen(one.state()) == frozen(other.state())
 
 

@@ -11,7 +11,7 @@ from config.model.layers import Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.loop.learner import Learner
 from tests.tools.config_fixtures import loaded
-from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained
+from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
 
 REMEMBERS = [Linear(layer_size=[16], activation="tanh"), Gru(layer_size=[16])]
 FORGETS = [Linear(layer_size=[16], activation="tanh")]
@@ -96,7 +96,7 @@ def test_every_parameter_moves_with_finite_gradients(algo):
     one.reduce = lambda grads: seen.extend(bool(torch.isfinite(grad).all()) for grad in grads)
     learner = Learner(one, one.cfg.memory(4))
     for batch in learner._minibatches(one.prepare(window, Progress())):
-        one.update(batch)
+        updated(one, batch)
     assert all(seen)
     assert [name for name, array in one.weights().items() if np.array_equal(array, before[name])] == []
 

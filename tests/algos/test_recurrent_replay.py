@@ -16,7 +16,7 @@ from framework.loop.learner import Learner
 from framework.policies.plan import plan
 from tests.tools.actor_critic import ALL
 from tests.tools.config_fixtures import loaded
-from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained
+from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained, updated
 from tests.tools.distributed import config_of
 
 REPLAY = [name for name in ALL if not algos.get(name).Config().her_ratio]
@@ -164,7 +164,7 @@ def test_the_steps_of_the_burn_in_are_not_learned_from(algo):
         one, batch = agent(algo), batch_of(chunk)
         if change != "nothing":
             batch[change][:2] += 5.0
-        results.append([value.item() for value in one.update(batch).metrics.values()])
+        results.append([value.item() for value in updated(one, batch).metrics.values()])
     assert results[0] == results[1]
     assert results[0] != results[2]
 
@@ -186,7 +186,7 @@ def test_dummy_steps_are_not_learned_from(algo):
             columns[name][~valid] += garbage
         columns["next_obs"][0, 3, 1] = columns["next_obs"][0, 4, 2] = 0.5  # not those of the dummy steps
         batch = one.prepare({name: torch.from_numpy(value) for name, value in columns.items()}, LATER)
-        metrics = one.update({name: value[0] for name, value in batch.items()}).metrics
+        metrics = updated(one, {name: value[0] for name, value in batch.items()}).metrics
         results.append([value.item() for value in metrics.values()])
     assert results[0] == pytest.approx(results[1], rel=1e-5)
 

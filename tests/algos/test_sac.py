@@ -12,7 +12,7 @@ from algos.common.nets.critics import copy_members
 from algos.common.parts.soft_policy import policy_loss
 from algos.sac.agent import soft_target
 from tests.tools.actor_critic import agent_for, batch_for, target_of
-from tests.tools.core import stream
+from tests.tools.core import stream, updated
 
 
 def tensor(*values):
@@ -115,7 +115,7 @@ def test_the_losses_are_those_of_the_formulas():
     expected = torch.autograd.grad(loss, list(network.parameters()))
     seen = []
     agent.reduce = lambda grads: seen.append([grad.clone() for grad in grads])
-    metrics = agent.update(batch).metrics
+    metrics = updated(agent, batch).metrics
     assert metrics["critic_loss"].item() == pytest.approx(critic_loss.item(), rel=1e-5)
     assert metrics["actor_loss"].item() == pytest.approx(loss.item(), rel=1e-5)
     assert metrics["entropy"].item() == pytest.approx(-log_prob.mean().item(), rel=1e-5)
@@ -126,7 +126,7 @@ def test_alpha_is_learned_towards_minus_the_number_of_dimensions_and_saved():
     agent, batch = agent_for("SAC", alpha_lr=0.05), batch_for("SAC")
     assert agent.policy.target_entropy == -2.0
     for _ in range(10):
-        metrics = agent.update(batch).metrics
+        metrics = updated(agent, batch).metrics
     assert metrics["entropy"].item() > -2.0
     assert metrics["alpha"].item() < 1.0, "there is more entropy than asked"
     other = agent_for("SAC", seed=2, alpha_lr=0.05)
@@ -138,7 +138,7 @@ def test_alpha_is_learned_towards_minus_the_number_of_dimensions_and_saved():
 def test_a_number_for_alpha_stays():
     agent, batch = agent_for("SAC", alpha=0.3), batch_for("SAC")
     for _ in range(3):
-        metrics = agent.update(batch).metrics
+        metrics = updated(agent, batch).metrics
     assert metrics["alpha"].item() == pytest.approx(0.3)
     assert "temperature.log_alpha" not in agent.weights()
 
@@ -193,5 +193,5 @@ def test_dropout_is_active_in_the_targets_of_droq_and_comes_from_the_agents_stre
     losses = []
     for seed in (5, 6):
         torch.manual_seed(seed)
-        losses.append(agent_for("DroQ").update(batch).metrics["critic_loss"].item())
+        losses.append(updated(agent_for("DroQ"), batch).metrics["critic_loss"].item())
     assert losses[0] == losses[1]

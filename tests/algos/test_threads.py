@@ -91,7 +91,7 @@ def test_first_weights_do_not_depend_on_the_number_of_cores() -> None:
 POLICY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
-@pytest.mark.parametrize("package", ["main, config.loader", "framework"])
+@pytest.mark.parametrize("package", ["main, config.read.loader", "framework"])
 def test_how_threads_wait_is_chosen_before_torch_is_loaded(package: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in POLICY}
     code = f"import os, sys, {package}; print('torch' in sys.modules, *set({POLICY}) & set(os.environ))"

@@ -5,7 +5,7 @@ import torch
 
 from algos.base import Progress
 from algos.common.maths.returns import gae
-from tests.tools.core import agent_of, collector_of, spec_of, toy_of
+from tests.tools.core import agent_of, collector_of, spec_of, toy_of, updated
 
 GAMMA = LAMBDA = 0.5
 
@@ -110,7 +110,7 @@ def test_an_agent_weighs_each_step_by_how_likely_it_would_choose_it_now(toy, lay
     now = agent.prepare(window, Progress())
     torch.testing.assert_close(now["target"], plain.prepare(window, Progress())["target"])
     part = now if layers else {name: value.flatten(0, 1) for name, value in now.items()}
-    agent.update({name: value[0] if name == "state" else value for name, value in part.items()})
+    updated(agent, {name: value[0] if name == "state" else value for name, value in part.items()})
     later = agent.prepare(window, Progress())
     with torch.no_grad():
         ratio = (agent.policy.before(window)[1] - window["log_prob"]).exp()

@@ -12,12 +12,11 @@ import yaml
 
 import algos
 from config import machine
-from config.foreign import hints
 from config.foreign import names as foreign_names
 from config.read import presets, yaml_reader
 from config.read.loader import ConfigError, load
 from config.read.yaml_reader import DocumentError
-from config.tell import json_schema, names
+from config.tell import hints, json_schema, names
 from envs import gym
 from framework import catalog
 from tests.tools.config_fixtures import ALGOS, QUICKSTART, loaded, preset_root, task_root

@@ -10,7 +10,7 @@ import main
 from config.read import yaml_reader
 from config.read.loader import ConfigError
 from config.tell import names
-from framework.commands import cli
+from framework import commands
 from tests.tools.config_fixtures import loaded, preset_root, task_root
 
 __all__ = ["preset_root", "task_root"]
@@ -90,7 +90,7 @@ def test_a_value_that_is_wrong_for_it_has_a_sentence_on_it(refused, text, begin,
 )
 def test_a_word_is_answered_with_what_to_type(word, sentence, capsys):
     with pytest.raises(SystemExit) as caught:
-        cli.parse([word])
+        commands.parse([word])
     assert caught.value.code == 2
     assert capsys.readouterr().err.splitlines()[0] == sentence
 

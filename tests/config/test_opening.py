@@ -22,7 +22,7 @@ RAW = {"read_text", "write_text", "read_bytes", "write_bytes", "open", "touch", 
 NOT_FILES = {"self", "task", "files", "webbrowser", "archive", "tarfile"}
 """Objects with an `open` of their own."""
 EXCEPTIONS = {
-    ("config/foreign/rllib_page.py", "main"): "a page of the program",
+    ("config/foreign/table.py", "tables"): "a file of the program",
     ("config/machine.py", "_text"): "/proc and /sys",
     ("config/read/opening.py", "named"): "the opener of what the user has named",
     ("config/read/opening.py", "regular"): "the opener",
@@ -34,10 +34,9 @@ EXCEPTIONS = {
     ("framework/errors.py", "silence"): "/dev/null",
     ("framework/commands/watch.py", "_leading_to"): "a new file in a new folder",
     ("framework/live/server.py", "page"): "a file of the program",
-    ("framework/pages/html_curves.py", "<module>"): "a file of the program",
-    ("framework/pages/html_page.py", "<module>"): "a file of the program",
+    ("framework/pages/html_page.py", "asset"): "a file of the program",
     ("framework/runs/wrap_up.py", "curve_now"): "a file in a new folder",
-    ("framework/commands/doctor.py", "requirements"): "a file of the program",
+    ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
     ("framework/jobs/functions.py", "_call"): "stderr of this process",
 }

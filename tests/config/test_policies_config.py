@@ -25,6 +25,7 @@ from config.read.loader import ConfigError, RunConfig, load
 from config.read.task_config import load_task_config
 from config.tell import describe, json_schema
 from framework.archive import task_list
+from framework.assemble import identity
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import CheckpointStore
 from framework.errors import CheckpointError
@@ -397,7 +398,7 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     first = of_run("general_cfg.seed=5", *words)
     made = resume.start(first, SPEC)
     made.task.config.write_text(first.to_yaml())
-    facts = {**resume.identity(first, SPEC), "config": resume.plain(first)}
+    facts = {**identity.identity(first, SPEC), "config": resume.plain(first)}
     made.store.save(100, {"number": 100}, replay(), facts)
     made.task.close()
     return made.task.path
@@ -419,7 +420,7 @@ def test_what_makes_another_policy_may_not_change_in_a_resumed_run(task: Path) -
     same = of_run(resume=str(task))
     assert load_task_config(task).note == "", "what a policy inherits is not missing in config.yaml"
     assert resume.changes(same, saved) == ()
-    resume.check_identity(saved, same, SPEC)
+    identity.check_identity(saved, same, SPEC)
     words = ("policies_cfg.b.lr=0.5", "algo_cfg.lr=0.25", "algo_cfg.gamma=0.5", "policies_cfg.b.train=false")
     with pytest.raises(ConfigError) as caught:
         resume.changes(of_run(*words, resume=str(task)), saved)
@@ -440,7 +441,7 @@ def test_other_policies_are_another_run(task: Path) -> None:
     with pytest.raises(ConfigError, match=r"command line: policies_cfg\.c: cannot be added in a resumed run"):
         resume.changes(more, saved)
     with pytest.raises(CheckpointError, match=r"has the policies .*'agents': \['a_\*'\].*this config says"):
-        resume.check_identity(saved, more, SPEC)
+        identity.check_identity(saved, more, SPEC)
     path = task / "config.yaml"
     path.write_text(path.read_text().partition("\n  b:")[0] + "\n")
     config = load_task_config(task)

@@ -14,8 +14,9 @@ import main
 from config.foreign import names as foreign_names
 from config.own import trust
 from config.read.yaml_reader import read
-from framework.commands import cli
+from framework.commands import parse
 from framework.disk.csv_table import read_csv
+from tests.tools import foreign_pages
 from tests.tools.compare import make_run
 from tests.tools.pages import blocks
 from tests.tools.process import forked, forked_program
@@ -83,7 +84,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_command_is_understood(page: Path) -> None:
     for words in commands(page):
-        cli.parse(words)
+        parse(words)
 
 
 @pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words != ["watch"]], ids=" ".join)
@@ -115,7 +116,7 @@ def test_every_command_of_the_list_gives_a_valid_configuration(
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("user")))
     trust.remember(tmp_path)  # as a yes to the question of a command
-    lookup = bool(words) and words[0] in cli.LOOKUPS
+    lookup = "overrides" not in parse(words)
     more = [] if lookup or "--print-config" in words else ["--print-config"]
     words = [word for word in words if word != "--dry-run"]
     assert main.main([*words, *more]) == 0, capsys.readouterr().err
@@ -212,7 +213,7 @@ def test_the_settings_that_the_pages_name_exist() -> None:
 def test_the_table_of_foreign_names_is_that_of_the_messages(library: str) -> None:
     names = text(ROOT / "docs" / "names.md").partition(f"## {library}\n")[2].partition("\n## ")[0]
     lines = [line for line in names.splitlines() if line.startswith("| `")]
-    assert lines == [foreign_names.line(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
+    assert lines == [foreign_pages.of_names(word, row) for word, row in sorted(foreign_names.TABLES[library].items())]
 
 
 def test_the_quick_start_of_joyrl_is_a_valid_configuration(capsys: pytest.CaptureFixture[str]) -> None:

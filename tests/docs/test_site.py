@@ -49,7 +49,7 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(site: Path)
     page = text_of(site, "docs/tutorials/first_run.html")
     assert not re.findall(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=\"?https?:", page)
     assert (site / "algos" / "dqn" / "index.html").exists()
-    assert (site / "envs" / "joint.py").exists(), "a file that a page links to"
+    assert (site / "envs" / "base.py").exists(), "a file that a page links to"
 
 
 def test_a_chinese_page_says_so_and_has_the_words_of_the_theme_in_chinese(site: Path) -> None:

@@ -37,8 +37,8 @@ def _loaded() -> None:
     for name in (
         "joystick",
         "gymnasium",
-        "framework.commands.entry",
-        "framework.commands.train",
+        "framework.commands.work.entry",
+        "framework.commands.work.train",
         "framework.runs.session",
     ):
         importlib.import_module(name)

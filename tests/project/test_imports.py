@@ -21,10 +21,18 @@ CONTRACTS = (
     "envs.several.joint",
     "config.model.schema",
     "algos.common.settings",
+    "algos.common.parts.acting",
     "framework.data.policy",
+    "framework.loop.observer",
 )
 """Classes of these modules are there to be inherited from."""
-FAMILY = re.compile(r"algos\.\w+\.config\.Config")
+EXTENDS = {
+    "algos.airl": ("algos.gail.agent", "algos.ppo.config"),
+    "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
+    "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
+}
+"""Algorithms with an agent that adds a part to that of their family."""
+FAMILY = re.compile(r"algos\.\w+\.config\.Config|algos\.(ppo|td3)\.agent\.Agent")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
 EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
 """Earlier names of packages, which hold nothing but an import."""
@@ -97,6 +105,8 @@ def allowed(module: str, target: str) -> bool:
         if is_variant(module) and target.endswith(".config"):
             return True
         shared = target == "algos" and own  # `from algos import base`
+        if own and target in EXTENDS.get(own[0], ()):
+            return True
         return bool(shared) or inside(target, *own, "algos.base", "algos.common", *SETTINGS)
     return inside(target, "config", "framework")
 
@@ -116,7 +126,7 @@ def test_a_module_imports_only_what_its_layer_may():
     ("package", "homes"),
     [
         ("ray", ("framework.distributed",)),
-        ("matplotlib", ("framework.pages.figures", "framework.archive.curves", "framework.pages.fonts")),
+        ("matplotlib", ("framework.pages.figures", "framework.pages.axes", "framework.pages.fonts")),
         ("imageio", ("framework.film.gif_stream", "framework.film.mp4")),
         ("gymnasium.vector", ("envs.common.rows", "envs.common.vector", "envs.gym")),
         ("pickle", ("framework.dataset.safe_pickle", "framework.dataset.trajectories")),
@@ -205,14 +215,15 @@ def loaded_after(statement: str) -> set[str]:
 
 def test_a_config_is_checked_without_anything_heavy():
     """A wrong config is answered in less than a second: nothing that takes longer to import is touched."""
-    statement = "from config import loader, describe, json_schema, cli; from framework.catalog import ALGOS, ENVS; "
+    statement = "from config.read import loader; from config.tell import describe, json_schema; import main; "
+    statement += "from framework.catalog import ALGOS, ENVS; "
     statement += "loader.load(None, [], find_algo=ALGOS, find_env=ENVS); ENVS.available(); "
     statement += "[ALGOS.get(name) for name in ALGOS.available()]"
     heavy = {"torch", "matplotlib", "tensorboard", "ray", "scipy", "pandas", "safetensors", "imageio"}
     assert not loaded_after(statement) & heavy
-    own = "from config import loader, describe, json_schema, cli, config, schema"
+    own = "from config import config; from config.read import loader; from config.tell import describe, json_schema"
     assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
-    assert not loaded_after("import framework.commands.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}
+    assert not loaded_after("import framework.commands.work.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from framework.jobs import stages
+from framework.archive.run import RecordedRun
 from tests.framework.distributed.test_ray_faults import PATIENCE, ROOT, counted_once
 from tests.tools.ray import RAY, TINY
 from tests.tools.tuning import forking, run, table, written
@@ -122,7 +122,7 @@ def test_a_real_cluster_trains_starts_a_killed_task_again_and_gives_everything_b
     finally:
         nodes.stdin.close()
         nodes.wait(timeout=60)
-    steps = [stages.TaskDir(Path("x/trials", name)).read_run().get("step", 0) for name in ("000", "001")]
+    steps = [RecordedRun(Path("x/trials", name)).facts.step or 0 for name in ("000", "001")]
     assert 0 < max(steps) < 600, "what was trained by then has come back"
     assert run("tune", "--resume", "x") == 0
     assert [(row["state"], row["step"]) for row in table("x")] == [("finished", "600")] * 2

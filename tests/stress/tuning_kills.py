@@ -1,15 +1,18 @@
-"""Kills tuners at random moments, and compares what comes out with a tuning that ran through. Takes minutes.
+"""Kills tunings and groups of runs at random moments, and compares what comes out with one that ran through. Takes
+minutes.
 
-python tests/stress/tuning_kills.py [--rounds N] [--seed N]
+python tests/stress/tuning_kills.py [NAME ...] [--rounds N] [--seed N]
 """
 
 import argparse
 import csv
 import json
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +32,34 @@ algo_cfg: {{lr: {{log: [1.0e-4, 0.1]}}, learning_starts: 20}}
 tune_cfg: {{samples: 4, scheduler: pbt, rungs: 50, score: return_mean}}
 """,
 }
+GROUPS = {
+    "seeds": ["--algo", "DQN", "--env", "match", "--seeds", "1..3"],
+    "experiments": ["--algo", "QLearning,Sarsa", "--env", "shifted", "--seeds", "1,2"],
+}
+SETTINGS = [f"general_cfg.{setting.replace(': ', '=')}" for setting in GENERAL.split(", ") if "seed" not in setting]
 LONGEST = 12.0
 """Seconds that a session has at most before it is killed."""
+FILES_OF = {"tune.json": ("trials.csv", "best"), "group.json": ("*s.csv", "finished")}
+"""What is written first into a folder -> the table, and what is compared of that file, too."""
 
 
 def outcome(folder: Path) -> Any:
-    """What a tuning has found; the seconds of its trials are left out."""
-    with open(folder / "trials.csv", encoding="utf-8", newline="") as file:
+    """The tables and rows that came out; durations are left out."""
+    [(pattern, key)] = [found for name, found in FILES_OF.items() if (folder / name).exists()]
+    [table] = folder.glob(pattern)
+    with open(table, encoding="utf-8", newline="") as file:
         rows = [{**row, "seconds": ""} for row in csv.DictReader(file)]
-    return rows, json.loads((folder / "tune.json").read_text())["best"]
+    facts = [json.loads((folder / name).read_text()).get(key) for name in FILES_OF if (folder / name).exists()]
+    return rows, facts, {path.relative_to(folder): path.read_bytes() for path in folder.rglob("train.csv")}
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, str(MAIN), "tune", *words], cwd=folder, stdout=subprocess.DEVNULL)
+    return subprocess.Popen([sys.executable, str(MAIN), *words], cwd=folder, stdout=subprocess.DEVNULL)
 
 
-def killed(folder: Path, file: str, into: str, moments: random.Random) -> int:
-    """Tunes in sessions that are killed; returns how many were."""
-    count, words = 0, ["--yaml", file, "--into", into]
+def killed(folder: Path, words: Sequence[str], into: str, moments: random.Random) -> int:
+    """Runs a command in sessions that are killed; returns how many were."""
+    count, words = 0, [*words, "--into", into]
     while True:
         session = start(folder, *words, "--jobs", str(moments.choice([1, 2])))
         try:
@@ -56,7 +69,11 @@ def killed(folder: Path, file: str, into: str, moments: random.Random) -> int:
             session.wait()
             count += 1
             if (folder / into / "tune.json").exists():
-                words = ["--resume", into]
+                words = ["tune", "--resume", into]
+            elif (folder / into / "group.json").exists():
+                words = ["resume", into]
+            elif (folder / into).exists():
+                shutil.rmtree(folder / into)
             continue
         assert status == 0, f"{into}: status {status}"
         return count
@@ -64,6 +81,7 @@ def killed(folder: Path, file: str, into: str, moments: random.Random) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="what to kill: " + ", ".join([*FILES, *GROUPS]), metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -72,10 +90,15 @@ def main() -> int:
         folder = Path(place)
         for name, text in FILES.items():
             (folder / f"{name}.yaml").write_text(text)
-            assert start(folder, "--yaml", f"{name}.yaml", "--into", name).wait() == 0
+        commands = {name: ["tune", "--yaml", f"{name}.yaml"] for name in FILES}
+        limit = [*SETTINGS, "general_cfg.max_total_step=400"]
+        commands |= {name: [*words, *limit] for name, words in GROUPS.items()}
+        for name in given.names or commands:
+            words = commands[name]
+            assert start(folder, *words, "--into", name).wait() == 0
             for number in range(given.rounds):
                 into = f"{name}_{number}"
-                count = killed(folder, f"{name}.yaml", into, moments)
+                count = killed(folder, words, into, moments)
                 same = outcome(folder / into) == outcome(folder / name)
                 failures += not same
                 print(f"{name}: killed {count} times: {'the same' if same else 'DIFFERENT'}", flush=True)

@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 import algos
-from algos.base import Act, Agent, EnvSpec, Model, Progress, Streams
+from algos.base import Act, Agent, Batch, EnvSpec, Model, Progress, Result, Streams
 from config.model.memory_spec import ReplaySpec
 from envs import toy
 from envs.base import Goal, Step, VectorEnv
@@ -213,6 +213,19 @@ def agent_of(algo: str, spec: EnvSpec, seed: int = 1, device: str = "cpu", **set
     agent: Agent = algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device(device))
     agent.expert = spec.expert if package.Config.EXPERT_ACTS else None
     return agent
+
+
+def updated(agent: Agent, batch: Batch) -> Result:
+    """An update from a minibatch as a Learner makes it."""
+    agent.seed_dropout()
+    return agent.update(batch if agent.CUTS_MINIBATCHES else agent.share(batch))
+
+
+def prepared_by(agent: Agent, window: Batch, progress: Progress) -> Batch:
+    """A chunk that a Learner has prepared, with the learning rates of this progress."""
+    for group, rate in agent.rates(progress):
+        group["lr"] = rate
+    return agent.prepare(window, progress)
 
 
 def memory_of(agent: Agent, seed: int = 1, goal: Goal | None = None) -> memory.Memory:

@@ -13,7 +13,7 @@ from config.read.presets import PRESETS
 from config.read.yaml_reader import DocumentError
 from config.tune.section import from_file
 from framework import catalog
-from framework.archive.task_list import names_of
+from framework.archive.run import RecordedRun
 
 MARKS = (
     "[", "]", "{", "}", ":", ": ", "- ", ",", "? ", "&a ", "*a", "!!str ", "!x ", "|", ">", "#", " #", "'", '"', "\n",
@@ -120,7 +120,7 @@ def fault(content: bytes, number: int, folder: Path) -> str:
     way = WAYS[number % len(WAYS)]
     try:
         if way == "runs":
-            names_of(folder)
+            _ = RecordedRun(folder).names
         elif way == "convert":
             converted(str(folder / "config.yaml"), catalog.ALGOS, catalog.ENVS)
         elif way == "tune":

@@ -26,8 +26,8 @@ ROOMS = (
     ("loop",),
     ("record",),
     ("pages",),
-    ("assemble",),
     ("film",),
+    ("assemble",),
     ("data",),
     ("dialog",),
     ("export",),
@@ -49,7 +49,7 @@ FACTS_OF_RUNS = re.compile(r"run\.json|(train|eval|progress|models|seeds|runs|tr
 """Names of the files that say what a run is."""
 CHORES = {
     "seed_dropout": re.compile(r"\bseed_dropout\("),
-    "following of learning rates": re.compile(r"\bfollow(_schedule)?\("),
+    "following of learning rates": re.compile(r"(?<!targets\.)\bfollow(_schedule)?\("),  # target networks follow, too
     "views of sequences": re.compile(r"\bwith_views\("),
     "the signature of acting": re.compile(r"rng: np\.random\.Generator, mask: Array \| None = None\s*\) -> Act"),
 }

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from framework.disk.checkpoints import CheckpointStore
+from framework.jobs.members import unfinished
 from tests.tools.disk import Calls, Disk, State, read_record, written
 from tests.tools.process import ForkedPopen, become
 
@@ -136,18 +137,12 @@ class Seeds(Train):
         self.words.remove(BASE[0])
 
     def commands(self, base: Path) -> list[Words]:
+        """Goes on with what has begun, by the command that a group prints."""
         group = base / "group"
-        if not (group / "config.yaml").is_file():
+        if not (group / "group.json").is_file():
             shutil.rmtree(group, ignore_errors=True)
             return [["--into", str(group), *self.words, LIMITS[0], "--seeds", "1,2", "--jobs", "1"]]
-        return [self.member(group, seed) for seed in (1, 2)]
-
-    def member(self, group: Path, seed: int) -> Words:
-        run = group / f"seed_{seed}"
-        if CheckpointStore(run / "models").numbers():
-            return ["--resume", str(run)]
-        shutil.rmtree(run, ignore_errors=True)
-        return ["--yaml", str(group / "config.yaml"), "--into", str(run), f"general_cfg.seed={seed}"]
+        return [["resume", str(group), "--jobs", "1"]] if unfinished(group) else []
 
     def end(self, base: Path) -> End:
         ends = {seed: end_of(base / "group" / f"seed_{seed}") for seed in (1, 2)}
@@ -238,7 +233,7 @@ class Export(Scenario):
         words = [*BASE, *ALGORITHMS["DQN"], *OUTPUTS["plain"], LIMITS[0]]
         _import_early(words)
         assert played([["--into", str(folder / "run"), *words]], folder) == (0, "")
-        from framework.commands import export  # noqa: F401
+        from framework.commands.work import export  # noqa: F401
 
     def commands(self, base: Path) -> list[Words]:
         """Whole files of a pair that a fault has cut are removed, as the message asks for."""
@@ -393,7 +388,7 @@ def _import_early(words: Iterable[str]) -> None:
     from framework.assemble import build
     from framework.assemble import fit as compatibility
     from framework.catalog import ALGOS, ENVS
-    from framework.commands import train  # noqa: F401
+    from framework.commands.work import train  # noqa: F401
 
     config = load(None, words, find_algo=ALGOS, find_env=ENVS)
     compatibility.check(config)

@@ -16,6 +16,8 @@ from torch.nn import Parameter
 from algos.common.fast.device import on_device
 
 BETAS = (0.9, 0.999)
+FRESH = dict.fromkeys(("exp_avg", "exp_avg_sq", "step"), torch.zeros(()))
+"""State of a parameter before its first step, for which torch.optim.Adam has none."""
 
 
 class FusedAdam:
@@ -51,7 +53,8 @@ class FusedAdam:
                 params, grads, means, squares, steps = (
                     [column[i] for i in having] for column in (params, grads, means, squares, steps)
                 )
-                torch._foreach_add_(steps, 1)
+                for step in steps:
+                    step.add_(1)
                 moments.known = None
             else:
                 moments.count()
@@ -118,7 +121,7 @@ class FusedAdam:
         for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
             group["lr"] = saved["lr"]
         for number, (mean, square, step) in enumerate(one for moments in self._moments for one in moments.each()):
-            entry = state["state"][number]
+            entry = state["state"].get(number, FRESH)
             mean.copy_(entry["exp_avg"])
             square.copy_(entry["exp_avg_sq"])
             step.copy_(entry["step"])

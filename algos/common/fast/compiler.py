@@ -1,5 +1,4 @@
-"""Prepares torch's compiler: the folder that it keeps compiled code in, which nobody else can write to. Torch itself is
-imported only when a run compiles."""
+"""Functions of tensors compiled by torch, whose compiler gets a folder that nobody else can write to."""
 
 import atexit
 import contextlib
@@ -7,9 +6,18 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algos.common.fast import product
 
 TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """Environment variable with the folder in which torch keeps compiled code between runs."""
+Graph = Callable[..., Any]
+"""Function of tensors, or of dicts of them, that was compiled or is to be."""
 
 
 def prepare() -> None:
@@ -18,6 +26,8 @@ def prepare() -> None:
     if TORCH_CACHE not in os.environ and hasattr(os, "getuid"):
         path = os.path.join(tempfile.gettempdir(), f"joystick-torch-{os.getuid()}")
         os.environ[TORCH_CACHE] = path if _is_private(path) else _of_this_process()
+    import torch._dynamo  # takes a second to import; only compiled runs need it
+    import torch._functorch.config
     import torch._inductor.config  # which looks for the folder
     from torch._inductor import codecache
 
@@ -42,3 +52,61 @@ def _of_this_process() -> str:
     path = tempfile.mkdtemp(prefix="joystick-torch-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
+
+
+def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
+    """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
+    prepare()
+    torch._dynamo.config.trace_autograd_ops = True
+
+    def taken(*given: Any) -> Any:  # a bound method is not
+        return function(*given)
+
+    return _cpu_graph(taken, inputs) if state[0].device.type == "cpu" else _cuda_graph(taken, state)
+
+
+def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
+    """Compiles a function; its kernels are called by C++. Tensors are read at every call. Inputs of other shapes raise;
+    other dtypes are not detected. Python numbers and modules are frozen at the first call: guards are skipped because
+    they cost more than small kernels."""
+    if product.LIBRARY == "oneDNN":
+        product.lower()
+    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
+    graph = _ahead(torch.compile(function, fullgraph=True, dynamic=False, options=options), inputs)
+    graph.disable_guard_check()
+    return graph
+
+
+def _ahead(compiled: Any, inputs: tuple[Any, ...]) -> Any:
+    """Compiles a function ahead of its first call. torch keeps graphs with gradients in them on disk under a number of
+    Python's random module: whoever seeds that as another run did, such as an environment, would be given the graph of
+    that run."""
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        return compiled.aot_compile((inputs, {}))
+
+
+def _cuda_graph(function: Graph, state: Sequence[Tensor]) -> Graph:
+    """Compiles a function; its kernels are started together, as a CUDA graph. What it reads besides the state is copied
+    to where the graph has it. What it returns are copies, since the next call writes over it."""
+    from torch.utils._pytree import tree_map_only
+
+    for tensor in state:
+        torch._dynamo.mark_static_address(tensor)
+    how: dict[str, Any] = {"isolate_recompiles": True, "options": {"triton.cudagraphs": True}}
+    graph: Any = torch.compile(function, fullgraph=True, dynamic=False, **how)
+
+    def call(*inputs: Any) -> Any:
+        torch.compiler.cudagraph_mark_step_begin()
+        return tree_map_only(Tensor, Tensor.clone, graph(*inputs))
+
+    return call
+
+
+def attempt(gpu: bool) -> None:
+    """Compiles a small function, as gradient steps are compiled; raises whatever a compiler and its caches can raise.
+    gpu: for a GPU, if there is one."""
+    prepare()
+    if gpu and torch.cuda.is_available():
+        torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
+    else:
+        _ahead(torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True}), (torch.ones(3),))

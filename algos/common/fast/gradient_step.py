@@ -1,13 +1,13 @@
 """A step down the gradient of a loss, by autograd or as one compiled graph (general_cfg.compile)."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from algos.common.fast import compiler, product
+from algos.common.fast import compiler
 from algos.common.fast.adam import FusedAdam
 from algos.common.parts import own_loss
 from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor
@@ -15,8 +15,6 @@ from algos.common.settings import NetworkConfig
 
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
-Graph = Callable[..., Any]
-"""Function of tensors, or of dicts of them, that was compiled or is to be."""
 NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
@@ -27,53 +25,6 @@ def uncompiled(cfg: NetworkConfig) -> str | None:
         return f"steps of optimizer {cfg.optimizer} cannot be compiled, only those of adam and adamw"
     kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
     return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
-
-
-def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
-    """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
-    compiler.prepare()
-    import torch._dynamo  # takes a second to import; only compiled runs need it
-    import torch._functorch.config
-
-    torch._dynamo.config.trace_autograd_ops = True
-
-    def taken(*given: Any) -> Any:  # a bound method is not
-        return function(*given)
-
-    return _cpu_graph(taken, inputs) if state[0].device.type == "cpu" else _cuda_graph(taken, state)
-
-
-def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
-    """Compiles a function; its kernels are called by C++. Tensors are read at every call. Inputs of other shapes raise;
-    other dtypes are not detected. Python numbers and modules are frozen at the first call: guards are skipped because
-    they cost more than small kernels."""
-    if product.LIBRARY == "oneDNN":
-        product.lower()
-    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
-    compiled: Any = torch.compile(function, fullgraph=True, dynamic=False, options=options)
-    # torch keeps graphs with gradients in them on disk under a number of Python's random module: whoever seeds that as
-    # another run did, such as an environment, would be given the graph of that run.
-    with torch._functorch.config.patch(enable_autograd_cache=False):
-        graph: Any = compiled.aot_compile((inputs, {}))
-    graph.disable_guard_check()
-    return graph
-
-
-def _cuda_graph(function: Graph, state: Sequence[Tensor]) -> Graph:
-    """Compiles a function; its kernels are started together, as a CUDA graph. What it reads besides the state is copied
-    to where the graph has it. What it returns are copies, since the next call writes over it."""
-    from torch.utils._pytree import tree_map_only
-
-    for tensor in state:
-        torch._dynamo.mark_static_address(tensor)
-    how: dict[str, Any] = {"isolate_recompiles": True, "options": {"triton.cudagraphs": True}}
-    graph: Any = torch.compile(function, fullgraph=True, dynamic=False, **how)
-
-    def call(*inputs: Any) -> Any:
-        torch.compiler.cudagraph_mark_step_begin()
-        return tree_map_only(Tensor, Tensor.clone, graph(*inputs))
-
-    return call
 
 
 def _count(batch: Any) -> int:
@@ -96,7 +47,7 @@ class GradientStep:
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
         self._parameters: list[Tensor] = [p for group in optimizer.param_groups for p in group["params"]]
         self._samples: int | None = None
-        self._graph: Graph | None = None
+        self._graph: compiler.Graph | None = None
         self._of: list[torch.dtype] = []
         """Types of the inputs that the graph is for."""
         self.seconds = 0.0
@@ -127,7 +78,7 @@ class GradientStep:
             return besides
         began = time.perf_counter()
         self._of = _types(inputs)
-        self._graph = graph_of(self._step, (rates, *inputs), self._optimizer.tensors())
+        self._graph = compiler.graph_of(self._step, (rates, *inputs), self._optimizer.tensors())
         self._optimizer.grad_norm, besides = self._graph(rates, *inputs)  # on a GPU it is compiled now
         self.seconds = time.perf_counter() - began
         return besides

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast import product
+from algos.common.fast import product, switch
+from algos.common.nets.custom import Custom, CustomCell
 
 NARROW = 12
 """Number of inputs of a linear layer up to which its gradient is computed as (x^T g)^T."""
@@ -18,6 +19,7 @@ MANY = 1 << 15
 """Least number of outputs for which the fast kernel outweighs the autograd overhead of 20 us."""
 SOME = 1 << 11
 """The same without gradients: what calling numpy costs."""
+ON, CELLS_ON = switch.on("layers"), switch.on("cells")
 
 
 def _pays(x: Tensor, outputs: float, least: int) -> bool:
@@ -43,6 +45,19 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     if x.dim() < 2 or not product.pays(rows := x.flatten(0, -2), weight):
         return F.linear(x, weight, bias)
     return product.addmm(bias, rows, weight.t()).unflatten(0, x.shape[:-1])
+
+
+def _by_member(bias: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+    """Returns torch.baddbmm of biases [n, 1, N], inputs [n, M, K] and weights [n, K, N], by a product of each member
+    where that is faster."""
+    large = product.pays(x, weight)
+    if large or (weight.shape[2] == 1 and x.device.type == "cpu"):  # six times as slow, batched
+        members = zip(bias.squeeze(1).unbind(), x.unbind(), weight.unbind(), strict=True)
+        return torch.stack([(product.addmm if large else torch.addmm)(*member) for member in members])
+    return torch.baddbmm(bias, x, weight)
+
+
+baddbmm = _by_member if ON else torch.baddbmm
 
 
 class _NarrowLinear(torch.autograd.Function):
@@ -85,3 +100,23 @@ class _Tanh(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
         return torch.ops.aten.tanh_backward(grad, y)
+
+
+FASTER: dict[type[nn.Module], type[nn.Module]] = {nn.Linear: Linear, nn.Tanh: Tanh} if ON else {}
+
+
+def accelerate(*networks: nn.Module) -> None:
+    """Turns layers of torch within networks into faster ones, which have their names, weights and hooks; layers of the
+    user's own stay as they are."""
+    for network in networks:
+        if type(network) in FASTER:
+            network.__class__ = FASTER[type(network)]
+        elif not isinstance(network, Custom | CustomCell):
+            accelerate(*network.children())
+
+
+def one_step(cell: nn.RNNBase, x: Tensor, state: Any) -> Any:
+    """Returns the state of an LSTM or a GRU after inputs [B, D] of one step, which is also its output; their own
+    preparations are slower than that. state [B, H], of an LSTM two of them."""
+    kernel: Any = torch.lstm_cell if isinstance(cell, nn.LSTM) else torch.gru_cell
+    return kernel(x, state, cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from algos.common.fast import switch
 from config import machine
 
 LEAST = 2_000_000
@@ -18,8 +19,8 @@ in_graphs = False
 """True once torch.compile knows these products."""
 
 
-LIBRARY = machine.matrix_products()
-"""Library that multiplies large matrices on this processor: oneDNN, or torch for the one that it chooses."""
+LIBRARY = machine.matrix_products() if switch.on("products") else "torch"
+"""Library that multiplies large matrices: oneDNN, or torch for the one that it chooses."""
 
 
 def pays(x: Tensor, weight: Tensor) -> bool:

@@ -6,7 +6,7 @@ Where actions are forbidden, its outputs pass through `masked` first; a distribu
 """
 
 import math
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,24 +14,13 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.maths.masking import IMPOSSIBLE
+
 Array = np.ndarray
 
 HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 LOG_2 = math.log(2.0)
 LOG_STD_RANGE = (-20.0, 2.0)  # of a squashed Gaussian, whose deviation is a function of the state
-IMPOSSIBLE = -1e30  # a logit whose probability is exactly 0, without the NaN that -inf gives to the entropy
-
-Logits = TypeVar("Logits", Array, Tensor)
-
-
-def masked(logits: Logits, mask: Logits | None) -> Logits:
-    """Sets logits [..., A] of illegal actions to IMPOSSIBLE; mask [..., A] is True for legal actions. Masked logits
-    receive no gradient; without a mask the logits are unchanged."""
-    if mask is None:
-        return logits
-    if isinstance(logits, Tensor):
-        return torch.where(mask, logits, IMPOSSIBLE)
-    return np.where(mask, logits, IMPOSSIBLE)
 
 
 class Distribution(Protocol):

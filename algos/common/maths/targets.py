@@ -6,6 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from algos.common.fast import lists
 from algos.common.maths.normalize import Normalizer
 from algos.common.nets.custom import Custom, CustomCell
 from algos.common.nets.layers import RandomZeros
@@ -31,7 +32,7 @@ def frozen_copy(module: Module) -> Module:
 @torch.no_grad()
 def soft_update(target: list[Tensor], online: list[Tensor], tau: float) -> None:
     """Computes target = (1 - tau) target + tau online in place, on lists of parameters."""
-    torch._foreach_lerp_(target, online, tau)
+    lists.lerp(target, online, tau)
 
 
 def follow(target: list[Tensor], online: list[Tensor], cfg: TargetConfig, updates: int) -> None:

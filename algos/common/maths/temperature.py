@@ -19,6 +19,7 @@ def temperature_gradient(entropy: Tensor, target: Tensor | float) -> Tensor:
 class Temperature(nn.Module):
     """alpha, stored as its logarithm; learned, or a constant."""
 
+    KEPT = ("optimizer",)
     log_alpha: Tensor
 
     def __init__(self, cfg: TemperatureConfig, device: torch.device) -> None:
@@ -41,11 +42,6 @@ class Temperature(nn.Module):
         if self.optimizer is not None:
             self.log_alpha.grad = temperature_gradient(entropy, target)
             optim.apply_gradients(self.optimizer, [self.log_alpha], None, reduce)
-
-    def follow(self, schedule: str, lr: float, fraction: float) -> None:
-        """Sets the learning rate for this part of the run."""
-        if self.optimizer is not None:
-            optim.follow(schedule, fraction, (self.optimizer, lr))
 
     def state(self) -> Tree | None:
         """Returns the state of the optimizer; alpha itself is a weight."""

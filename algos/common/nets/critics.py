@@ -1,5 +1,4 @@
-"""Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D], or one for
-each member where that is faster."""
+"""Ensembles of critics Q_1 .. Q_n, computed together: each layer is one batched matrix product [n, B, D]."""
 
 import math
 
@@ -8,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.base import EnvSpec
-from algos.common.fast import product
+from algos.common.fast import layers as fast
+from algos.common.fast import lists
 from algos.common.nets import networks, shared_layers
 from algos.common.nets.initial_weights import INITS
 from algos.common.nets.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
@@ -30,12 +30,7 @@ class EnsembleLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.expand(self.weight.shape[0], -1, -1)
-        large = product.pays(x, self.weight)
-        if large or (self.weight.shape[2] == 1 and x.device.type == "cpu"):  # six times as slow, batched
-            members = zip(self.bias.squeeze(1).unbind(), x.unbind(), self.weight.unbind(), strict=True)
-            return torch.stack([(product.addmm if large else torch.addmm)(*member) for member in members])
-        return torch.baddbmm(self.bias, x, self.weight)
+        return fast.baddbmm(self.bias, x.expand(self.weight.shape[0], -1, -1), self.weight)
 
 
 class EnsembleNorm(nn.Module):
@@ -160,6 +155,7 @@ def build(
         output = EnsembleLinear(members, width, out)
         body = Network(*modules, output)
         _initialise(body, output, cfg.init)
+    fast.accelerate(front, body)
     return Critic(front, body)
 
 
@@ -172,7 +168,7 @@ def repeated(obs: Tensor, count: int) -> Tensor:
 def copy_members(subset: Critic, ensemble: Critic, members: Tensor) -> None:
     """Copies the weights of these members of the ensemble to the subset, which shares its front."""
     chosen = [parameter.index_select(0, members) for parameter in ensemble.body.parameters()]
-    torch._foreach_copy_(list(subset.body.parameters()), chosen)
+    lists.copy(list(subset.body.parameters()), chosen)
 
 
 def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.fast.device import on_device
-from algos.common.fast.layers import Linear, linear
+from algos.common.fast.layers import accelerate, linear
 from algos.common.nets.custom import Custom, CustomCell, learns
 
 Generator = np.random.Generator
@@ -21,7 +21,7 @@ class Network(nn.Sequential):
     """nn.Sequential without hooks, whose look-up before each module takes as long as a small layer."""
 
     def forward(self, x: Tensor) -> Tensor:
-        for module in self._modules.values():
+        for module in self:
             x = module.forward(x)
         return x
 
@@ -60,7 +60,7 @@ class Residual(nn.Module):
     def __init__(self, width: int, activation: nn.Module) -> None:
         super().__init__()
         hidden = 4 * width
-        self.body = nn.Sequential(nn.LayerNorm(width), Linear(width, hidden), activation, Linear(hidden, width))
+        self.body = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, hidden), activation, nn.Linear(hidden, width))
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.body(x)
@@ -137,7 +137,8 @@ class ImplicitQuantiles(nn.Module):
 
     def __init__(self, features: int, output: nn.Module, quantiles: int) -> None:
         super().__init__()
-        self.embed = Linear(self.COSINES, features)
+        self.embed = nn.Linear(self.COSINES, features)
+        accelerate(self.embed)
         self.output = output
         self.quantiles = quantiles
         self.rng: Generator | None = None

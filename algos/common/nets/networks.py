@@ -8,13 +8,13 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Part
-from algos.common.fast import layers as fast_layers
+from algos.common.fast.layers import accelerate
 from algos.common.nets import custom, layer_lists, own_layers, shared_layers
 from algos.common.nets.chain import Chain
 from algos.common.nets.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
 from algos.common.nets.initial_weights import initialise
 from algos.common.nets.layer_lists import OBSERVING
-from algos.common.nets.layers import Features, Network, NoisyLinear, RandomZeros, Residual, seed_dropout
+from algos.common.nets.layers import Features, Network, NoisyLinear, RandomZeros, Residual
 from algos.common.nets.recurrent import CELLS, Gru, Lstm, Recurrent
 from algos.common.nets.renorm import BatchRenorm
 from algos.common.nets.shared_layers import Registry
@@ -23,11 +23,11 @@ from config.model import layers as layer_settings
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
 from config.own import objects as own
 
-__all__ = ["Network", "NetworkError", "build", "features", "seed_dropout"]
+__all__ = ["Network", "NetworkError", "build", "features"]
 
 ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "relu": lambda: [nn.ReLU(inplace=True)],
-    "tanh": lambda: [fast_layers.Tanh()],
+    "tanh": lambda: [nn.Tanh()],
     "sigmoid": lambda: [nn.Sigmoid()],
     "softmax": lambda: [nn.Softmax(dim=1)],
     "leakyrelu": lambda: [nn.LeakyReLU()],
@@ -51,7 +51,7 @@ def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0
 def _linear(chain: Chain, layer: Linear) -> None:
     chain.flatten()
     for size in layer.layer_size:
-        modules = fast_layers.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
+        modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
         chain.grow(f"linear {size}", (size,), *modules)
 
 
@@ -161,7 +161,7 @@ def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
     width = sizes[-1]
     chain.flatten()
     blocks = [Residual(width, *ACTIVATIONS[activation]()) for _ in sizes]
-    projection = fast_layers.Linear(chain.shape[0], width)
+    projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
 
@@ -271,6 +271,7 @@ def build(
 
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(Features(chain.shape[0], stream))
         initialise([*chain.modules, *streams], output, init if cfg.init == "default" else cfg.init, gain, drawn)
+    accelerate(*chain.modules, *streams)  # the output layer is small
     return assembled([*chain.modules, output])
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from algos.common.fast import layers as fast
 from algos.common.nets.custom import CustomCell
 
 
@@ -23,8 +24,8 @@ class Lstm(nn.LSTM):
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         hidden, cell = state.chunk(2, 1)
-        if len(x) == 1:  # the whole of nn.LSTM's preparations is slower than one step
-            hidden, cell = torch.lstm_cell(x[0], (hidden, cell), *self._flat_weights)  # type: ignore[arg-type]
+        if len(x) == 1 and fast.CELLS_ON:
+            hidden, cell = fast.one_step(self, x[0], (hidden, cell))
             return hidden.unsqueeze(0), torch.cat((hidden, cell), 1)
         out, after = self.forward(x, (hidden.unsqueeze(0).contiguous(), cell.unsqueeze(0).contiguous()))
         return out, torch.cat(after, 2).squeeze(0)
@@ -38,8 +39,8 @@ class Gru(nn.GRU):
         self.state_size = size
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        if len(x) == 1:
-            state = torch.gru_cell(x[0], state, *self._flat_weights)  # type: ignore[arg-type]
+        if len(x) == 1 and fast.CELLS_ON:
+            state = fast.one_step(self, x[0], state)
             return state.unsqueeze(0), state
         out, after = self.forward(x, state.unsqueeze(0))
         return out, after.squeeze(0)

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, Batch, EnvSpec, PolicyModule, UnfitError
-from algos.common.maths.distributions import Distribution, distribution_for, masked
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
+from algos.common.maths.distributions import Distribution, distribution_for
+from algos.common.maths.masking import masked
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, unroll
+from algos.common.parts.acting import Policy
 from algos.common.parts.greedy import Greedy
 from algos.common.parts.unroll import Carried
 
@@ -19,7 +20,7 @@ EPSILON = 1e-5
 """Epsilon of Adam, as in OpenAI's implementations."""
 
 
-class ActorCritic:
+class ActorCritic(Policy):
     """A policy network, the action distribution that its outputs parametrize, and a separate value network. Their
     recurrent states, if any, are one vector [N, S], the policy's first."""
 
@@ -64,35 +65,24 @@ class ActorCritic:
 
     # acting
 
-    def initial_state(self, rows: int) -> Array | None:
-        """Returns the initial recurrent state [N, S]; None for feed-forward networks."""
-        return self.carried.initial(rows)
-
-    def sample(self, obs: Array, state: Array | None, mask: Array | None, rng: np.random.Generator) -> Act:
-        """Samples actions; the columns are `drawn`, before scaling and clipping to the space, and `log_prob` [N]."""
-        outputs, after = self._act(obs, state, mask)
-        drawn, log_prob = self.distribution.sample(outputs, rng)
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        """Returns samples, with the columns `drawn`, before scaling and clipping to the space, and `log_prob` [N]; for
+        None the modes of the distributions."""
+        outputs, after = self.carried.act(obs, state)
+        outputs = masked(outputs, mask)
+        if explore is None:
+            return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
+        drawn, log_prob = self.distribution.sample(outputs, explore.rng)
         return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
 
     def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
-        """Returns the columns of `sample` for actions [N, ...] of a space in which `drawn` is the action itself."""
-        outputs, _ = self._act(obs, self.initial_state(len(obs)), mask)
-        log_prob = self.distribution.log_prob(torch.as_tensor(outputs), torch.as_tensor(action))
+        """Returns the columns for actions of a space in which `drawn` is the action itself."""
+        outputs, _ = self.carried.act(obs, self.initial_state(len(obs)))
+        log_prob = self.distribution.log_prob(torch.as_tensor(masked(outputs, mask)), torch.as_tensor(action))
         return {"drawn": action, "log_prob": log_prob.numpy()}
 
-    def best(self, obs: Array, state: Array | None, mask: Array | None) -> Act:
-        """Returns the modes of the distributions."""
-        outputs, after = self._act(obs, state, mask)
-        return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
-
     def as_module(self) -> PolicyModule:
-        """Returns `best` as a module."""
         return Greedy(self.actor, self.distribution.best)
-
-    def _act(self, obs: Array, state: Array | None, mask: Array | None) -> tuple[Array, Array | None]:
-        """Returns the policy's outputs and the recurrent state after this step."""
-        outputs, after = self.carried.act(obs, state)
-        return masked(outputs, mask), after
 
     # learning
 
@@ -207,9 +197,3 @@ def make_optimizer(cfg: Any, *actor_and_critic: nn.Module) -> optim.Optimizer:
         before = {id(p) for group in groups for p in group["params"]}
         groups.append({"params": [p for p in network.parameters() if id(p) not in before], "lr": lr})
     return optim.make(groups, cfg, cfg.lr, epsilon=EPSILON)
-
-
-def follow_schedule(optimizer: optim.Optimizer, cfg: Any, fraction: float) -> None:
-    """Sets the learning rates for this fraction of the planned run."""
-    for group, lr in zip(optimizer.param_groups, _rates(cfg), strict=False):
-        group["lr"] = optim.lr_at(cfg.lr_schedule, lr, fraction)

@@ -8,7 +8,7 @@ import torch
 from gymnasium.spaces import Box, Space
 from torch import Tensor
 
-from algos.base import Act, Array, Progress, UnfitError
+from algos.base import Act, Array, Explore, UnfitError
 from algos.common.fast.device import on_device
 from algos.common.parts.unroll import Carried
 from algos.common.settings import ContinuousConfig
@@ -62,28 +62,23 @@ class Explorer:
         process = np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
         return _joined(self.carried.initial(rows), process)
 
-    def act(self, policy: Policy, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
-        """Returns random actions, or those of the policy with noise."""
+    def act(self, policy: Policy, obs: Array, state: Array | None, explore: Explore | None = None) -> Act:
+        """Returns random actions, or those of the policy with noise; for None those without noise, whose process is
+        unchanged."""
         memory, process = self._parts(state)
-        if progress.step < self.cfg.start_steps:
-            unit = 2.0 * rng.random((len(obs), self.bounds.size), np.float32) - 1.0
+        if explore is not None and explore.progress.step < self.cfg.start_steps:
+            unit = 2.0 * explore.rng.random((len(obs), self.bounds.size), np.float32) - 1.0
             if memory is not None:  # the recurrent state is updated in random steps too
                 memory = self.carried.act(obs, memory)[1]
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         outputs, memory = self.carried.act(obs, memory)
         unit = policy(outputs)
-        if self.cfg.exploration_type == "none":
-            return Act(self.bounds.to_env(unit), state=memory)
-        noise = self.cfg.expl_noise * rng.standard_normal(unit.shape, np.float32)
+        if explore is None or self.cfg.exploration_type == "none":
+            return Act(self.bounds.to_env(unit), state=_joined(memory, process))
+        noise = self.cfg.expl_noise * explore.rng.standard_normal(unit.shape, np.float32)
         if process is not None:
             noise = process = ornstein_uhlenbeck(process, noise, self.cfg.ou_theta)
         return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))
-
-    def best(self, policy: Policy, obs: Array, state: Array | None) -> Act:
-        """Returns actions without noise; the state of the noise process is unchanged."""
-        memory, process = self._parts(state)
-        outputs, memory = self.carried.act(obs, memory)
-        return Act(self.bounds.to_env(policy(outputs)), state=_joined(memory, process))
 
     def _parts(self, state: Array | None) -> tuple[Array | None, Array | None]:
         """Splits the state into that of the networks and that of the noise process; None if absent."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from algos.base import PolicyModule
-from algos.common.maths.distributions import masked
+from algos.common.maths.masking import masked
 from algos.common.nets.recurrent import Recurrent
 
 Choice = Callable[[Tensor], Tensor]

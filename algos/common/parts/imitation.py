@@ -11,8 +11,9 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Streams, Tree
 from algos.common.maths.distributions import Distribution
 from algos.common.maths.normalize import Normalizer
-from algos.common.nets import critics, networks
+from algos.common.nets import critics
 from algos.common.nets.encoder import encode
+from algos.common.nets.layers import seed_dropout
 from algos.common.parts import optim
 from algos.common.parts.actor_critic import ActorCritic
 from algos.common.parts.keep import load_state_of, state_of
@@ -115,9 +116,8 @@ class Discriminator:
         return distribution.log_prob(self.policy.outputs({"obs": obs}), distribution.from_env(action))
 
     @torch.no_grad()
-    def prepare(self, window: Batch, fraction: float) -> Batch:
-        """Returns the window [T, N, ...] with this discriminator's rewards. fraction: share of the run that is done."""
-        optim.follow(self.cfg.lr_schedule, fraction, (self.optimizer, self.cfg.discriminator_lr))
+    def prepare(self, window: Batch) -> Batch:
+        """Returns the window [T, N, ...] with this discriminator's rewards."""
         odds = self.log_odds(*(window[name].flatten(0, 1) for name in self.READS))
         form, ends = self.cfg.imitation_reward, window["terminated"]
         reward = imitation_reward(odds, form).view(ends.shape)
@@ -131,7 +131,7 @@ class Discriminator:
 
     def update(self, batch: Batch, reduce: Reduce) -> dict[str, Tensor]:
         """Makes one step from a minibatch, and returns the metrics."""
-        networks.seed_dropout(self.networks, self.streams.learn)
+        seed_dropout(self.networks, self.streams.learn)
         own = self.log_odds(*(batch[name] for name in self.READS))
         expert = self.log_odds(*(batch[EXPERT[name]] for name in self.READS))
         loss = discriminator_loss(expert, own)
@@ -157,10 +157,3 @@ class Discriminator:
 
     def load_state(self, state: Tree) -> None:
         load_state_of(self, self.KEPT, state)
-
-
-def discriminator_of(
-    cfg: Any, spec: EnvSpec, policy: ActorCritic, streams: Streams, normalizer: Normalizer | None, device: torch.device
-) -> Discriminator | None:
-    """Returns the discriminator that the settings ask for; None if the rewards are the environment's."""
-    return Discriminator(cfg, spec, policy, streams, normalizer, device) if cfg.IMITATES else None

@@ -1,12 +1,13 @@
 """Optimizers, learning rate schedules, and the function that applies gradients by autograd."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from algos.common.fast import lists, switch
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.parts import own_loss
 from algos.common.settings import NetworkConfig
@@ -14,10 +15,10 @@ from algos.common.settings import NetworkConfig
 Optimizer = torch.optim.Optimizer | FusedAdam
 Reduce = Callable[[Iterable[Tensor]], None]
 
-FUSED_DEVICES = ("cpu", "cuda")
 RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
-
+START_LR = "start_lr"
+"""Key of a parameter group: the learning rate at the start of the run, which the schedule lowers."""
 
 ADAMW_DECAY = 0.01  # torch's default
 
@@ -36,25 +37,31 @@ def make(
     epsilon: float = 1e-8,
     beta1: float = BETAS[0],
 ) -> Optimizer:
-    """Returns the optimizer that cfg names, in torch's fastest implementation for the device of the parameters.
+    """Returns the optimizer that cfg names. Its learning rates follow cfg.lr_schedule.
 
     parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
     """
+    optimizer = _kind(parameters, cfg, lr, epsilon, beta1)
+    for group in optimizer.param_groups:
+        group[START_LR] = group["lr"]
+    return optimizer
+
+
+def _kind(
+    parameters: Iterable[Tensor] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float, beta1: float
+) -> Optimizer:
+    """Returns the optimizer in torch's fastest implementation for the device of the parameters."""
     params: list[Any] = list(parameters)
     decay = weight_decay(cfg)
-    each = [p for entry in params for p in (entry["params"] if isinstance(entry, dict) else [entry])]
-    fused = all(p.device.type in FUSED_DEVICES for p in each)
     if cfg.optimizer == "sgd":
-        return torch.optim.SGD(params, lr, weight_decay=decay, fused=fused, foreach=not fused)
+        return torch.optim.SGD(params, lr, weight_decay=decay, fused=True)
     if cfg.optimizer == "rmsprop":
         return torch.optim.RMSprop(params, lr, RMSPROP_DECAY, RMSPROP_EPSILON, decay, centered=True, foreach=True)
     decoupled = cfg.optimizer == "adamw"
     betas = (beta1, BETAS[1])
-    if fused:
+    if switch.on("Adam"):
         return FusedAdam(params, lr, epsilon, decay, decoupled, betas)
-    return torch.optim.Adam(
-        params, lr, betas, epsilon, weight_decay=decay, foreach=True, decoupled_weight_decay=decoupled
-    )
+    return torch.optim.Adam(params, lr, betas, epsilon, decay, fused=True, decoupled_weight_decay=decoupled)
 
 
 def lr_at(schedule: str, lr: float, fraction: float) -> float:
@@ -68,22 +75,19 @@ def lr_at(schedule: str, lr: float, fraction: float) -> float:
     return lr
 
 
-def set_lr(optimizer: Optimizer, lr: float) -> None:
-    """Sets the learning rate of all parameter groups."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-
-
-def follow(schedule: str, fraction: float, *rates: tuple[Optimizer, float]) -> None:
-    """Sets the learning rate of each (optimizer, initial learning rate) for this fraction of the planned run."""
-    for optimizer, lr in rates:
-        set_lr(optimizer, lr_at(schedule, lr, fraction))
+def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
+    """Yields the optimizers among the owner's attributes with these names, and among those that its parts keep."""
+    for part in (getattr(owner, name) for name in names):
+        if isinstance(part, Optimizer):
+            yield part
+        else:
+            yield from optimizers_of(part, getattr(part, "KEPT", ()))
 
 
 @torch.no_grad()
 def norm_of(grads: list[Tensor]) -> Tensor:
     """Returns the Euclidean norm over all gradients, 0-dimensional."""
-    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    return torch.linalg.vector_norm(torch.stack(lists.norms(grads)))
 
 
 def clip_factor(norm: Tensor, max_norm: float) -> Tensor:
@@ -112,7 +116,7 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm
     reduce(grads)
     optimizer.grad_norm = norm = norm_of(grads)  # type: ignore[union-attr]
     if max_norm is not None:
-        torch._foreach_mul_(grads, clip_factor(norm, max_norm))
+        lists.multiply(grads, clip_factor(norm, max_norm))
     optimizer.step()
     for p in parameters:
         p.grad = None  # cleared now, the memory is used again by the next forward pass: 50 us on 256x256

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, EnvSpec, PolicyModule, Progress, Streams, Tree
+from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
 from algos.common.fast.gradient_step import GradientStep
 from algos.common.maths.distributions import SquashedGaussian
 from algos.common.maths.temperature import Temperature
 from algos.common.nets import networks
 from algos.common.parts import optim
+from algos.common.parts.acting import Policy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
 from algos.common.parts.greedy import Greedy
 from algos.common.parts.keep import load_state_of, state_of
@@ -24,7 +24,7 @@ def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
     return (alpha * log_prob - q).mean()
 
 
-class SoftPolicy:
+class SoftPolicy(Policy):
     """Squashed Gaussian policy that acts in the environment's units and learns in the cube -1..1. cfg is a
     ContinuousConfig and a TemperatureConfig."""
 
@@ -61,16 +61,17 @@ class SoftPolicy:
 
     # acting -----------------------------------------------------------------------------------------------
 
-    def explore(self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator) -> Act:
-        """Samples actions."""
-        return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, progress, rng)
+    def initial_state(self, rows: int) -> Array | None:
+        return self.explorer.initial_state(rows)
 
-    def best(self, obs: Array, state: Array | None) -> Act:
-        """Returns the mode of the distribution."""
-        return self.explorer.best(self.distribution.mode, obs, state)
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        """Returns samples; for None the modes of the distributions."""
+        if explore is None:
+            return self.explorer.act(self.distribution.mode, obs, state)
+        rng = explore.rng
+        return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, explore)
 
     def as_module(self) -> PolicyModule:
-        """Returns `best` as a module."""
         return Greedy(self.network, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))
 
     # learning ---------------------------------------------------------------------------------------------
@@ -95,12 +96,6 @@ class SoftPolicy:
         loss = policy_loss(log_prob, self.value(obs, action), alpha)
         entropy = -log_prob.detach()
         return loss, ({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
-
-    def follow_schedule(self, fraction: float) -> None:
-        """Sets the learning rates for this part of the run."""
-        cfg = self.cfg
-        optim.follow(cfg.lr_schedule, fraction, (self.optimizer, cfg.actor_lr))
-        self.temperature.follow(cfg.lr_schedule, cfg.alpha_lr, fraction)
 
     # checkpoints ------------------------------------------------------------------------------------------
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from config.foreign import convlab
+from framework import commands
 from framework.catalog import ALGOS
-from framework.commands import cli
 from main import main
+from tests.tools import foreign_pages
 from tests.tools.dialog import write_town
 
 RUN = ("--algo", "PPO", "--env", "CartPole-v1")
@@ -143,7 +144,7 @@ def test_words_of_the_command_line_are_stronger(capsys: pytest.CaptureFixture[st
 
 def test_the_table_of_the_page_is_that_of_the_data() -> None:
     _, _, rest = PAGE.read_text(encoding="utf-8").partition("<!-- names of config.json -->\n")
-    assert rest.partition("\n\n")[0].splitlines() == convlab.table()
+    assert rest.partition("\n\n")[0].splitlines() == foreign_pages.of_convlab()
 
 
 def test_every_setting_of_the_table_exists() -> None:
@@ -215,7 +216,7 @@ def test_the_flags_are_settings_and_a_note_lists_them(capsys: pytest.CaptureFixt
 
 
 def test_one_process_needs_no_ray() -> None:
-    assert cli.parse([*RUN, "--process_num", "1"]).abbreviated == []
+    assert commands.parse([*RUN, "--process_num", "1"]).abbreviated == []
 
 
 @pytest.mark.parametrize(

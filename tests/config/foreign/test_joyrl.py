@@ -7,11 +7,12 @@ import pytest
 
 import main
 from config.foreign import convert, joyrl
-from config.foreign.row import Row
+from config.foreign.table import Row
 from config.read import yaml_reader
 from config.read.loader import ConfigError, RunConfig, load
 from config.tell import json_schema
 from framework.catalog import ALGOS, ENVS
+from tests.tools import foreign_pages
 
 DATA = Path(__file__).parents[2] / "data" / "joyrl"
 
@@ -321,7 +322,7 @@ def test_convert_refuses_a_file_of_another_library(
 
 def test_the_page_has_the_table_of_the_keys() -> None:
     page = (Path(__file__).parents[3] / "docs" / "joyrl.md").read_text(encoding="utf-8")
-    assert "\n".join(joyrl.page()) in page
+    assert "\n".join(foreign_pages.of_joyrl()) in page
 
 
 LAYER = "{layer_type: linear, layer_size: [8], activation: relu}"

@@ -12,7 +12,6 @@ from pydantic import TypeAdapter
 
 import algos
 from config.config import GeneralConfig
-from config.foreign import rllib_page
 from config.model.layers import Custom, Layer
 from config.read.loader import load
 from config.tune.section import TuneConfig
@@ -20,6 +19,7 @@ from envs import python
 from envs.common.wrappers import names, split
 from envs.gym import Config as Gym
 from framework.catalog import ALGOS, ENVS
+from tests.tools import foreign_pages
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "rllib.md").read_text(encoding="utf-8")
@@ -43,8 +43,8 @@ def test_every_key_is_in_one_row() -> None:
 
 
 def test_the_tables_of_the_page_are_those_of_the_program() -> None:
-    assert rllib_page.written(PAGE) == PAGE
-    assert set(rllib_page.tables()) <= set(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
+    assert foreign_pages.written(PAGE) == PAGE
+    assert set(foreign_pages.of_rllib()) <= set(re.findall(r"^## (.*)$", PAGE, re.MULTILINE))
 
 
 def test_a_row_without_a_setting_gives_the_reason() -> None:

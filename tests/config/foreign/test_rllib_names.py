@@ -9,7 +9,7 @@ import pytest
 from config.foreign.experiments import load_all
 from config.read.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
-from framework.jobs import many_runs
+from framework.jobs import members
 from main import main
 from tests.tools.process import forking
 
@@ -290,7 +290,7 @@ c: 3
 
 
 def test_names_of_folders_are_safe_and_differ() -> None:
-    assert many_runs.file_names(["A-B", "a/b", "a b", "../..", "x" * 99]) == ["A-B", "a-b_2", "a-b_3", "run", "x" * 60]
+    assert members.file_names(["A-B", "a/b", "a b", "../..", "x" * 99]) == ["A-B", "a-b_2", "a-b_3", "run", "x" * 60]
 
 
 @pytest.mark.parametrize("words", [["--test", "x"], ["--resume", "x"]])

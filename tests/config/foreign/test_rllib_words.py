@@ -10,14 +10,12 @@ import pytest
 
 from config.foreign import names as foreign_names
 from config.foreign import rllib
+from config.foreign.convert import converted
 from config.foreign.experiments import load_all
-from config.foreign.rllib_convert import converted
 from config.foreign.rllib_keys import CONFIG, HINTS, MAPPINGS, PARTS, RULES, TABLES, plain
 from config.foreign.rllib_values import same_padding
 from config.foreign.table import NoCounterpartError, Scope
 from config.read.loader import ConfigError
-from config.read.opening import named
-from config.read.yaml_reader import read
 from framework.catalog import ALGOS, ENVS
 from main import main
 from tests.config.foreign.test_rllib_names import FIND, file, loaded, of, problems
@@ -69,8 +67,8 @@ def test_every_setting_of_a_row_exists_somewhere() -> None:
     fields = {key for name in ALGOS.available() for key in ALGOS.get(name).Config.model_fields}
     known = {"general_cfg": set(type(of("PPO").general).model_fields), "algo_cfg": fields}
     known["env_cfg"] = set(type(of("PPO").env).model_fields)
-    for keys in (*TABLES.values(), *MAPPINGS.values()):
-        assert [path for key in keys for path in key.row.paths() if path[1] not in known[path[0]]] == []
+    for table in (*TABLES.values(), *MAPPINGS.values()):
+        assert [path for row in table.values() for path in row.paths() if path[1] not in known[path[0]]] == []
 
 
 def test_the_names_of_messages_mean_the_same_as_the_table() -> None:
@@ -330,12 +328,12 @@ one:
   config: {num_workers: 0, lr: 0.01, framework: tf, nonsense: 1, train_batch_size: 64}
 two: {run: DQN, env: CartPole-v1}
 """
-    document = read(file(tmp_path, text), named)
+    path = str(file(tmp_path, text))
     with pytest.raises(ConfigError, match=r"has 2 experiments, one, two; .* convert FILE NAME"):
-        converted(document, ALGOS, ENVS)
+        converted(path, ALGOS, ENVS)
     with pytest.raises(ConfigError, match=r"has no experiment 'twoo'; did you mean two"):
-        converted(document, ALGOS, ENVS, "twoo")
-    new = converted(document, ALGOS, ENVS, "one")
+        converted(path, ALGOS, ENVS, name="twoo")
+    new = converted(path, ALGOS, ENVS, name="one")
     for line in (
         "  id: Pendulum-v1  # was env",
         "  max_total_step: 3000  # was timesteps_total",
@@ -394,7 +392,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_words_of_an_algorithm_that_is_not_named_are_listed_as_not_converted(tmp_path: Path) -> None:
-    text = converted(read(file(tmp_path, "num_workers: 0\nlr: 0.001\ngama: 0.9\n"), named), ALGOS, ENVS)
+    text = converted(str(file(tmp_path, "num_workers: 0\nlr: 0.001\ngama: 0.9\n")), ALGOS, ENVS)
     assert "mp_backend: single" in text
     for word in ("lr", "gama"):
         assert f": {word}: a word of an algorithm, which has to be named first" in text

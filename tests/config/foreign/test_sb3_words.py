@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from config.foreign import cleanrl, hints, sb3
 from config.foreign import names as foreign_names
+from config.foreign import sb3
 from config.read.loader import ConfigError, load
+from config.tell import hints
 from framework.catalog import ALGOS, ENVS
 from main import main
 
@@ -35,7 +36,9 @@ q_lambda
 """Arguments of ppo, ppo_continuous_action, ppo_atari, rpo, dqn, c51, ddpg, td3, sac, qdagger and pqn."""
 
 
-@pytest.mark.parametrize(("words", "table"), [(ZOO, sb3.WORDS), (CLEANRL, {**cleanrl.WORDS, **sb3.WORDS})])
+@pytest.mark.parametrize(
+    ("words", "table"), [(ZOO, sb3.WORDS), (CLEANRL, {**foreign_names.TABLES["CleanRL"], **sb3.WORDS})]
+)
 def test_each_of_their_words_is_a_setting_here_or_has_an_answer(words, table):
     for word in words.split():
         path, remark = hints.setting_of(word, ALGOS, ENVS) or ("", "")

@@ -15,7 +15,7 @@ from framework.archive import measure, statistics
 from framework.archive.find import find
 from framework.archive.measure import Score, verdict
 from framework.archive.series import Series, differing, gather
-from framework.commands.compare import compare
+from framework.commands.work.compare import compare
 from framework.disk.task_dir import held_lock
 from framework.errors import JoystickError, TaskDirError
 from main import main

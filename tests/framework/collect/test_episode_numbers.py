@@ -43,11 +43,11 @@ class Lights(gymnasium.Env):
 
 SETTINGS = ("general_cfg.seed=3", "general_cfg.max_episode=12", "general_cfg.online_eval=true",
             "general_cfg.online_eval_episode=4", "general_cfg.model_save_fre=4", "general_cfg.env_name=python",
-            "env_cfg.id=test_episode_numbers:Lights")  # fmt: skip
+            f"env_cfg.id={__name__}:Lights")  # fmt: skip
 
 
 def command(*words: str) -> int:
-    return main(["--allow-import", "test_episode_numbers", "--algo", "REINFORCE", *SETTINGS, *words])
+    return main(["--allow-import", __name__, "--algo", "REINFORCE", *SETTINGS, *words])
 
 
 @pytest.mark.parametrize("how", ["sync", "async"])
@@ -70,7 +70,7 @@ def test_the_numbers_of_an_environment_are_columns_of_all_tables(
     assert "(success " in capsys.readouterr().out
     page = Path("tasks/a/report.html").read_text()
     assert re.search(r"<th[^>]*>success</th>", page)
-    assert main(["test", "a", "--allow-import", "test_episode_numbers"]) == 0
+    assert main(["test", "a", "--allow-import", __name__]) == 0
     (tested,) = Path("tasks").glob("Test_*")
     (row, *_) = read_csv(tested / "results" / "test.csv")
     assert row["success"] == (row["return"] >= 2)

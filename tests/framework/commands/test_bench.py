@@ -11,8 +11,8 @@ import pytest
 from config.read.loader import load
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
-from framework.commands import bench
-from framework.commands.bench import Choice, Speed, table
+from framework.commands.work import bench
+from framework.commands.work.bench import Choice, Speed, table
 from framework.errors import JoystickError, Stopped
 from framework.record.run_log import Count
 from main import main

@@ -14,7 +14,9 @@ import pytest
 
 import main
 from config.tell import describe
-from framework import catalog, runs
+from framework import catalog
+from framework.commands import work
+from framework.commands.line import parser
 from tests.tools.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 ROOT = Path(__file__).parents[3]
@@ -26,11 +28,11 @@ __all__ = ["preset_root", "task_root"]
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tuple]]:
     """Runs are recorded, not run; the working directory is empty and stays so."""
     recorded: list[tuple] = []
-    session = ModuleType("framework.commands.entry")
+    session = ModuleType("framework.commands.work.entry")
     session.run = lambda config, argv: recorded.append(("run", config, argv)) or 0
     session.dry_run = lambda config: recorded.append(("dry_run", config)) or 0
-    monkeypatch.setitem(sys.modules, "framework.commands.entry", session)
-    monkeypatch.setattr(runs, "entry", session, raising=False)
+    monkeypatch.setitem(sys.modules, "framework.commands.work.entry", session)
+    monkeypatch.setattr(work, "entry", session, raising=False)
     monkeypatch.setattr(catalog, "ENVS", ENVS)
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -161,7 +163,7 @@ def test_names_and_settings_can_be_looked_up(calls: list[tuple], capsys: pytest.
     assert run("describe", "dqn") == run("describe", "gym") == run("describe", "general") == 0
     text = capsys.readouterr().out
     assert re.search("^DQN +Deep Q-network", text, re.MULTILINE)
-    assert "- `lr` (a number above 0; default 0.0002): Learning rate." in text
+    assert "- `lr` (a number above 0; default 0.0005): Learning rate." in text
     assert "- `mode` (train or test; default train): train, or test a saved model." in text
     assert "## env_cfg: gym" in text
 
@@ -279,13 +281,13 @@ def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, t
         "import gc, sys, weakref\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
         "import main\n"
-        "from framework import compatibility\n"
+        "from framework.assemble import fit\n"
         "class Loop:\n"
         "    def __init__(self): self.me = self\n"
         "loops = [Loop()]\n"
         "found = [weakref.ref(loops[0])]\n"
-        "check = compatibility.check\n"
-        "compatibility.check = lambda config: (check(config), loops.clear())\n"
+        "check = fit.check\n"
+        "fit.check = lambda config: (check(config), loops.clear())\n"
         "print(main.main(sys.argv[1:]), file=sys.stderr)\n"
         "print(gc.isenabled(), gc.get_freeze_count() > 100_000, found[0]() is None, file=sys.stderr)\n"
     )
@@ -406,5 +408,5 @@ def test_wishes_that_would_be_ignored_are_noted(calls: list[tuple], tmp_path: Pa
 
 
 def test_the_version_is_read_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, calls: list[tuple]) -> None:
-    monkeypatch.setattr(main.cli, "version", lambda: pytest.fail("read"))
+    monkeypatch.setattr(parser, "version", lambda: pytest.fail("read"))
     assert run("--print-config") == 0

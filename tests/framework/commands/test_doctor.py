@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from config import machine
 from config.program import ROOT
-from framework.commands import doctor
+from framework.commands.work import doctor
 from main import main
 
 Usage = namedtuple("Usage", "total used free")

@@ -8,7 +8,7 @@ import pytest
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.commands import dry_run
+from framework.commands.work import dry_run
 from framework.errors import JoystickError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from framework import commands
 from framework.archive import task_list
-from framework.commands import cli
 from framework.disk.task_dir import TaskDir, is_locked
 from main import main
 
@@ -18,7 +18,7 @@ NAME = "Train_CartPole-v1_DQN_20260131-101500"
 
 def asked(*argv: str) -> dict[str, object]:
     """What is asked for, without what is left out."""
-    values = vars(cli.parse(argv))
+    values = vars(commands.parse(argv))
     return {key: value for key, value in values.items() if value not in (None, "", False, [])}
 
 
@@ -52,10 +52,10 @@ def test_a_word_means_what_its_flags_mean(words: list[str], flags: list[str]) ->
 def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
     request = asked("evaluate", NAME, "--steps", "1000", "--model", "latest", "--out", "x.jsonl", "env_cfg.n_envs=2")
     assert request == {
-        "command": "evaluate", "word": "evaluate", "test": NAME, "steps": 1000, "model": "latest", "out": "x.jsonl",
+        "word": "evaluate", "test": NAME, "steps": 1000, "model": "latest", "out": "x.jsonl",
         "overrides": ["env_cfg.n_envs=2"],
     }  # fmt: skip
-    assert cli.parse(["evaluate", NAME, "--model", "500"]).model == 500
+    assert commands.parse(["evaluate", NAME, "--model", "500"]).model == 500
 
 
 @pytest.mark.parametrize(

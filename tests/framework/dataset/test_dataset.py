@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
-from framework.commands import data as card
+from framework.commands.work import data as card
 from framework.dataset import columns, open_data, steps
 from framework.dataset.convert import convert
 from framework.dataset.episodes import episodes

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import algos
+from config.model.memory_spec import MOST_AT_ONCE
 from framework.assemble import build
-from framework.assemble.resources import MOST_AT_ONCE
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor
 from framework.distributed.worker import Worker

@@ -20,7 +20,7 @@ import algos
 import joystick
 from algos.base import Agent, EnvSpec, PolicyModule, UnfitError
 from envs.common.recipe import of_gymnasium
-from framework.commands import export
+from framework.commands.work import export
 from framework.disk import atomic
 from framework.errors import JoystickError
 from framework.export import check, example, onnx_file

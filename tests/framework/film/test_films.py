@@ -13,11 +13,12 @@ from PIL import Image
 
 from config.read.loader import load
 from envs.base import Step
-from framework.archive import task_list
+from framework.archive.run import RecordedRun
+from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode
-from framework.commands import film as again
+from framework.commands.work import film as again
 from framework.disk.csv_table import read_csv
 from framework.film import mp4
 from framework.film.camera import Lens, Mosaic
@@ -130,7 +131,7 @@ def test_a_video_that_breaks_off_leaves_the_older_one(name: str, columns: int, t
     config = load(None, [*WORDS, *FILMED], find_algo=ALGOS, find_env=ENVS)
     taped = [Taped(n, Episode(0, 0, 0, 1, 0.0, 12, False, 12), np.zeros(12, np.int64)) for n in (1, 2)]
     with pytest.raises(RuntimeError, match="broken off"):
-        film_into(tmp_path / name, config, taped, check, Watch(), columns)
+        film_into(tmp_path / name, build.open_drawing(config, Watch()), taped, check, Watch(), columns)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [(name, "older")]
 
 
@@ -255,7 +256,7 @@ def test_a_training_episode_is_filmed_again_with_the_same_rewards(
     assert len(gif_frames(tmp_path / "film/videos/video.gif")) == 13
     facts = json.loads((tmp_path / "film/run.json").read_text())
     assert facts["filmed"]["episode"] == 17
-    assert task_list.state_of(tmp_path / "film", facts) == "finished"
+    assert RecordedRun(tmp_path / "film").state == "finished"
 
 
 def test_another_reward_in_a_repetition_is_said(

@@ -6,11 +6,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,15 +19,20 @@ from config import machine
 from config.config import GeneralConfig
 from config.read import arguments
 from framework.archive import statistics, task_list
+from framework.archive.curves import Curves
+from framework.archive.groups import Result, curves_of, result
+from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
-from framework.jobs import group, runs_table
-from framework.jobs.children import Child
-from framework.jobs.runs_table import Result
+from framework.jobs import group, job, runs_table
+from framework.jobs.processes import Ended, Processes
+from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
+from framework.screen import tables
+from framework.screen.terminal import Silent
 from framework.seeding import number
 from main import main
 from tests.tools.process import Forked, forked, forking
@@ -301,7 +305,7 @@ def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     assert f"start seed 3   python main.py --allow-import mine {begin}" in out
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert (page.count("<td>stopped</td>"), page.count("<td>not started</td>")) == (2, 1)
-    assert page.count("<pre>python main.py --allow-import mine resume ") == 2
+    assert page.count("<pre>python main.py --allow-import mine resume ") == 3, "both, and the group"
     assert f"<p>Start seed 3</p><pre>python main.py --allow-import mine {begin}</pre>" in page
     assert "while runs trained" not in page
     assert not list(folder.glob("*.errors.txt"))
@@ -420,14 +424,17 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
         results.mkdir(parents=True)
         (results / "train.csv").write_text("step,return\n1,0\n2,4\n")
         (results / "eval.csv").write_text("update,step,mean\n1,10,1.5\n2,20,2.5\n")
-    tasks = {f"seed {seed}": TaskDir(tmp_path / f"seed_{seed}") for seed in (1, 2, 3)}
-    lines, what, over = runs_table.curves_of(tasks, evaluated=True)
+
+    def curves(evaluated: bool) -> Curves:
+        return curves_of({f"seed {seed}": RecordedRun(tmp_path / f"seed_{seed}") for seed in (1, 2, 3)}, evaluated)
+
+    lines, what, over = curves(evaluated=True)
     assert {name: value.tolist() for name, (_, value) in lines.items()} == {"seed 1": [1.5, 2.5], "seed 2": [1.5, 2.5]}
     assert (what, over) == ("evaluation return", "environment steps")
-    lines = runs_table.curves_of(tasks, evaluated=False).lines
+    lines = curves(evaluated=False).lines
     assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
     (tmp_path / "seed_2/results/eval.csv").write_text("update,step,mean\n1,10,1.5\n")
-    assert runs_table.curves_of(tasks, evaluated=True).what.startswith("episode return")
+    assert curves(evaluated=True).what.startswith("episode return")
 
 
 def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path: Path) -> None:
@@ -436,14 +443,14 @@ def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path
     rows = [f"{200 * (n // 8 + 1)},{n % 8 + n // 8}\n" for n in range(40)]
     (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(rows))
     for whole in (False, True):
-        [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=whole).lines.values()
+        [(step, mean)] = curves_of({"a": RecordedRun(tmp_path)}, False, whole_windows=whole).lines.values()
         assert (step.tolist(), mean.tolist()) == ([200, 400, 600, 800, 1000], [3.5, 4.5, 5.5, 6.5, 7.5])
 
 
 def test_the_beginning_of_a_running_mean_is_left_out_if_only_whole_windows_count(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results/train.csv").write_text("step,return\n" + "".join(f"{n},{n}\n" for n in range(1, 31)))
-    [(step, mean)] = runs_table.curves_of({"a": TaskDir(tmp_path)}, False, whole_windows=True).lines.values()
+    [(step, mean)] = curves_of({"a": RecordedRun(tmp_path)}, False, whole_windows=True).lines.values()
     assert (step[0], mean[0], len(step)) == (5, 3, 26)
 
 
@@ -451,7 +458,7 @@ def test_curves_are_over_updates_if_a_run_learned_before_its_first_step(tmp_path
     for name, rows in {"bc": "5,0,1\n9,0,2\n", "dqn": "2,10,3\n4,20,4\n"}.items():
         (tmp_path / name / "results").mkdir(parents=True)
         (tmp_path / name / "results/eval.csv").write_text("update,step,mean\n" + rows)
-    lines, _, over = runs_table.curves_of({name: TaskDir(tmp_path / name) for name in ("bc", "dqn")}, evaluated=True)
+    lines, _, over = curves_of({name: RecordedRun(tmp_path / name) for name in ("bc", "dqn")}, evaluated=True)
     assert over == "updates"
     assert {name: step.tolist() for name, (step, _) in lines.items()} == {"bc": [5, 9], "dqn": [2, 4]}
 
@@ -479,7 +486,7 @@ def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **
     ]
     lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
     values: dict[str, Any] = {
-        "title": "DQN on X, some seeds", "runs": runs, "curves": runs_table.Curves(lines, "return"),
+        "title": "DQN on X, some seeds", "runs": runs, "curves": Curves(lines, "return"),
         "experiments": {name: [runs[n - 1].result for n in ones] for name, ones in (experiments or {}).items()},
         "levels": {"expected": 8.0, "random policy": None}, "settings": {"config.yaml": {"algo_cfg": {"lr": 0.5}}},
         "commands": [("Resume", "python main.py resume a")], "facts": {}, "seconds": 61.0, "drawn": "",
@@ -548,34 +555,54 @@ def test_the_band_of_a_figure_is_called_an_interval_from_three_seeds_on(
     assert drawn[1].get_title(loc="right") == f"mean of {seeds} seeds, {said}"
 
 
+class OneRun(job.Job):
+    """A job of one run."""
+
+    def __init__(self, folder: Path, cfg: GeneralConfig) -> None:
+        super().__init__(folder, Processes(1), Silent())
+        self.cfg, self.stage = cfg, Stage("seed_1", "seed 1", folder / "config.yaml", folder / "seed_1")
+
+    def look_at(self) -> tuple[float, str]:
+        """Its share and its words while it runs."""
+        return self.progress(self.stage, running=True)
+
+    def over(self, stage: Stage) -> bool:
+        return self.turns[stage].end is not None
+
+    def general(self, stage: Stage) -> GeneralConfig:
+        return self.cfg
+
+    def ended(self, end: Ended) -> None: ...
+
+    def refresh(self) -> None: ...
+
+
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
-    one = group.Run(cast(group.Member, None), TaskDir(tmp_path / "seed_1"), Child(tmp_path / "none"))
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
-    assert group.look(one, cfg) == (0.0, "waiting")
-    one.child.process = subprocess.Popen(["true"])
-    one.child.process.wait()
-    assert group.look(one, cfg) == (0.0, "starting")
-    one.task.results.mkdir(parents=True)
-    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
-    (one.task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
-    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
-    one.task.logs.mkdir()
-    console = Console(one.task.logs / "log.txt", cfg, io.StringIO())
+    one, task = OneRun(tmp_path, cfg), TaskDir(tmp_path / "seed_1")
+    assert one.progress(one.stage, running=False) == (0.0, "waiting")
+    assert one.look_at() == (0.0, "starting")
+    task.results.mkdir(parents=True)
+    (task.results / "train.csv").write_text("episode,step,update,return\n1,40,30,2.0\n2,50,40,3.0\n3,6")
+    (task.results / "eval.csv").write_text("mean,std\n7.25,0.5\n")
+    assert one.look_at() == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    task.logs.mkdir()
+    console = Console(task.logs / "log.txt", cfg, io.StringIO())
     with console.during("evaluating the model of update 40"):
         said = " 25%   step 50   return 3   evaluation 7.25 ± 0.5   evaluating the model of update 40"
-        assert group.look(one, cfg) == (0.25, said)
+        assert one.look_at() == (0.25, said)
     console.note("evaluation: 8")
-    assert group.look(one, cfg) == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
-    (one.task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
+    assert one.look_at() == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
+    (task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
     with console.during("measuring the random policy"):
         end = "evaluation 7.25 ± 0.5   measuring the random policy"
-        assert group.look(one, cfg) == (1.0, f"100%   step 200   return 2   {end}")
+        assert one.look_at() == (1.0, f"100%   step 200   return 2   {end}")
     console.close()
-    one.child.status, one.child.seconds = 0, 64.9
-    assert group.look(one, cfg) == (1.0, "ended in 1:05")
-    one.child.status = 130
-    assert group.look(one, cfg) == (1.0, "stopped after 1:05")
-    [_, line] = runs_table.lines([runs_table._cells(runs_table.result(one.task, 1, 130, 64.9))])
+    one.turns[one.stage] = job.Turn(end=Ended(one.stage, 0), seconds=64.9)
+    assert one.look_at() == (1.0, "ended in 1:05")
+    one.turns[one.stage].end = Ended(one.stage, 130, stopped=True)
+    assert one.look_at() == (1.0, "stopped after 1:05")
+    [_, line] = tables.lines([runs_table._cells(result(task, 1, 130, 64.9))])
     assert line.split()[-1] == "stopped"
 
 
@@ -607,7 +634,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
     monkeypatch.setattr(resources, "memory_bytes", lambda config, spec: 100 * 2**20)
     monkeypatch.setattr(machine, "available_bytes", lambda: 350 * 2**20)
     taken = []
-    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(group.Group, "complete", lambda self, *_: taken.append(self.at_once))
     assert run("--seeds", "1..5", *QUICK) == 0
     assert run("--seeds", "1..5", "--jobs", "2", *QUICK) == 0
     monkeypatch.setattr(machine, "cores", lambda: 1)
@@ -618,7 +645,7 @@ def test_runs_that_need_much_memory_go_on_one_after_the_other(monkeypatch: pytes
 def test_runs_of_many_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three workers and a learner each, on eight cores; and one run at a time where a single one has too few."""
     taken = []
-    monkeypatch.setattr(group._Group, "train", lambda self, stop: taken.append(self.at_once))
+    monkeypatch.setattr(group.Group, "complete", lambda self, *_: taken.append(self.at_once))
     for cores in (8, 2):
         monkeypatch.setattr(machine, "cores", lambda cores=cores: cores)
         assert run("--seeds", "1..5", *QUICK, "general_cfg.mp_backend=ray", "general_cfg.n_workers=3") == 0

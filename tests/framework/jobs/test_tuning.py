@@ -14,7 +14,7 @@ from config.read import presets
 from config.read.yaml_reader import read
 from framework.assemble import resources
 from framework.disk.task_dir import take_lock
-from framework.jobs import session, tuner
+from framework.jobs import job, session
 from tests.tools.process import Forked
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
@@ -33,7 +33,7 @@ tune_cfg: {{samples: 3, scheduler: halving, score: return_mean}}
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
 
 
 # --------------------------------------------------------------------------------------------------- what it does

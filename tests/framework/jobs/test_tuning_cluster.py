@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from framework.archive.run import RecordedRun
 from framework.distributed import ray_cluster, stage_tasks
 from framework.distributed.stage_tasks import MOST_LOSSES, StageActor, StageTasks, packed, unpack
-from framework.jobs import stages, tuner
+from framework.jobs import job, stages
 from framework.jobs.stages import Stage
 from tests.tools.fake_ray import Call, FakeRay, Fate
 from tests.tools.tuning import GENERAL, forking, run, table, written
@@ -36,7 +37,7 @@ tune_cfg: {{samples: 2, scheduler: pbt, rungs: 60, score: return_mean}}
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
 
 
@@ -149,12 +150,12 @@ def test_a_stage_that_is_stopped_comes_back_saved_and_goes_on_elsewhere() -> Non
     [result] = found
     assert (result.status, result.stopped, result.complaint) == (128 + signal.SIGTERM, True, "")
     unpack(result.task, stage.task)
-    step = stages.TaskDir(stage.task).read_run()["step"]
+    step = RecordedRun(stage.task).facts.step or 0
     assert step > 0
     further = StageActor().run(stage_of(10_000_000, step + 500), stage.file.read_bytes(), result.task, b"")
     unpack(further.task, Path("further"))
     assert further.status == 0
-    assert stages.paused(Path("further"), step + 500) is not None
+    assert RecordedRun(Path("further")).paused(step + 500) is not None
 
 
 def test_stages_that_wait_for_room_are_given_up_when_tuning_stops() -> None:

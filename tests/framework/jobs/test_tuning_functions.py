@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import joystick
-from framework.jobs import tuner
+from framework.jobs import job
 from framework.jobs.functions import Functions
 from framework.jobs.stages import Stage
 from tests.tools.tuning import GENERAL, forking, table
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("forking")
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
 
 
 def bowl(config: dict[str, Any], report: Any) -> None:
@@ -126,18 +126,18 @@ def test_a_call_that_ends_between_two_looks_or_while_it_waits_is_no_error_of_the
     Path("000.yaml").write_text("{x: 0.5}")
     runner = Functions(bowl, 1)
     runner.start(Stage("000", "000", Path("000.yaml"), Path("000")))
-    [(_, child, _)] = runner._known.values()
+    [child] = runner._children.values()
     assert child.process is not None
     child.process.wait()
     with monkeypatch.context() as patched:
-        patched.setattr(runner._children, "poll", list)  # as if it had ended just afterwards
+        patched.setattr(child, "ended", lambda: False)  # as if it had ended just afterwards
         assert runner.poll() == []
     assert [each.status for each in ended(runner)] == [0]
 
     stage = Stage("001", "001", Path("000.yaml"), Path("001"), until=3)
     runner.start(stage)
     assert [each.status for each in ended(runner)] == [0], "it has paused"
-    [(_, child, _)] = runner._known.values()
+    [(_, child)] = runner._waiting.values()
     assert child.process is not None
     child.process.send_signal(signal.SIGKILL)
     child.process.wait()

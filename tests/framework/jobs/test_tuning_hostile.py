@@ -10,7 +10,7 @@ import pytest
 import joystick
 from config.read.opening import fault_below
 from framework.errors import JoystickError, TaskDirError
-from framework.jobs import processes, tuner
+from framework.jobs import job, processes
 from framework.jobs.children import Child
 from framework.jobs.stages import Stage
 from tests.tools.tuning import GENERAL, forking, run, table, written
@@ -32,7 +32,7 @@ KINDS = ("link to a file", "link to a folder", "link to nothing", "pipe")
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from config.read.loader import ConfigError
 from config.tune import section as tuning
 from config.tune.space import Domain
 from framework.catalog import ALGOS, ENVS
-from framework.jobs import tuner
+from framework.jobs import job
 from framework.jobs.optuna_search import OptunaSearch, importance
 from framework.jobs.plan import RunPlan
 from framework.jobs.search import Outcome, RandomSearch, Search, Settings
@@ -204,7 +204,7 @@ tune_cfg: {{samples: 4, search: tpe, batch: 2, score: return_mean}}
 @pytest.mark.usefixtures("forking")
 def test_the_trials_are_the_same_whatever_runs_at_once_and_after_a_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("optuna")
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     written(TPE)
     assert run("tune", "--yaml", "tune.yaml", "--into", "one", "--jobs", "1") == 0
     assert run("tune", "--yaml", "tune.yaml", "--into", "two", "--jobs", "2") == 0

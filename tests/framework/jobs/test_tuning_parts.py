@@ -13,9 +13,11 @@ from config.read.yaml_reader import parse
 from config.tune import space
 from config.tune.section import TuneConfig
 from config.tune.space import Domain
-from framework.jobs import plan, processes, results, schedulers, stages
+from framework.archive.run import RecordedRun
+from framework.archive.trials import Trial, combined
+from framework.jobs import plan, processes, schedulers, stages
 from framework.jobs.children import Child
-from framework.jobs.schedulers import Course, Leg, Trial
+from framework.jobs.schedulers import Course, Leg
 from framework.jobs.search import RandomSearch, draw, within
 
 # ------------------------------------------------------------------------------------------------ values to try
@@ -178,17 +180,18 @@ def task(tmp_path: Path) -> Path:
 
 def test_a_score_at_a_pause_does_not_depend_on_what_came_after_it(task: Path) -> None:
     """The last evaluation, of an earlier checkpoint, was made when the run ended."""
-    assert stages.score(task, 120, "evaluation", "max") == 3.0
-    assert stages.score(task, 120, "best", "max") == 3.0
-    assert stages.score(task, 120, "best", "min") == 2.0
-    assert stages.score(task, 200, "best", "max") == 9.0
-    assert stages.score(task, 120, "return_mean", "max") == 1.5
-    assert stages.score(task, 200, "return_mean", "max") == 1.5, "an iteration without an episode has none"
-    assert stages.score(task, None, "return_mean", "max") == 4.0
-    assert stages.score(task, None, "evaluation", "max") == 99.0
-    assert stages.score(task, 400, "return_mean", "max") == 4.0, "a run that has ended before counts with its end"
-    assert stages.score(task, None, "loss", "max") is None
-    assert stages.best(task, "min") == 2.0
+    run = RecordedRun(task)
+    assert run.score_at(120, "evaluation", "max") == 3.0
+    assert run.score_at(120, "best", "max") == 3.0
+    assert run.score_at(120, "best", "min") == 2.0
+    assert run.score_at(200, "best", "max") == 9.0
+    assert run.score_at(120, "return_mean", "max") == 1.5
+    assert run.score_at(200, "return_mean", "max") == 1.5, "an iteration without an episode has none"
+    assert run.score_at(None, "return_mean", "max") == 4.0
+    assert run.score_at(None, "evaluation", "max") == 99.0
+    assert run.score_at(400, "return_mean", "max") == 4.0, "a run that has ended before counts with its end"
+    assert run.score_at(None, "loss", "max") is None
+    assert run.best_score("min") == 2.0
 
 
 def test_a_stage_is_done_at_its_pause_or_at_the_end_of_the_run(task: Path) -> None:
@@ -208,9 +211,9 @@ def test_a_stage_is_done_at_its_pause_or_at_the_end_of_the_run(task: Path) -> No
 
 def test_seeds_are_combined_by_their_interquartile_mean_and_only_if_all_have_a_score() -> None:
     """Of four values the middle two count."""
-    assert results.combined([1.0, 100.0, 3.0, 2.0]) == 2.5
-    assert results.combined([1.0, None]) is None
-    assert results.combined([]) is None
+    assert combined([1.0, 100.0, 3.0, 2.0]) == 2.5
+    assert combined([1.0, None]) is None
+    assert combined([]) is None
 
 
 def test_sections_say_which_settings_nothing_reads() -> None:

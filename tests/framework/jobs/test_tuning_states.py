@@ -12,12 +12,13 @@ from config.tune import section as tuning
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
-from framework.jobs import ending, tuner
+from framework.jobs import ending, job
+from framework.jobs.job import Waiting
 from framework.jobs.plan import RunPlan
 from framework.jobs.processes import Ended
-from framework.jobs.schedulers import Leg
+from framework.jobs.schedulers import Leg, Trial
 from framework.jobs.stages import Stage
-from framework.jobs.tuner import Tuner, Waiting
+from framework.jobs.tuner import Tuner
 from framework.runs.signals import StopSignals
 from framework.screen.terminal import Silent
 from tests.tools.tuning import GENERAL, forking, run, table, written
@@ -34,7 +35,7 @@ algo_cfg: {{lr: {{grid: [0.1, 0.2, 0.3, 0.4]}}}}
 @pytest.fixture(autouse=True)
 def _quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.0)
 
 
 class Still:
@@ -77,7 +78,7 @@ def four(more: str = "") -> Tuner:
     folder.mkdir()
     work = Tuner(plan, folder, Still(), Silent(), ending.write_report)
     for place, settings in enumerate(plan.first):
-        work.add(tuner.Trial(f"{place:03}", settings))
+        work.add(Trial(f"{place:03}", settings))
     facts(Path("x/trials/000"), {"finished": True, "step": 60, "seconds": 3}, "1,60,9,5.0\n", "60,7.5\n")
     facts(Path("x/trials/001"), {}, "1,10,0,1.0\n2,20,0,2.0\n")
     facts(Path("x/trials/002"), {"outcome": "interrupted", "step": 30}, "1,30,0,3.0\n")

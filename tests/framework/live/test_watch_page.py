@@ -15,8 +15,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from framework.archive import task_list
+from framework.archive.run import RecordedRun
 from framework.disk.task_dir import held_lock
-from framework.live import overview, reading
+from framework.live import reading
 from framework.live.answers import NOT_DRAWN
 from framework.live.files import KINDS
 from framework.live.overview import Overview
@@ -425,7 +426,7 @@ def test_the_speed_is_that_of_the_newest_iterations(tasks: Path) -> None:
 
 def test_an_ended_run_is_read_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, reads = run(tasks / "one"), []
-    monkeypatch.setattr(overview, "names_of", lambda folder: reads.append(folder) or ("a", "b"))
+    monkeypatch.setattr(RecordedRun, "names", property(lambda run: reads.append(run.folder) or ("a", "b")))
     seen = Overview(tasks)
     for _ in range(3):
         [found] = seen.runs()
@@ -574,7 +575,8 @@ def test_a_port_that_is_taken_and_a_folder_that_is_none_are_refused(
 
 def test_the_server_needs_no_torch() -> None:
     """It runs beside the training, for hours."""
-    code = "import sys; from framework.commands import entry, watch; print({'torch', 'matplotlib'} & set(sys.modules))"
+    imports = "import framework.commands.work.entry, framework.live.server, framework.runs.signals"
+    code = f"import sys; {imports}; print({{'torch', 'matplotlib'}} & {{*sys.modules}})"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60, capture_output=True).stdout == b"set()\n"
 
 

@@ -1,12 +1,10 @@
 """The shape of minibatches, and what comes back from a chunk."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 
-from algos.base import Progress, Result
+from algos.base import Agent, Progress, Result, Streams
 from config.model.memory_spec import RolloutSpec
 from framework.errors import NumericsError
 from framework.loop.learner import Learner
@@ -14,15 +12,14 @@ from framework.memory import Chunk
 from tests.tools.core import ramp, replay
 
 
-class Listener:
+class Listener(Agent):
     """An agent that keeps what it is given; stops after so many updates, and says NaN in one of them."""
 
-    optimizer = None
-    own_stats = staticmethod(dict)
+    predict_action = None
 
     def __init__(self, stop_after=None, nan_at=None, prioritised=False):
-        self.device, self.batches, self.prepared = torch.device("cpu"), [], []
-        self.streams = SimpleNamespace(learn=np.random.default_rng(0))
+        super().__init__(None, None, Streams(0, np.random.default_rng(0)), torch.device("cpu"))
+        self.batches, self.prepared = [], []
         self.stop_after, self.nan_at, self.prioritised = stop_after, nan_at, prioritised
 
     def prepare(self, window, progress):
@@ -101,6 +98,17 @@ def test_a_window_of_nothing_but_dummies_makes_no_update():
 def test_an_agent_may_stop_the_epochs():
     agent, result = learned(ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=9, minibatch=4), stop_after=2)
     assert len(agent.batches) == result.updates == len(result.metrics["loss"]) == 2
+
+
+def test_a_metric_has_a_number_for_each_update_that_gives_it():
+    class Seldom(Listener):
+        def update(self, batch):
+            result = super().update(batch)
+            return result if len(self.batches) % 2 else Result({"size": result.metrics["size"]})
+
+    columns, spec = ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=1, minibatch=4)
+    result = Learner(Seldom(), spec).learn(Chunk(columns), Progress())
+    assert result.metrics == {"loss": [1, 3], "size": [4, 4, 4]}
 
 
 def test_a_metric_that_is_not_finite_ends_the_run_and_says_which_and_when():

@@ -3,16 +3,21 @@
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 
-from algos.common.fast import gradient_step
+from algos.base import EnvSpec, TrainableActor
+from algos.common.fast import compiler
 from framework.assemble import compiling
 from framework.loop import profile
 from framework.loop.profile import Profile
 from main import main
+from tests.tools.core import agent_of
 
 RUN = ("--algo", "DQN", "--env", "CartPole-v1", "general_cfg.seed=1", "general_cfg.max_total_step=400",
        "algo_cfg.learning_starts=64", "general_cfg.online_eval_episode=2", "general_cfg.save_fig=false")  # fmt: skip
@@ -86,7 +91,7 @@ def test_a_run_says_where_its_time_went_and_learns_the_same(
 def test_compiled_steps_are_a_part_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(compiling, "_without_compiler", lambda gpu: None)
-    monkeypatch.setattr(gradient_step, "graph_of", lambda function, inputs, state: function)
+    monkeypatch.setattr(compiler, "graph_of", lambda function, inputs, state: function)
     assert main([*RUN, "general_cfg.compile=on", "--profile", "--into", "tasks/run"]) == 0
     run = json.loads(Path("tasks/run/run.json").read_text())
     calls = {part["name"]: part["calls"] for part in run["profile"]}
@@ -95,15 +100,11 @@ def test_compiled_steps_are_a_part_of_their_own(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_optimizers_of_all_policies_are_timed() -> None:
-    class Step:
-        param_groups: tuple[()] = ()
-
-        def step(self) -> None: ...
-
-    class Agent:
-        def __init__(self, **parts: Any) -> None:
-            vars(self).update(parts)
-
-    Agent.__module__ = "algos.own"
-    one, two = Step(), Step()
-    assert set(profile._optimizers(Agent(agents={"a": Agent(optimizer=one)}, b=Agent(x=two, y=two), z=3))) == {one, two}
+    box = Box(-1, 1, (2,), np.float32)
+    one, other = (agent_of(name, EnvSpec("x", box, box, 1)) for name in ("SAC", "TD3"))
+    several: Any = SimpleNamespace(by_policy=lambda: {"a": one, "b": other})
+    expected = {
+        one.optimizer, one.policy.optimizer, one.policy.temperature.optimizer,
+        other.actor_optimizer, other.critic_optimizer,
+    }  # fmt: skip
+    assert set(TrainableActor.optimizers(several)) == expected

@@ -21,7 +21,7 @@ from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Fragment, Origin
-from framework.commands import dry_run
+from framework.commands.work import dry_run
 from framework.disk import journal as journals
 from framework.memory import Replay, arrivals, ring
 from framework.memory.frame_store import Compressed, Plain

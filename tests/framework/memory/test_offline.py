@@ -22,7 +22,7 @@ from config.read.loader import ConfigError, load
 from envs import given as env_of
 from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
-from framework.commands import entry
+from framework.commands.work import entry
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 from framework.memory.given import given

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from framework.jobs import group
+from framework.jobs import job
 from framework.pages.svg import TONES
 from main import main
 from tests.tools.compare import make_group, make_run
@@ -119,7 +119,7 @@ def test_curves_without_common_steps_are_those_of_the_runs() -> None:
 def test_the_example_of_the_page_prints_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(group, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     [(name, settings)] = re.findall(r"```yaml\n# (\S+)\n(.*?)```", DOC, re.DOTALL)
     Path(name).write_text(settings)
     *trained, compared = [line.split()[2:] for line in re.findall(r"^python main\.py .*$", DOC, re.MULTILINE)]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from config import machine
-from framework.archive.curves import legend_columns
 from framework.disk.csv_table import read_csv
 from framework.pages import figures, html_curves, html_report
+from framework.pages.axes import legend_columns
 from framework.record import redraw
 from framework.record.redraw import Redraw
 from tests.framework.runs.test_run_end import outcome, train

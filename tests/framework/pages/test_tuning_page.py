@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from framework.jobs import tuner
+from framework.jobs import job
 from tests.tools.tuning import forking, run, table
 
 __all__ = ["forking"]
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("forking")
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
 
 
 def test_the_file_of_the_page_trains_nine_trials_to_the_steps_that_it_names() -> None:

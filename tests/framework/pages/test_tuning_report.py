@@ -12,10 +12,10 @@ import pytest
 
 from config.tune.section import TuneConfig
 from config.tune.space import Domain
-from framework.jobs import tuner
-from framework.jobs.results import Row
-from framework.jobs.runs_table import Curves
-from framework.jobs.schedulers import Trial
+from framework.archive.curves import Curves
+from framework.archive.trials import Row, Trial
+from framework.jobs import job
+from framework.jobs.results import importance
 from framework.pages import svg
 from framework.pages import tuning_page as report
 from framework.pages.svg import Axis, Line
@@ -52,7 +52,7 @@ def found(folder: Path, rows: list[Row] = ROWS, domains: tuple[Domain, ...] = (L
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
         "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
-        "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]},
+        "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]}, "importance": importance(domains, rows),
     }  # fmt: skip
     return Found(folder=folder, **(values | changes))
 
@@ -121,7 +121,7 @@ def test_the_browser_runs_the_script_that_sorts_and_no_other(tmp_path: Path) -> 
         tmp_path, rows, (LR, kinds), title=EVIL, reasons={EVIL: EVIL}, commands=[(EVIL, EVIL)], curves=Curves({}, EVIL)
     )
     [script] = re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL)
-    assert script == report.SORT + report.KILLED
+    assert script == report.SCRIPT
     policy = html.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     loads = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
@@ -230,7 +230,7 @@ def test_without_optuna_the_page_names_the_package(tmp_path: Path, monkeypatch: 
 def test_a_tuning_leaves_its_page_and_a_page_that_fails_costs_a_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tuner, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     written(f"general_cfg: {{{GENERAL}, algo_name: QLearning, max_total_step: 60}}\nenv_cfg: {{id: shifted}}\n"
             "algo_cfg: {lr: {grid: [0.1, 0.5]}}\n")  # fmt: skip
     states: list[list[str]] = []

@@ -8,8 +8,7 @@ from pathlib import Path
 import own_parts
 import pytest
 
-from framework.collect.log_lines import Lines, repeat
-from framework.log import LOGGER
+from framework.log import LOGGER, Lines, repeat
 from main import main
 from tests.framework.record.test_traces import DQN, train
 from tests.tools.distributed import Rays, fake_rays

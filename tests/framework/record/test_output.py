@@ -20,7 +20,6 @@ from PIL import Image
 
 from config.config import GeneralConfig
 from config.read.loader import load
-from framework.archive.curves import legend_columns
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Episode
 from framework.film.camera import Camera
@@ -31,6 +30,7 @@ from framework.log import LOGGER
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count
 from framework.pages import figures, fonts
+from framework.pages.axes import legend_columns
 from framework.record.console import Console, Outcome
 from framework.runs import exactness
 from framework.runs.signals import StopSignals

@@ -91,7 +91,7 @@ def test_a_forked_child_that_uses_the_run_is_told_so_and_writes_nothing(call):
     assert "which trains forked, and cannot use its run; Run.branch continues from a checkpoint" in process.stderr
 
 
-@pytest.mark.parametrize("call", ["plot()", "_repr_html_()", "_experiment.trainer.log.flush()"])
+@pytest.mark.parametrize("call", ["plot()", "_repr_html_()", "_experiment.log.flush()"])
 def test_a_forked_child_that_looks_at_the_run_does_not_write_its_waiting_rows(call):
     played("forked", f"run.{call}; os._exit(0)")
     played("alone", "")

@@ -166,16 +166,20 @@ def test_a_run_of_before_agents_had_actors_of_their_own_is_played_and_goes_on_wi
     layers = "[{layer_type: linear, layer_size: [4], activation: relu}]"
     small = ["learning_starts=10", "batch_size=4", f"actor_layers={layers}", f"critic_layers={layers}"]
     general = ["algo_name=MADDPG", "env_name=python", "seed=3", "save_fig=false", "max_total_step=40"]
-    given = ["env_cfg.id=test_load_policies:Steering", "policies_cfg.team.agents=*", "algo_cfg.shared_actor=true"]
+    given = [
+        f"env_cfg.id={__name__}:Steering",
+        "policies_cfg.team.agents=*",
+        "algo_cfg.shared_actor=true",
+    ]
     given += [f"general_cfg.{word}" for word in general] + [f"algo_cfg.{word}" for word in small]
-    allowed = ["--allow-import", "test_load_policies"]
+    allowed = ["--allow-import", __name__]
     with monkeypatch.context() as patch:
         patch.setattr(experiment, "plain", older)
         assert main([*allowed, *given, "--into", str(tmp_path / "run")]) == 0
     config = tmp_path / "run/config.yaml"
     lines = [line for line in config.read_text().splitlines(keepends=True) if "shared_actor" not in line]
     config.write_text("".join(lines))
-    policies = joystick.load(tmp_path / "run", allow_import=["test_load_policies"])
+    policies = joystick.load(tmp_path / "run", allow_import=[__name__])
     obs = {"left": np.zeros(2, np.float32), "right": np.zeros(2, np.float32)}
     assert policies.act(obs).keys() == obs.keys()
     more = [*allowed, "resume", str(tmp_path / "run"), "general_cfg.max_total_step=60"]

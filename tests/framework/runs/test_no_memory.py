@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from config.program import ROOT
-from framework.commands import entry
+from framework.commands.work import entry
 from framework.errors import MISTAKE, without_memory
 
 LIMITED = """
 import os, resource, sys
 import main
-from framework.commands import entry
+from framework.commands.work import entry
 
 def limited(work):
     def within_little_more_memory(*words):
@@ -23,7 +23,7 @@ def limited(work):
         return work(*words)
     return within_little_more_memory
 
-entry._check = limited(entry._check)
+entry.check = limited(entry.check)
 sys.exit(main.main(sys.argv[1:]))
 """
 
@@ -50,7 +50,7 @@ def test_four_mebibytes_are_too_few_for_a_thread_and_that_is_a_sentence(tmp_path
 )  # fmt: skip
 def test_each_way_to_say_it_is_known_and_keeps_its_note(error, said, capsys):
     error.add_note("to resume: python main.py resume run")
-    assert entry._guarded(lambda: (_ for _ in ()).throw(error)) == MISTAKE
+    assert entry.guarded(lambda: (_ for _ in ()).throw(error)) == MISTAKE
     first, second = capsys.readouterr().err.splitlines()
     assert said in first
     assert first.startswith("error: no memory is left: ")
@@ -61,4 +61,4 @@ def test_another_error_of_the_same_class_is_not_taken_for_it():
     mistake = RuntimeError("dictionary changed size during iteration")
     assert without_memory(mistake) is None
     with pytest.raises(RuntimeError, match="changed size"):
-        entry._guarded(lambda: (_ for _ in ()).throw(mistake))
+        entry.guarded(lambda: (_ for _ in ()).throw(mistake))

@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete
 
 from algos.base import EnvSpec
 from config.read.loader import ConfigError, load
+from framework.assemble import identity
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import TaskDir
@@ -35,7 +36,7 @@ def task():
     made.task.config.write_text(first.to_yaml())
     memory = replay()
     for number in (100, 200, 300):
-        made.store.save(number, {"number": number}, memory, resume.identity(first, SPEC))
+        made.store.save(number, {"number": number}, memory, identity.identity(first, SPEC))
     made.store.mark_best(200)
     made.task.close()
     return made.task.path
@@ -108,15 +109,15 @@ def test_what_makes_another_run_may_not_change_and_all_of_it_is_told(task):
 
 def test_seed_0_means_the_seed_of_the_run_that_goes_on_or_a_drawn_one(task):
     """DET-2"""
-    assert resume.with_seed(config("general_cfg.seed=0", resumed=str(task))).general.seed == 5
-    assert resume.with_seed(config("general_cfg.seed=3")).general.seed == 3
-    drawn = {resume.with_seed(config()).general.seed for _ in range(3)}
+    assert identity.with_seed(config("general_cfg.seed=0", resumed=str(task))).general.seed == 5
+    assert identity.with_seed(config("general_cfg.seed=3")).general.seed == 3
+    drawn = {identity.with_seed(config()).general.seed for _ in range(3)}
     assert len(drawn) == 3
     assert min(drawn) > 0
 
 
 def test_a_checkpoint_says_of_which_run_it_is():
-    facts = resume.identity(config("general_cfg.seed=5"), SPEC)
+    facts = identity.identity(config("general_cfg.seed=5"), SPEC)
     assert facts == {
         "algo": "DQN",
         "env": "CartPole-v1",

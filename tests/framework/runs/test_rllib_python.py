@@ -321,7 +321,7 @@ def test_a_result_has_the_names_of_rllib_on_request_and_ours_too():
         assert ("episode_reward_mean" in lines[0]) is (names == "rllib")
     first, last = results
     assert (last["training_iteration"], last["timesteps_total"], last["episodes_total"]) == (2, 80, 8)
-    assert (first["timesteps_this_iter"], last["timesteps_this_iter"], last["episodes_this_iter"]) == (40, 40, 8)
+    assert (first["timesteps_this_iter"], last["timesteps_this_iter"], last["episodes_this_iter"]) == (40, 40, 4)
     assert last["episode_reward_mean"] == last["return_mean"]
     assert (last["episode_reward_min"], last["episode_reward_max"]) == (last["return_min"], last["return_max"])
     assert last["episode_len_mean"] == 10
@@ -382,8 +382,8 @@ def test_the_traffic_example_of_the_source_trains_three_policies():
     assert gammas == {"car1": 0.85, "car2": 0.99, "traffic_light": 0.99}
     assert set(result["policies"]) == {"car1", "car2", "traffic_light"}
     agents = {name: policy.agents for name, policy in run.config.policies.items()}
-    assert set(agents.values()) == {"test_rllib_python:mapping_of_the_source"}
-    with joystick.Run.resume(run.task, allow_import=["test_rllib_python"]) as again:
+    assert set(agents.values()) == {f"{__name__}:mapping_of_the_source"}
+    with joystick.Run.resume(run.task, allow_import=[__name__]) as again:
         again.train(20)
 
 
@@ -427,19 +427,19 @@ def loaded_multiagent(text=False, **value):
     config = {"multiagent": value}
     return load(
         None, ["general_cfg.env_name=toy"], find_algo=ALGOS, find_env=ENVS, algo="PPO", env="traffic",
-        config=json.dumps(config) if text else own.by_name(config), allow_import=["test_rllib_python"],
+        config=json.dumps(config) if text else own.by_name(config), allow_import=[__name__],
     )  # fmt: skip
 
 
 def test_the_flag_config_takes_it_with_a_function_by_name_or_patterns():
     names = {"cars": [None, None, None, {"gamma": 0.5}], "lights": None}
-    for mapping in ("test_rllib_python:by_kind", {"car_*": "cars", "light_*": "lights"}):
+    for mapping in (f"{__name__}:by_kind", {"car_*": "cars", "light_*": "lights"}):
         config = loaded_multiagent(text=True, policies=names, policy_mapping_fn=mapping)
         assert config.policies["cars"].gamma == 0.5
     assert loaded_multiagent(text=True, policies=["default_policy"]).policies["default_policy"].agents == "*"
     words = ["--algo", "PPO", "--env", "traffic", "general_cfg.max_total_step=100", "general_cfg.save_fig=false"]
-    text = json.dumps({"multiagent": {"policies": names, "policy_mapping_fn": "test_rllib_python:by_kind"}})
-    assert main([*words, "--config", text, "--allow-import", "test_rllib_python", "--into", "run"]) == 0
+    text = json.dumps({"multiagent": {"policies": names, "policy_mapping_fn": f"{__name__}:by_kind"}})
+    assert main([*words, "--config", text, "--allow-import", __name__, "--into", "run"]) == 0
 
 
 def by_kind(agent_id, episode, worker, **kwargs):

@@ -76,7 +76,7 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: run("APEX", "CartPole-v1"), "unknown name 'APEX'; DQN with algo_cfg.buffer_type=PER and"),
     (lambda: run("CartPole-v1", "PPO"), "general_cfg.algo_name: unknown name 'CartPole-v1'"),
     # the environment
-    (lambda: run("PPO", Plain()), "Python: env: got <test_rllib_python.Plain object"),
+    (lambda: run("PPO", Plain()), "Python: env: got <tests.framework.runs.test_rllib_python.Plain object"),
     (
         lambda: on_cartpole({"env": 3}),
         "Python: config: env: sets env_cfg.id, which env sets too; keep one",
@@ -110,7 +110,7 @@ MISTAKES: list[tuple[Make, str]] = [
     (lambda: run("PPO", OldTraffic), "the old step of 4 values is accepted in joystick.OldGym(env)"),
     (
         lambda: joystick.OldGym(OldAlone),
-        "OldGym: got <class 'test_rllib_python.OldAlone'>; expected an environment with",
+        "OldGym: got <class 'tests.framework.runs.test_rllib_python.OldAlone'>; expected an environment with",
     ),
     (lambda: joystick.OldGym(None), "OldGym: got None; expected an environment with reset and step, such as MyEnv()"),
     (lambda: joystick.OldGym(OldTraffic(), spaces=[1]), "OldGym: spaces: got [1]; expected {"),

@@ -1,0 +1,84 @@
+"""Flags of other libraries' training scripts: those of ConvLab-2, --batchsz B --epoch E --process_num P. Imports
+nothing heavy, since the help shows them."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from config.read import arguments
+
+Abbreviated = tuple[str, str, Any]
+"""Flag, the setting section.key that it stands for, and its value."""
+
+HELP = {
+    "batchsz": ("B", "as in ConvLab-2: algo_cfg.batch_size"),
+    "epoch": ("E", "as in ConvLab-2: general_cfg.max_total_step, E times B"),
+    "process_num": ("P", "as in ConvLab-2: above 1, as many workers of Ray"),
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags to those of a run."""
+    for name, (metavar, text) in HELP.items():
+        parser.add_argument(f"--{name}", metavar=metavar, type=arguments.count, help=text)
+
+
+def problems(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what is wrong with the flags beside the other words."""
+    if request.epoch and not request.batchsz:
+        limits = "general_cfg.max_total_step=STEPS or general_cfg.max_iteration=N"
+        yield f"--epoch E is E windows of --batchsz B; give both, or {limits}"
+    keys = _keys(request)
+    for flag, path, value in _of_flags(request):
+        if path in keys:
+            yield f"{flag} sets {path}={value}; leave out one of the two"
+        elif request.test:
+            yield f"{flag} is for training; a test has the settings of its run"
+
+
+def _keys(request: argparse.Namespace) -> set[str]:
+    """Returns the settings that are written as section.key=value."""
+    return {word.partition("=")[0].strip() for word in request.overrides}
+
+
+def settings(request: argparse.Namespace) -> list[Abbreviated]:
+    """Returns what the flags and a config.json stand for. Where no algorithm is named, it is that of the config.json;
+    where no environment is named either, both are those of ConvLab-2's example."""
+    flags = _of_flags(request)
+    if request.word or not (flags or request.process_num or request.config):
+        return flags
+    from config.foreign import convlab  # heavy
+
+    kind = convlab.kind_in(request.config) if request.config else None
+    keys, loads = _keys(request), request.yaml or request.resume or request.test or (request.config and not kind)
+    if loads or request.algo or keys & {"general_cfg.algo_name", "general_cfg.preset", "general_cfg.load_path"}:
+        return flags
+    if request.env or keys & {"general_cfg.env_name", "env_cfg.id"}:
+        request.algo = convlab.POLICIES.get(kind or "")
+        return flags
+    request.algo = convlab.POLICIES.get(kind or "", "PPO")
+    flag = next((f"--{name}" for name in HELP if getattr(request, name)), "--config")
+    return [*((flag, path, value) for path, value in convlab.example(request.algo).items() if path not in keys), *flags]
+
+
+def _of_flags(request: argparse.Namespace) -> list[Abbreviated]:
+    """Returns what the flags stand for by themselves."""
+    written: list[Abbreviated] = []
+    if request.batchsz:
+        written.append(("--batchsz", "algo_cfg.batch_size", request.batchsz))
+    if request.batchsz and request.epoch:
+        written.append(("--epoch", "general_cfg.max_total_step", request.batchsz * request.epoch))
+    if (request.process_num or 1) > 1:
+        written.append(("--process_num", "general_cfg.mp_backend", "ray"))
+        written.append(("--process_num", "general_cfg.n_workers", request.process_num))
+    return written
+
+
+def note(written: Sequence[Abbreviated]) -> str:
+    """Returns a line that lists what the flags set; empty without any."""
+    values = {path: value for _, path, value in written}
+    text = "; ".join(f"{flag} sets {path}={value}" for flag, path, value in written)
+    if "general_cfg.env_name" not in values:
+        return text
+    where = "the databases of MultiWOZ" if "env_cfg.data_dir" in values else "mini, the domain of restaurants"
+    return f"no algorithm and no environment are named: the example of ConvLab-2, dialogues in {where} ({text})"

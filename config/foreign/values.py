@@ -1,0 +1,72 @@
+"""Translations of values that several libraries write alike: switches, names, rates, layers. Those with arguments are
+for rows of tables."""
+
+import math
+from functools import wraps
+from typing import Any
+
+from config.foreign.table import Meaning, NoCounterpartError, Scope, Translation
+
+Settings = dict[str, Any]
+
+
+def is_number(value: Any) -> bool:
+    """Returns True for a finite number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def switch(translation: Translation) -> Translation:
+    """Returns a translation that takes true and false alone."""
+
+    @wraps(translation)
+    def checked(value: Any, scope: Scope) -> Meaning:
+        if not isinstance(value, bool):
+            raise NoCounterpartError("expected true or false")
+        return translation(value, scope)
+
+    return checked
+
+
+def switched(setting: str, on: str, off: str) -> Translation:
+    """Returns a translation of true and false into two values of a setting."""
+    return switch(lambda value, scope: Meaning({scope.algo(setting)[0]: on if value else off}))
+
+
+def named(setting: str, *pairs: str) -> Translation:
+    """Returns a translation of the names of a setting's values. pairs: theirs=ours."""
+    names = dict(pair.split("=") for pair in pairs)
+    return lambda value, scope: Meaning({scope.algo(setting)[0]: names.get(str(value), value)})
+
+
+def straight(path: str) -> Translation:
+    """Returns a translation into a setting that exists, though no model has it."""
+    return lambda value, scope: Meaning({path: value})
+
+
+def nothing(value: Any, scope: Scope) -> Meaning:
+    """Translates a word that another one takes in, which says so."""
+    return Meaning({})
+
+
+def rates(scope: Scope, *more: str) -> list[str]:
+    """Returns the settings that a learning rate sets: lr is for all networks where there is one. more: those of other
+    networks than actor and critic."""
+    return scope.algo("lr") if scope.has("algo_cfg.lr") else scope.algo("actor_lr", "critic_lr", *more)
+
+
+def linear(size: Any, activation: Any) -> Settings:
+    """Returns linear layers. size: their width, or a list with the width of each."""
+    return {"layer_type": "linear", "layer_size": size, "activation": activation}
+
+
+def hidden(*lists: str) -> Translation:
+    """Returns a translation of the width of two hidden layers into these lists of layers."""
+
+    def translate(value: Any, scope: Scope) -> Meaning:
+        paths = scope.paths(*lists)
+        free = [path for path in paths if path.partition(".")[2] not in scope.written("algo_cfg")]
+        if not free:
+            return Meaning({}, "layers are written" if paths else "the algorithm has no such network")
+        return Meaning({path: [linear([value, value], "relu")] for path in free})
+
+    return translate

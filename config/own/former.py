@@ -1,0 +1,91 @@
+"""Former names of modules that a user's own algorithms, layers and environments import: they keep answering."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from types import ModuleType
+
+FORMER = {
+    "config.schema": (
+        "config.model.fields",
+        "config.model.layers",
+        "config.model.memory_spec",
+        "config.model.schema",
+    ),
+    "algos.common.actor_critic": ("algos.common.parts.actor_critic",),
+    "algos.common.adam": ("algos.common.fast.adam",),
+    "algos.common.chain": ("algos.common.nets.chain",),
+    "algos.common.continuous": ("algos.common.parts.continuous",),
+    "algos.common.critics": ("algos.common.nets.critics",),
+    "algos.common.custom": ("algos.common.nets.custom",),
+    "algos.common.device": ("algos.common.fast.device",),
+    "algos.common.distributions": ("algos.common.maths.distributions", "algos.common.maths.masking"),
+    "algos.common.encoder": ("algos.common.nets.encoder",),
+    "algos.common.exploration": ("algos.common.maths.exploration",),
+    "algos.common.fast_layers": ("algos.common.fast.layers",),
+    "algos.common.few_rows": ("algos.common.fast.few_rows",),
+    "algos.common.first_weights": ("algos.common.nets.initial_weights",),
+    "algos.common.gradient_step": ("algos.common.fast.gradient_step",),
+    "algos.common.greedy": ("algos.common.parts.greedy",),
+    "algos.common.imitation": ("algos.common.parts.imitation",),
+    "algos.common.joint": ("algos.common.nets.joint",),
+    "algos.common.keep": ("algos.common.parts.keep",),
+    "algos.common.layer_lists": ("algos.common.nets.layer_lists",),
+    "algos.common.mixture": ("algos.common.maths.mixture",),
+    "algos.common.modules": ("algos.common.nets.layers",),
+    "algos.common.networks": ("algos.common.nets.networks",),
+    "algos.common.normalize": ("algos.common.maths.normalize",),
+    "algos.common.optim": ("algos.common.parts.optim",),
+    "algos.common.own_layers": ("algos.common.nets.own_layers",),
+    "algos.common.own_loss": ("algos.common.parts.own_loss",),
+    "algos.common.planning": ("algos.common.maths.planning",),
+    "algos.common.product": ("algos.common.fast.product",),
+    "algos.common.recurrent": ("algos.common.nets.recurrent",),
+    "algos.common.renorm": ("algos.common.nets.renorm",),
+    "algos.common.returns": ("algos.common.maths.returns",),
+    "algos.common.shared_layers": ("algos.common.nets.shared_layers",),
+    "algos.common.soft_policy": ("algos.common.parts.soft_policy",),
+    "algos.common.tables": ("algos.common.parts.tables",),
+    "algos.common.targets": ("algos.common.maths.targets",),
+    "algos.common.temperature": ("algos.common.maths.temperature",),
+    "algos.common.unroll": ("algos.common.parts.unroll",),
+    "algos.common.weightless": ("algos.common.parts.weightless",),
+    "algos.common.weights": ("algos.common.parts.weights",),
+    "envs.gym.known": ("envs.common.facts",),
+    "envs.gym.masks": ("envs.common.masks",),
+    "envs.gym.probe": ("envs.common.probe",),
+    "envs.gym.recipe": ("envs.common.recipe",),
+    "envs.gym.registry": ("envs.common.registry",),
+    "envs.gym.rows": ("envs.common.rows",),
+    "envs.gym.spaces": ("envs.common.spaces",),
+    "envs.gym.vector": ("envs.common.vector",),
+    "envs.gym.wrappers": ("envs.common.wrappers",),
+    "envs.multi_agent": ("envs.several.multi_agent",),
+}
+"""Former name of a module -> the modules that have its contents now."""
+
+
+class _Former(MetaPathFinder, Loader):
+    """Finds modules by their former names. It comes last, so that it sees a name only if there is no such module."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return spec_from_loader(fullname, self) if fullname in FORMER else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        for name in FORMER[module.__name__]:
+            contents = vars(import_module(name))
+            vars(module).update({key: value for key, value in contents.items() if not key.startswith("__")})
+
+
+_FINDER = _Former()
+
+
+def answer() -> None:
+    """Makes former names importable from now on."""
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)

@@ -1,0 +1,131 @@
+"""Groups of runs and tunings, as their folders tell: which runs they have, how far these are, and their statistics."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from config.read import tasks
+from config.read.loader import RunConfig
+from framework.archive import statistics
+from framework.archive.curves import STEPS, UPDATES, Curves
+from framework.archive.run import RecordedRun
+from framework.disk.csv_table import read_csv
+from framework.disk.facts import Circumstances
+from framework.disk.task_dir import GroupDir, TaskDir, read_facts
+
+
+def folders_in(root: Path) -> list[Path]:
+    """Returns the folders in a folder; links are left out."""
+    try:
+        with os.scandir(root) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def members(folder: Path) -> list[tuple[str, Path]]:
+    """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
+    if (folder / tasks.TUNING).is_file():
+        trials = [] if (folder / "trials").is_symlink() else folders_in(folder / "trials")
+        runs = [run for trial in trials for run in ([trial] if (trial / tasks.RUN).exists() else folders_in(trial))]
+    elif (folder / tasks.GROUP).is_file():
+        runs = folders_in(folder)
+    else:
+        return [(folder.name, folder)]
+    return [(f"{folder.name}/{run.relative_to(folder)}", run) for run in runs]
+
+
+def order_of(folder: Path) -> dict[str, int]:
+    """Returns the places that the folders of runs have in the table of their group."""
+    rows = [row for what in ("seed", "run") for row in read_csv(GroupDir(folder).table(what))]
+    return {str(row.get("folder")): place for place, row in enumerate(rows)}
+
+
+def begun(folder: Path) -> Circumstances:
+    """Returns how a group or a tuning was begun."""
+    return Circumstances.read({**read_facts(folder / tasks.TUNING), **read_facts(folder / tasks.GROUP)})
+
+
+# --------------------------------------------------------------------------------------------------------- results
+
+
+class Result(NamedTuple):
+    """A row of seeds.csv or runs.csv; None for a value that is not known yet."""
+
+    name: int | str
+    """Seed, or name of the experiment."""
+    mean: float | None
+    """Mean return of the last evaluation, to which std, min, max and episodes belong too."""
+    std: float | None
+    min: float | None
+    max: float | None
+    episodes: int | None
+    best: float | None
+    """Highest mean of all evaluations, which is that of models/best."""
+    step: int | None
+    seconds: float | None
+    """Duration of the process."""
+    status: int | None
+    folder: str
+
+
+def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> Result:
+    """Returns the results that a run has written so far."""
+    run = RecordedRun(task.path)
+    last = run.evaluations[-1] if run.evaluations else {}
+    return Result(
+        name=name,
+        mean=last.get("mean"),
+        std=last.get("std"),
+        min=last.get("min"),
+        max=last.get("max"),
+        episodes=last.get("episodes"),
+        best=max((row["mean"] for row in run.evaluations), default=None),
+        step=run.facts.step,
+        seconds=None if status is None else round(seconds, 1),
+        status=status,
+        folder=task.path.name,
+    )
+
+
+def summary(results: Iterable[Result]) -> dict[str, Any]:
+    """Returns mean and interquartile mean of the last evaluations of the finished runs, each with its interval."""
+    scores = np.array([one.mean for one in results if one.status == 0 and one.mean is not None], float)
+    if not len(scores):
+        return {"finished": 0}
+    facts: dict[str, Any] = {"finished": len(scores)}
+    for name, statistic in (("mean", statistics.mean), ("interquartile_mean", statistics.interquartile_mean)):
+        facts[name] = float(statistic(scores))
+        facts[f"{name}_interval"] = statistics.interval(scores, statistic)
+    return facts
+
+
+def mean_fact(folder: Path, results: Sequence[Result], name: str) -> float | None:
+    """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
+    values = [getattr(RecordedRun(folder / one.folder).facts, name) for one in results]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+# ---------------------------------------------------------------------------------------------------------- curves
+
+
+def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, whole_windows: bool = False) -> Curves:
+    """Returns the curves of runs, by name. evaluated: True to prefer evaluations, if all runs that have some have
+    `least` of them. whole_windows: True for running means without their beginning, which is of fewer episodes."""
+    scored = {name: run for name, run in runs.items() if run.evaluations}
+    over = UPDATES if any(run.is_offline for run in scored.values()) else STEPS
+    # a run that learns from given data has no training episodes; its evaluations may be those at its end
+    if (evaluated or over == UPDATES) and scored and all(len(run.evaluations) >= least for run in scored.values()):
+        return Curves({name: run.curve(over) for name, run in scored.items()}, "evaluation return", over)
+    lines = {name: run.training_curve(over, whole_windows) for name, run in runs.items()}
+    return Curves({name: line for name, line in lines.items() if len(line[0])}, "episode return, running mean", over)
+
+
+def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[Result]) -> Curves:
+    """Returns the curves of the runs of a group by their folders."""
+    runs = {one.folder: RecordedRun(folder / one.folder) for one in results}
+    return curves_of(runs, all(config.general.online_eval for config in configs))

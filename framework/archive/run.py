@@ -1,0 +1,262 @@
+"""A run, a test or a trial, as its folder tells: the only place that reads the files of a run."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.model import policies
+from config.read import tasks
+from config.read.opening import read_regular, regular, unreadable
+from config.read.task_config import load_task_config
+from config.read.yaml_reader import MAX_BYTES, DocumentError, parse
+from config.tell.names import printable
+from framework.archive.curves import UPDATES, Curve, Rows, column_of, running_mean, window_for
+from framework.disk.csv_table import Table, last_row, read_csv, read_table
+from framework.disk.facts import RunFacts
+from framework.disk.lines import last_objects, read_objects
+from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, TaskDir, is_locked
+from framework.screen.formatting import number
+
+MOST_CHARACTERS = 500
+"""Characters of an error that are shown; run.json of a stranger may hold any number."""
+TAIL_BYTES = 2**14
+"""Bytes at the end of result.json that are read; a line has some 600, more with several policies."""
+_NAMES = re.compile(r"^(?:(?:  )?\w+:|  (?:  )?algo_name: .*|  (?:env_name|id): .*)$", re.MULTILINE)
+"""Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
+_WARNING = re.compile(r"\S+ \S+ WARNING (.*)")
+Row = dict[str, Any]
+
+
+class RecordedRun:
+    """A run. Each file is read when it is first asked for, and once; what `newest_...` return is read at each call."""
+
+    def __init__(self, folder: Path, now: Mapping[str, Any] | None = None) -> None:
+        """now: of a run that trains, facts in the place of those in run.json."""
+        self.folder, self.task, self._now = folder, TaskDir(folder), now or {}
+
+    # settings ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The sections of its settings. Raises DocumentError if they cannot be read."""
+        return load_task_config(self.folder).settings()
+
+    @property
+    def general(self) -> Mapping[str, Any]:
+        """Section general_cfg."""
+        section: Mapping[str, Any] = self.settings.get("general_cfg", {})
+        return section
+
+    @property
+    def algorithm(self) -> str:
+        return policies.algorithms(self.settings) or "?"
+
+    @property
+    def environment(self) -> str:
+        return str(self.settings.get("env_cfg", {}).get("id", self.general.get("env_name", "?")))
+
+    @property
+    def seed(self) -> Any:
+        return self.general.get("seed")
+
+    @property
+    def is_test(self) -> bool:
+        """True for a test of a model."""
+        return self.general.get("mode") == "test"
+
+    @cached_property
+    def names(self) -> tuple[str, str]:
+        """Algorithm and environment, as config.yaml names them: read in a tenth of the time that `settings` takes."""
+        try:
+            text = read_regular(self.task.config, MAX_BYTES).decode(errors="replace")
+            value = parse("\n".join(_NAMES.findall(text)), "config.yaml").value
+            if not isinstance(value, dict) or not _section(value, "general_cfg"):
+                value = parse(text, "config.yaml").value
+        except (OSError, DocumentError):
+            return "?", "?"
+        general, env = _section(value, "general_cfg"), _section(value, "env_cfg")
+        return policies.algorithms(value) or "?", str(env.get("id", general.get("env_name", "?")))
+
+    @property
+    def unread(self) -> str:
+        """Files that are not read, each with the reason; empty if all are."""
+        most = {self.task.config: MAX_BYTES, self.task.run: MOST_BYTES}
+        faults = ((path.name, unreadable(path, size)) for path, size in most.items())
+        return "; ".join(f"{name} is not read: {fault}" for name, fault in faults if fault)
+
+    @property
+    def group(self) -> Path | None:
+        """Folder of the group or tuning that it belongs to; None for a run of its own."""
+        return tasks.group_of(self.folder)
+
+    # facts ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def facts(self) -> RunFacts:
+        """Content of run.json."""
+        facts = self.task.facts()
+        return facts.model_copy(update=self._now) if self._now else facts
+
+    @cached_property
+    def state(self) -> str:
+        """running, finished, paused at step N, interrupted or failed."""
+        if is_locked(self.folder):
+            return "running"
+        if self.facts.finished or self.facts.has("score"):
+            return "finished"
+        outcome = self.facts.outcome or ""
+        if outcome.startswith(PAUSED):
+            return printable(outcome)
+        return "interrupted" if outcome in ("interrupted", CLOSED) else "failed"
+
+    @property
+    def reason(self) -> str:
+        """Error that has ended the run; empty if it left none, as a killed one does."""
+        outcome = self.facts.outcome or ""
+        return printable(outcome.removeprefix(FAILED).strip()[:MOST_CHARACTERS]) if outcome.startswith(FAILED) else ""
+
+    @property
+    def score(self) -> float | None:
+        """Mean return of a test, or of the best model of a training run; None if there is none yet."""
+        return number(self.facts.best if self.facts.score is None else self.facts.score.get("mean"))
+
+    # results ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def episodes(self) -> Table:
+        """Rows of train.csv."""
+        return read_table(self.task.train)
+
+    @cached_property
+    def evaluations(self) -> list[Row]:
+        """Rows of eval.csv."""
+        return _rows(self.task.eval)
+
+    @cached_property
+    def progress(self) -> list[Row]:
+        """Rows of progress.csv."""
+        return _rows(self.task.progress)
+
+    @cached_property
+    def iterations(self) -> list[Row]:
+        """Lines of result.json."""
+        return read_objects(self.task.result)
+
+    @cached_property
+    def tested(self) -> list[Row]:
+        """Rows of test.csv."""
+        return _rows(self.task.test)
+
+    @property
+    def best(self) -> Row | None:
+        """Evaluation of models/best: the last of those that were the best so far."""
+        return next((row for row in reversed(self.evaluations) if row.get("best") == 1), None)
+
+    @cached_property
+    def checkpoints(self) -> list[int]:
+        """Numbers of the checkpoints."""
+        models = self.task.models
+        names = [path.name for path in models.iterdir() if path.is_dir()] if models.is_dir() else []
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings in logs/log.txt, each once, the latest last."""
+        try:
+            with open(self.task.log, encoding="utf-8", errors="replace", opener=regular) as lines:
+                return list(dict.fromkeys(match[1] for line in lines if (match := _WARNING.match(line))))
+        except OSError:
+            return []
+
+    def newest_episode(self) -> Row | None:
+        """Returns the last row of train.csv, of a run that trains."""
+        return None if self.task.results.is_symlink() else last_row(self.task.train)
+
+    def newest_iterations(self) -> list[Row]:
+        """Returns the last lines of result.json, of a run that trains."""
+        return last_objects(self.task.result, TAIL_BYTES)
+
+    # curves -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_offline(self) -> bool:
+        """True if the run has learned from given data before its first step."""
+        return any(row["step"] == 0 < row["update"] for row in self.evaluations)
+
+    def curve(self, over: str) -> Curve:
+        """Returns the mean returns of the evaluations over steps or updates."""
+        return _curve(self.evaluations, "mean", over)
+
+    def training_curve(self, over: str, whole_windows: bool = False) -> Curve:
+        """Returns the running mean of the returns of the training episodes. whole_windows: True for one without its
+        beginning, which is of fewer episodes."""
+        step, value = _curve(self.episodes, "return", over)
+        mean = running_mean(step, value)
+        kept = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
+        return mean.step[kept], mean.value[kept]
+
+    # pauses -----------------------------------------------------------------------------------------------
+
+    def paused(self, step: int) -> Row | None:
+        """Returns counts and score at a pause; None if the run has not been there. A run that has ended before counts
+        with its end."""
+        if pause := (self.facts.pauses or {}).get(str(step)):
+            return pause
+        return {"step": self.facts.step, "update": self.facts.update} if self.facts.finished else None
+
+    def score_at(self, until: int | None, what: str, mode: str) -> float | None:
+        """Returns the score at a pause, or at the end (None); None if there is none. what: evaluation, best, or a
+        column of progress.csv. Later training changes nothing."""
+        pause = (None if until is None else self.paused(until)) or {}
+        if what in ("evaluation", "best"):
+            means = _values(self.evaluations[: pause.get("evaluations")], "mean")
+            means += [pause["mean"]] if "mean" in pause else []
+            return best_of(means, mode) if what == "best" else means[-1] if means else None
+        if what in pause.get("numbers", {}):
+            return float(pause["numbers"][what])
+        step = pause.get("step")
+        rows = (row for row in self.progress or self.iterations if step is None or row["step"] <= step)
+        values = _values(rows, what)
+        return values[-1] if values else None
+
+    def best_score(self, mode: str) -> float | None:
+        """Returns the best score of all evaluations so far, those at pauses among them."""
+        pauses = (self.facts.pauses or {}).values()
+        return best_of([*_values(self.evaluations, "mean"), *_values(pauses, "mean")], mode)
+
+
+def is_run(folder: Path) -> bool:
+    """Returns True for a folder that is one of a run."""
+    return (folder / tasks.RUN).is_file() or (folder / "config.yaml").is_file()
+
+
+def best_of(scores: Iterable[float], mode: str) -> float | None:
+    """Returns the highest or the lowest score; None without one. mode: max or min."""
+    return (max if mode == "max" else min)(scores, default=None)
+
+
+def _rows(path: Path) -> list[Row]:
+    return list(read_csv(path))
+
+
+def _section(value: Any, name: str) -> dict[str, Any]:
+    section = value.get(name) if isinstance(value, dict) else None
+    return section if isinstance(section, dict) else {}
+
+
+def _curve(rows: Rows, name: str, over: str) -> Curve:
+    counted = "update" if over == UPDATES else "step"
+    step, value = column_of(rows, counted), column_of(rows, name)
+    if np.isnan([step, value]).any():
+        raise ValueError(f"some rows have no number as {counted} or {name}")
+    return step, value
+
+
+def _values(rows: Iterable[Mapping[str, Any]], column: str) -> list[float]:
+    """Returns the finite numbers of a column."""
+    values = [number(row.get(column)) for row in rows]
+    return [float(value) for value in values if value is not None]

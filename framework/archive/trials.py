@@ -1,0 +1,66 @@
+"""Trials of a tuning, as the folders of their runs tell."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from framework.archive import statistics
+from framework.archive.run import RecordedRun
+
+
+class Trial(NamedTuple):
+    """Settings that are tried, and where its training begins."""
+
+    name: str
+    """Number, such as 007; the copies that later take its place in a population are 007_2, 007_3, ..."""
+    settings: tuple[Any, ...]
+    parent: str = ""
+    """Trial whose checkpoint it begins from; empty: none."""
+    born: int | None = None
+    """Environment step of that checkpoint."""
+
+    def __hash__(self) -> int:
+        """Returns a number of the name, which no other trial has: a setting may be a list or a mapping."""
+        return hash(self.name)
+
+
+class Row(NamedTuple):
+    """A trial, as far as it has come; None for what is not known."""
+
+    trial: Trial
+    state: str
+    """waiting, running, interrupted, paused, finished, failed, or replaced by a copy of another trial."""
+    score: float | None
+    """Score at the last rung that it has reached."""
+    best: float | None
+    """Best score of all its evaluations."""
+    step: int | None
+    seconds: float | None
+    """Seconds of training, over all of its runs."""
+    status: int | None
+    """Exit status of its last process."""
+    folder: Path
+    last_return: float | None = None
+    """Return of the newest episode of its training; with several seeds the mean of theirs."""
+
+
+def combined(values: Sequence[float | None]) -> float | None:
+    """Returns the score of a trial of several seeds: their interquartile mean. None if a seed has none."""
+    known = [value for value in values if value is not None]
+    return float(statistics.interquartile_mean(np.array(known))) if len(known) == len(values) and known else None
+
+
+def facts(tasks: Sequence[Path], mode: str) -> dict[str, Any]:
+    """Returns what the runs of a trial say of themselves: best, step, last_return, seconds."""
+    runs = [RecordedRun(task) for task in tasks]
+    newest = [row for run in runs if (row := run.newest_episode())]
+    steps = [run.facts.step for run in runs] + [row.get("step") for row in newest]
+    seconds = [run.facts.seconds for run in runs if run.facts.seconds is not None]
+    return {
+        "best": combined([run.best_score(mode) for run in runs]),
+        "step": max((step for step in steps if isinstance(step, int)), default=None),
+        "last_return": float(np.mean([row["return"] for row in newest])) if newest else None,
+        "seconds": round(sum(seconds), 3) if seconds else None,
+    }

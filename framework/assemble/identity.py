@@ -1,0 +1,65 @@
+"""The identity of a run: the facts that must agree for a checkpoint to be loaded, and the seed."""
+
+from dataclasses import replace
+from typing import Any
+
+from algos.base import EnvSpec
+from config.model import policies
+from config.read.loader import RunConfig
+from config.read.paths import as_written
+from config.read.task_config import load_task_config
+from framework.catalog import ALGOS
+from framework.disk.checkpoints import Saved
+from framework.errors import CheckpointError
+from framework.seeding import draw_seed
+
+
+def with_seed(config: RunConfig) -> RunConfig:
+    """Replaces seed 0 by the seed of the resumed run, or by a drawn one, so that every run can be repeated."""
+    if config.general.seed:
+        return config
+    recorded = load_task_config(config.task).settings() if config.task else {}
+    seed = recorded.get("general_cfg", {}).get("seed") or draw_seed()
+    return replace(config, general=config.general.model_copy(update={"seed": seed}))
+
+
+def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
+    """Returns the facts that must agree for a checkpoint to be loaded."""
+    control = {
+        name: {"algo": config.policy_packages[name].NAME, "agents": policy.agents}
+        for name, policy in config.policies.items()
+    }
+    return {
+        "algo": config.algorithms,
+        **({"policies": control} if control else {}),
+        "env": spec.id,
+        "observation_space": str(spec.observation_space),
+        "action_space": str(spec.action_space),
+        "seed": config.general.seed,
+    }
+
+
+def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
+    """Raises CheckpointError if the checkpoint belongs to another algorithm or environment."""
+    here = identity(config, spec)
+    words = {"algo": "trained with", "env": "trained on", "observation_space": "observes", "action_space": "acts in",
+             "policies": "has the policies"}  # fmt: skip
+    for key, word in words.items():
+        there = saved.facts.get(key)
+        if _fact_now(key, there) != _fact_now(key, here.get(key)):
+            raise CheckpointError(f"{as_written(saved.path)} {word} {there}, and this config says {here.get(key)}")
+
+
+def _fact_now(key: str, fact: Any) -> Any:
+    """Returns a fact of a checkpoint with the names that algorithms have now."""
+    if key == "policies" and fact:
+        return {name: {**policy, "algo": name_now(policy["algo"])} for name, policy in fact.items()}
+    return name_now(fact) if key == "algo" and fact else fact
+
+
+def name_now(name: Any) -> Any:
+    """Returns the name that an algorithm has now, of one of before; several are joined by +. The user's own stay."""
+    try:
+        return policies.joined(ALGOS.get(part).NAME if part and "." not in part else part for part in name.split("+"))
+    except LookupError:
+        return name

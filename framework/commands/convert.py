@@ -1,0 +1,62 @@
+"""Converts settings of other programs, and data."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+
+from config.program import PROGRAM
+from config.read import arguments
+from framework.commands.line import shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
+convert ppo.yml --env ID > NEW.yaml
+                                                  the same for hyperparameters
+                                                  of rl-baselines3-zoo
+convert DATA NEW.npz             data in another format: .pkl,
+    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari
+"""
+SETTINGS_ENDINGS = (".yaml", ".yml", ".json")
+DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
+
+
+def flags(parser: Parser) -> None:
+    shared.add(parser, "--allow-import")
+    parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
+    what = "data in another format; one of several experiments of RLlib"
+    parser.add_argument("target", metavar="NEW|NAME", type=arguments.text, nargs="?", help=what)
+    which = "with hyperparameters of rl-baselines3-zoo: the {}"
+    parser.add_argument("--env", metavar="ID", type=arguments.text, help=which.format("environment"))
+    algo = which.format("algorithm, by default from the file's name")
+    parser.add_argument("--algo", metavar="NAME", type=arguments.text, help=algo)
+
+
+def check(request: Namespace) -> Iterator[str]:
+    """Completes the request, and yields what is wrong with it: behind settings, the second word is the name of an
+    experiment."""
+    settings = request.file.lower().endswith(SETTINGS_ENDINGS)
+    settings = settings and not str(request.target).endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS))
+    request.name, request.target = (request.target, None) if settings else (None, request.target)
+    if not request.target and request.file.endswith(DATA_ENDINGS):
+        yield f"{request.file!r} is data; name the new file too: {PROGRAM} convert DATA NEW.npz"
+
+
+def run(request: Namespace) -> int:
+    """Prints settings, or writes data in another format."""
+    if request.target:
+        return start.guarded(lambda: _data(request))
+    from config.foreign.convert import converted
+    from framework.catalog import ALGOS, ENVS
+
+    words = {"name": request.name or "", "algo": request.algo, "env": request.env}
+    return start.printed(lambda: converted(request.file, ALGOS, ENVS, **words))
+
+
+def _data(request: Namespace) -> int:
+    from framework.dataset.convert import convert
+    from framework.screen.formatting import counted
+
+    data = convert(request.file, request.target)
+    episodes, steps = counted(data.summary.episodes, "episode"), counted(data.summary.transitions, "transition")
+    print(*data.notes, f"{request.target}: {episodes}, {steps}", sep="\n")
+    return 0

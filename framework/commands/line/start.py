@@ -1,0 +1,125 @@
+"""From a request to configurations, and to what is done with them. A wrong configuration starts nothing."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from config.read import arguments
+
+if TYPE_CHECKING:
+    from config.read.loader import ConfigError
+    from config.read.run_config import RunConfig
+
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config",
+         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated", "of_rllib")  # fmt: skip
+"""Flags that become settings."""
+
+
+def configured(request: argparse.Namespace, words: Sequence[str] = ()) -> "dict[str, RunConfig]":
+    """Returns the configuration of each experiment, or a single one. words: further settings. Raises ConfigError."""
+    from config.foreign.experiments import load_all
+    from framework.catalog import ALGOS, ENVS
+
+    flags = {name: value for name, value in vars(request).items() if name in FLAGS}
+    return load_all(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
+
+
+def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]], int]") -> int:
+    """Does something with the configurations of a request, or shows them. Returns the exit status."""
+    from config.read.loader import ConfigError
+
+    try:
+        configs = configured(request)
+        if problem := _unfit(request, len(configs)):
+            raise ConfigError([problem])
+    except ConfigError as error:
+        return nothing_started(error)
+    if request.seeds and (hint := arguments.one_seed(request.seeds)):
+        print(hint, file=sys.stderr)
+    if request.print_config or request.dry_run:
+        return max(_show(request, name, config) for name, config in configs.items())
+    return do(configs)
+
+
+def one(request: argparse.Namespace, do: "Callable[[RunConfig], int]") -> int:
+    """Does something with the configuration of a request, as `several` does."""
+    return several(request, lambda configs: do(*configs.values()))
+
+
+def run(request: argparse.Namespace) -> int:
+    """Trains or tests, as the configuration says."""
+    return one(request, lambda config: int(work("entry").run(config, request.command_line)))
+
+
+def player(name: str, signals: bool = True) -> Callable[[argparse.Namespace], int]:
+    """Returns what plays as a module of work/ does. signals: True if it obeys signals, and not just Ctrl-C."""
+
+    def play(config: "RunConfig", request: argparse.Namespace) -> int:
+        if signals:
+            return int(work("entry").stoppable(config, lambda received: work(name).run(config, request, received)))
+        return int(work("entry").played(config, lambda: work(name).run(config, request)))
+
+    return lambda request: one(request, lambda config: play(config, request))
+
+
+def worker(name: str) -> Callable[[argparse.Namespace], int]:
+    """Returns what does the work of a module in work/."""
+    return lambda request: guarded(lambda: int(work(name).run(request)))
+
+
+def guarded(do: Callable[[], int]) -> int:
+    """Does something in which every error that a user can cause ends in one message. Returns the exit status."""
+    return int(work("entry").guarded(do))
+
+
+def work(name: str) -> ModuleType:
+    """Returns a module of work/, which may be heavy."""
+    return import_module(f"framework.commands.work.{name}")
+
+
+def printed(text: Callable[[], str]) -> int:
+    """Prints a text, or what is wrong with what is looked up. Returns the exit status."""
+    from config.read.loader import ConfigError
+    from config.tell.describe import UnknownTopic
+
+    try:
+        print(text(), end="")
+    except (UnknownTopic, ConfigError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def nothing_started(error: "ConfigError") -> int:
+    """Prints what is wrong with a configuration. Returns the exit status."""
+    count = len(error.problems)
+    fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
+    print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
+    return 2
+
+
+def _unfit(request: argparse.Namespace, runs: int) -> str:
+    """Returns which flag does not fit the number of experiments in the file; empty if all do."""
+    if runs > 1 and (request.test or request.resume or request.word == "bench"):
+        what = request.yaml or f"--algo {request.algo}"
+        return f"{what} has {runs} experiments; leave out bench, --test and --resume, or name one"
+    if runs == 1 and request.jobs and not request.seeds:
+        return "--jobs is the number of runs at once; it needs --seeds, or several experiments"
+    return ""
+
+
+def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
+    """Answers --print-config and --dry-run. A run prints its notes itself, and logs them."""
+    for note in config.notes:
+        print(note, file=sys.stderr)
+    if request.seeds and len(request.seeds) > 1:
+        print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+    if name:
+        print(f"# experiment {name}")
+    if request.print_config:
+        print(config.to_yaml(), end="")
+        return 0
+    return int(work("entry").dry_run(config))

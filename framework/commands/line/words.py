@@ -1,0 +1,58 @@
+"""The words of the command line, and the part of --help that lists them."""
+
+import pkgutil
+import re
+from importlib import import_module
+from types import ModuleType
+
+from config.program import PROGRAM
+
+PACKAGE = "framework.commands"
+DEFAULT = "train"
+"""Word of a command line without one."""
+EXAMPLES = f"""\
+examples:
+  {PROGRAM}                                  DQN on CartPole-v1
+  {PROGRAM} --yaml my.yaml algo_cfg.lr=3e-4
+  {PROGRAM} --algo PPO --env Acrobot-v1
+  {PROGRAM} --algo PPO --seeds 1..5          five runs, one figure
+  {PROGRAM} --algo PPO,DQN --seeds 1..5      two algorithms compared
+"""
+GROUPS = {
+    "with a run, by the name of its folder under tasks/:": (
+        "runs", "watch", "resume", "test", "film", "compare", "evaluate", "rollout", "export", "talk",
+    ),
+    "other commands:": (
+        "train", "list", "describe", "tune", "bench", "convert", "data", "doctor", "trust", "schema",
+    ),
+}  # fmt: skip
+"""Heading -> words in the order of --help. Words that are not listed come last."""
+
+
+def names() -> list[str]:
+    """Returns all words, in the order of --help."""
+    files = [file.name for file in pkgutil.iter_modules(import_module(PACKAGE).__path__) if not file.ispkg]
+    listed = [name for group in GROUPS.values() for name in group]
+    return [*listed, *(name for name in files if name not in listed)]
+
+
+def module(name: str) -> ModuleType:
+    """Returns the file of a word."""
+    return import_module(f"{PACKAGE}.{name}")
+
+
+def usage(name: str) -> str:
+    """Returns a word with what has to follow it, such as film NAME."""
+    return re.split(r" +[-[|>.]|  ", module(name).HELP.split("\n")[0])[0]
+
+
+def help_of(*group: str) -> str:
+    """Returns the lines of words in --help. Those with blanks at their start stand as they are."""
+    text = "".join(module(name).HELP for name in group)
+    return re.sub(r"^(?=\S)", f"  {PROGRAM} ", text, flags=re.MULTILINE)
+
+
+def help_text() -> str:
+    """Returns the end of --help: examples, and all words."""
+    (first, listed), (other, _) = GROUPS.items()
+    return f"{EXAMPLES}\n{first}\n{help_of(*listed)}\n{other}\n{help_of(*names()[len(listed) :])}"

@@ -1,0 +1,16 @@
+"""Plays a checkpoint and prints its score: RLlib's word for evaluate."""
+
+from framework.commands import evaluate
+from framework.commands.line.parser import Parser
+
+HELP = """\
+rollout CHECKPOINT --run DQN --env ENV --steps N
+                                                  the same for a checkpoint,
+                                                  such as tasks/NAME/models/500
+"""
+REFUSED, check, run = evaluate.REFUSED, evaluate.check, evaluate.run
+
+
+def flags(parser: Parser) -> None:
+    evaluate.flags(parser)
+    parser.switch("--no-render", "as always")

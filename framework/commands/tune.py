@@ -1,0 +1,71 @@
+"""Tries values of settings, and looks for the best."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.read import arguments
+from framework.commands.line import settings, shared, start
+from framework.commands.line.parser import Parser
+
+HELP = """\
+tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER
+                                                  try settings, such as
+    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}
+"""
+REFUSED = {"": "tune trains the runs of a file; leave out FLAG"}
+SETTINGS = ("samples", "jobs")
+"""Flags that are settings of tune_cfg."""
+OF_A_NEW_ONE = ("yaml", "algo", "env", "into", "samples", "overrides")
+"""Flags of which a tuning that is continued has its own values."""
+WHERE = "tune_cfg.ray_address"
+"""Setting that no tuning has of its own."""
+
+
+def flags(parser: Parser) -> None:
+    shared.add(parser, "--yaml --algo --env")
+    parser.value("--resume", "FOLDER", "a tuning, to be continued")
+    parser.value("--samples", "N", "tune_cfg.samples", arguments.count)
+    shared.add(parser, "--jobs --into")
+    shared.add_settings(parser)
+
+
+def check(request: Namespace) -> Iterator[str]:
+    keys = settings.keys(request)
+    if request.resume:
+        extra = [name for name in OF_A_NEW_ONE if getattr(request, name, None)]
+        if extra and not (extra == ["overrides"] and keys == {WHERE}):
+            named = [f"settings but {WHERE}" if name == "overrides" else f"--{name}" for name in extra]
+            yield f"--resume continues a tuning with its own settings; leave out {', '.join(named)}"
+    elif not request.yaml:
+        yield "tune needs a file with values to try: --yaml FILE; or --resume FOLDER"
+    for name in SETTINGS:
+        if getattr(request, name, None) and f"tune_cfg.{name}" in keys:
+            yield f"--{name} and tune_cfg.{name} are the same setting; leave one of them out"
+    yield from settings.twice(request)
+
+
+def run(request: Namespace) -> int:
+    """Tunes, or shows what a tuning would be."""
+    from config.read.loader import ConfigError
+    from config.read.paths import fixed
+    from config.tune import section as tuning
+    from framework.catalog import ALGOS, ENVS
+
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
+    values = {name: getattr(request, name) for name in ("samples", "jobs", "algo", "env")}
+    folder = Path(request.resume) if request.resume else None
+    try:
+        read, source = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
+        asked = read(source, request.overrides, values, into=request.into, **options)
+    except ConfigError as error:
+        return start.nothing_started(error)
+    from framework.commands.work.entry import check_training, guarded
+    from framework.jobs import dry_run, session
+    from framework.screen.terminal import choose
+
+    if request.print_config or request.dry_run:
+        return guarded(lambda: (dry_run.settings if request.print_config else dry_run.describe)(asked, check_training))
+    place, screen = fixed(folder) if folder else None, choose(sys.stdout)
+    return guarded(lambda: session.run(asked, check_training, screen, request.command_line, place)[1])

@@ -1,0 +1,146 @@
+"""The table of what data contain: python main.py data DATA."""
+
+import json
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.read.loader import load
+from config.read.paths import as_written
+from framework.catalog import ALGOS, ENVS
+from framework.collect.env_calls import Watch
+from framework.dataset import fit, open_data
+from framework.dataset.behaviour import Behaviour
+from framework.dataset.data import Dataset
+from framework.dataset.fit import own_space
+from framework.dataset.summary import Range
+from framework.errors import MISTAKE, JoystickError
+from framework.screen.formatting import counted, short
+
+BARS = 10
+"""Number of bars of the histogram."""
+WIDTH = 40
+"""Characters of its longest bar."""
+MOST_FILES = 8
+"""Files that the table lists by name."""
+
+
+def run(request: Namespace) -> int:
+    """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
+    content = open_data(request.data)
+    problems = None if request.env is None else _unfit(content, request.env, request.allow_import)
+    sys.stdout.write((as_json if request.json else table)(content, problems))
+    return MISTAKE if problems else 0
+
+
+def _unfit(data: Dataset, env_id: str, allow_import: Sequence[str]) -> list[str]:
+    """Returns a sentence for each way in which the data do not fit an environment."""
+    from framework.assemble import build  # imports torch
+
+    config = load(None, [], find_algo=ALGOS, find_env=ENVS, env=env_id, allow_import=allow_import)
+    with build.opened_env(config, 1, Watch()) as env:
+        if env.joint is not None:
+            raise JoystickError(f"{env_id} has several agents; data are compared with an environment of one")
+        seen = own_space(env.observation_space, env.observation_start)
+        return fit.problems(data.summary, seen, own_space(env.action_space, env.action_start))
+
+
+def facts(data: Dataset) -> dict[str, Any]:
+    """Returns everything that the card shows, as JSON has it."""
+    summary = data.summary
+    return {
+        "files": [str(as_written(path)) for path in data.files],
+        "bytes": sum(_size(path) for path in data.files),
+        "sha256": data.sha256,
+        "transitions": summary.transitions,
+        "episodes": summary.episodes,
+        "obs": _range(summary.obs),
+        "action": _range(summary.action),
+        "action_mask": summary.mask,
+        "next_obs_given": summary.next_obs_given,
+        "truncated_given": summary.truncated_given,
+        "terminated": summary.terminated,
+        "truncated": summary.truncated,
+        "returns": spread(summary.returns),
+        "lengths": spread(summary.lengths),
+        **Behaviour(data).facts(),
+        "notes": data.notes,
+    }
+
+
+def as_json(data: Dataset, unfit: list[str] | None) -> str:
+    """Returns the facts as JSON. unfit: what does not fit an environment; None if none was named."""
+    return json.dumps({**facts(data), **({} if unfit is None else {"unfit": unfit})}, indent=1, allow_nan=False) + "\n"
+
+
+def _size(path: Path) -> int:
+    return sum(part.stat().st_size for part in (path.rglob("*") if path.is_dir() else [path]) if part.is_file())
+
+
+def spread(values: np.ndarray) -> dict[str, float]:
+    """Returns mean, standard deviation, extremes and quartiles."""
+    quartiles = np.quantile(values, (0.25, 0.5, 0.75))
+    return {
+        "mean": float(values.mean()), "std": float(values.std()), "min": float(values.min()),
+        "25%": float(quartiles[0]), "median": float(quartiles[1]), "75%": float(quartiles[2]),
+        "max": float(values.max()),
+    }  # fmt: skip
+
+
+def _range(values: Range) -> dict[str, Any]:
+    ends = {"low": values.low.min().item(), "high": values.high.max().item()}
+    return {"shape": list(values.shape), "dtype": str(values.dtype), **ends}
+
+
+def table(data: Dataset, unfit: list[str] | None) -> str:
+    """Returns the card. unfit: what does not fit an environment; None if none was named."""
+    found, summary = facts(data), data.summary
+    rows = [
+        ("files", f"{len(data.files)}, {found['bytes']:,} bytes"),
+        *[("", str(as_written(path))) for path in data.files[:MOST_FILES]],
+        *([("", f"and {len(data.files) - MOST_FILES} more")] if len(data.files) > MOST_FILES else []),
+        ("sha256", found["sha256"]),
+        ("data", f"{counted(found['episodes'], 'episode')}, {counted(found['transitions'], 'transition')}"),
+        ("obs", _described(found["obs"])),
+        ("action", _described(found["action"])),
+        *([("masks", f"of {counted(summary.mask, 'action')}")] if summary.mask else []),
+        ("ends", f"{found['terminated']:,} terminated, {found['truncated']:,} truncated"),
+        ("numbers", "all finite"),
+        ("repeated", f"{found['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),
+        *[("behavior", line) for line in found["behaviour"]],
+        *[("note", note) for note in data.notes],
+        *[("unfit", problem) for problem in unfit or ()],
+        *([("fits", "the spaces of the environment")] if unfit == [] else []),
+    ]
+    lines = [f"{name:<10} {value}" for name, value in rows]
+    return "\n".join([*lines, "", *_spreads(found), "", *histogram(summary.returns)]) + "\n"
+
+
+def _described(values: dict[str, Any]) -> str:
+    shape = tuple(values["shape"])
+    return f"{values['dtype']}, shape {shape}, values from {short(values['low'])} to {short(values['high'])}"
+
+
+def _spreads(found: dict[str, Any]) -> list[str]:
+    names = list(found["returns"])
+    lines = ["".join([f"{'':<10}", *(f"{name:>11}" for name in names)])]
+    for row in ("returns", "lengths"):
+        lines.append("".join([f"{row:<10}", *(f"{short(found[row][name]):>11}" for name in names)]))
+    return lines
+
+
+def histogram(values: np.ndarray) -> list[str]:
+    """Returns a line for each range of the returns: where it begins, a bar, and the number of episodes."""
+    if values.min() == values.max():
+        return [f"{short(float(values[0])):>11} {'#' * WIDTH} {len(values):,}"]
+    counts, edges = np.histogram(values, BARS)
+    bars = [math.ceil(WIDTH * count / counts.max()) for count in counts]
+    return [
+        f"{short(float(edge)):>11} {'#' * bar:<{WIDTH}} {count:,}".rstrip()
+        for edge, bar, count in zip(edges[:-1], bars, counts, strict=True)
+    ]

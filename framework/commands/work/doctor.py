@@ -1,0 +1,224 @@
+"""Command doctor: looks at what a run needs on this machine, and says how to mend what is missing.
+
+Imports no other part of ours but config and, with torch, the list of its faster parts: it works where a package is
+missing.
+"""
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from config import machine
+from config.program import ROOT
+from config.program import version as own_version
+
+TASKS = Path("tasks")
+OLDEST_PYTHON = (3, 11)
+LEAST_MEMORY, LEAST_DISK, LEAST_SHARED = 2**30, 2**30, 2**27
+"""Bytes of free memory, disk and shared memory below which runs fail before long."""
+LONGEST_SOCKET = 60
+"""Characters of the temporary folder up to which Ray's sockets have names that the system takes (107 in all)."""
+EXTRAS = {
+    "mujoco": ("the robots of MuJoCo", '"gymnasium[mujoco]"'),
+    "ale_py": ("Atari games", "ale-py"),
+    "minatar": ("MinAtar", "minatar"),
+    "pettingzoo mpe2": ("several agents (PettingZoo)", "pettingzoo mpe2"),
+    "minari": ("data sets of Minari", '"minari[hdf5]"'),
+    "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
+    "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
+    "zstandard": ("data files that zstandard has compressed", "zstandard"),
+    "imageio_ffmpeg": ("videos as mp4", '"imageio-ffmpeg>=0.6"'),
+    "onnx onnxscript onnxruntime": ("export --to onnx", "onnx onnxscript onnxruntime"),
+    "optuna cmaes": ("tuning by tpe, cmaes and qmc", "optuna cmaes"),
+}
+"""Modules of extra packages -> what they are for, and their names for pip."""
+
+
+class Finding(NamedTuple):
+    """A line of the answer."""
+
+    state: Literal["ok", "note", "fault"]
+    subject: str
+    text: str
+    mend: str = ""
+    """Command to type, or setting to change."""
+
+
+def run() -> int:
+    """Prints all findings. Returns 1 if a fault is among them, otherwise 0."""
+    found = list(findings())
+    width = max(len(finding.subject) for finding in found)
+    for finding in found:
+        print(f"{finding.state:<5}  {finding.subject:<{width}}  {finding.text}")
+        if finding.mend:
+            print(f"{'':<5}  {'':<{width}}  -> {finding.mend}")
+    faults = sum(finding.state == "fault" for finding in found)
+    print(f"\n{_counted(faults, 'fault')}" if faults else "\nno faults: a run can start here")
+    return 1 if faults else 0
+
+
+def findings() -> Iterator[Finding]:
+    """Yields what is found, from the program to the machine."""
+    yield Finding("ok", "Joystick", own_version())
+    yield _python()
+    yield from (_package(requirement) for requirement in requirements())
+    yield _processor()
+    yield _threads()
+    yield _memory()
+    yield _cuda()
+    yield _fast()
+    yield from _ray()
+    yield _display()
+    yield from _folder()
+    yield from _extras()
+
+
+def requirements() -> list[Requirement]:
+    """Returns the packages that a run needs: those of requirements.txt, or of an installed copy."""
+    file = ROOT / "requirements.txt"
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else requires("joystick") or []
+    except (OSError, PackageNotFoundError):
+        return []
+    found = []
+    for line in lines:
+        try:
+            found.append(Requirement(line.partition("#")[0].strip()))
+        except InvalidRequirement:  # an empty line, a comment, an option of pip
+            continue
+    return [each for each in found if each.marker is None]
+
+
+def _python() -> Finding:
+    text = f"{platform.python_version()}, {platform.platform(terse=True)}"
+    if sys.version_info < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return Finding("fault", "Python", text, f"use Python {wanted} or newer")
+    return Finding("ok", "Python", text)
+
+
+def _package(wanted: Requirement) -> Finding:
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return Finding("fault", wanted.name, "is not installed", f'pip install "{wanted}"')
+    if not wanted.specifier.contains(found.partition("+")[0], prereleases=True):
+        return Finding("fault", wanted.name, f"{found}; {wanted.specifier} is needed", f'pip install "{wanted}"')
+    return Finding("ok", wanted.name, found)
+
+
+def _processor() -> Finding:
+    usable, there = machine.cores(), os.cpu_count() or 1
+    text = _counted(usable, "core") + (f" of {there} may be used" if usable < there else "")
+    return Finding("ok", "processor", text)
+
+
+def _threads() -> Finding:
+    set_ = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ}
+    text = ", ".join(f"{name}={value}" for name, value in set_.items()) or "not limited by the environment"
+    many = [value for value in set_.values() if value.isdecimal() and int(value) > machine.cores()]
+    if many:
+        return Finding("note", "threads", f"{text}: more than there are cores", "unset it; a run chooses by itself")
+    return Finding("ok", "threads", text)
+
+
+def _memory() -> Finding:
+    free = machine.available_bytes()
+    if free is None:
+        return Finding("note", "memory", "the system does not say how much is free")
+    if free < LEAST_MEMORY:
+        return Finding("fault", "memory", f"{_gib(free)} free", "end other programs, or use a larger machine")
+    return Finding("ok", "memory", f"{_gib(free)} free")
+
+
+def _cuda() -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding("note", "CUDA", "unknown without torch")
+    import torch
+
+    if not torch.cuda.is_available():
+        return Finding("ok", "CUDA", "no device; runs use the CPU")
+    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    return Finding("ok", "CUDA", f"{', '.join(names)}; general_cfg.device=cuda")
+
+
+def _fast() -> Finding:
+    """Returns which faster ways of the same numbers are on."""
+    if importlib.util.find_spec("torch") is None:
+        return Finding("note", "fast", "unknown without torch")
+    from algos.common.fast import switch
+
+    return Finding("note" if switch.OFF else "ok", "fast", switch.state())
+
+
+def _ray() -> Iterator[Finding]:
+    """Yields what stands in the way of general_cfg.mp_backend=ray."""
+    folder = tempfile.gettempdir()
+    if len(folder) > LONGEST_SOCKET:
+        yield Finding("note", "Ray", f"the temporary folder has a long name: {folder}", "export TMPDIR=/tmp")
+    shared = Path("/dev/shm")
+    if not shared.is_dir():
+        yield Finding("note", "Ray", "there is no shared memory (/dev/shm); Ray keeps its objects on the disk")
+        return
+    free = shutil.disk_usage(shared).free
+    if free < LEAST_SHARED:
+        mend = "a larger one, as docker run --shm-size=2g"
+        yield Finding("note", "shared memory", f"{_gib(free)} free for the processes of Ray", mend)
+    else:
+        yield Finding("ok", "shared memory", f"{_gib(free)} free")
+
+
+def _display() -> Finding:
+    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return Finding("ok", "display", "windows can be opened")
+    return Finding("ok", "display", "none: videos are drawn without one, and env_cfg.render_mode=human is refused")
+
+
+def _folder() -> Iterator[Finding]:
+    """Yields whether task directories can be written here."""
+    place = TASKS if TASKS.is_dir() else Path.cwd()
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            yield Finding("ok", "task folder", f"{TASKS}/ can be written")
+    except OSError as error:
+        text = f"{place} cannot be written: {error.strerror or error}"
+        yield Finding("fault", "task folder", text, "change to another folder, or give --into FOLDER")
+    free = shutil.disk_usage(place).free
+    small = free < LEAST_DISK
+    mend = "delete old runs; general_cfg.keep_checkpoints=2 keeps fewer checkpoints" if small else ""
+    yield Finding("fault" if small else "ok", "disk", f"{_gib(free)} free", mend)
+
+
+def _extras() -> Iterator[Finding]:
+    """Yields the packages that only some parts need."""
+    for modules, (use, pip) in EXTRAS.items():
+        for module in modules.split():
+            if importlib.util.find_spec(module) is None:
+                yield Finding("note", module, f"not installed; it is for {use}", f"pip install {pip}")
+            else:
+                yield Finding("ok", module, _version_of(module))
+
+
+def _version_of(module: str) -> str:
+    try:
+        return version(re.sub("_", "-", module))
+    except PackageNotFoundError:
+        return "installed"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB"

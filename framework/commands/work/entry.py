@@ -1,0 +1,149 @@
+"""Turns a valid config into an exit status. torch is imported only after the environment was found suitable."""
+
+import gc
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from config.read.loader import ConfigError, RunConfig
+from config.read.paths import as_written
+from envs.base import EnvError
+from framework.assemble import fit as compatibility
+from framework.collect.env_calls import Watch
+from framework.dataset.sources import files, naming_setting
+from framework.disk.task_dir import check_new
+from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_memory
+from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.screen.terminal import print_error
+
+
+def run(config: RunConfig, command_line: list[str]) -> int:
+    """Trains or tests. Every error that a user can cause ends in one message and status 2."""
+
+    def mode(signals: StopSignals) -> int:
+        if config.general.mode == "train":
+            from framework.commands.work.train import run as play
+        else:
+            from framework.commands.work.test import run as play
+        return play(config, command_line, signals)
+
+    return stoppable(config, mode)
+
+
+def stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
+    """Trains or plays in a way that obeys signals."""
+
+    def work() -> int:
+        check(config)
+        with StopSignals() as signals:
+            try:
+                _load_torch()
+                return mode(signals)
+            except Stopped as stopped:
+                print(stopped, file=sys.stderr)
+                return signals.exit_status
+
+    return guarded(work)
+
+
+def run_group(
+    configs: Mapping[str, RunConfig],
+    title: str,
+    command_line: list[str],
+    seeds: tuple[int, ...] | None,
+    jobs: int | None,
+) -> int:
+    """Trains each experiment, once or for each seed, each run in its own process. title: of the folder of several."""
+
+    def work() -> int:
+        from framework.jobs import many_runs
+
+        return many_runs.begin(configs, title, command_line, seeds, jobs, check_training)
+
+    return guarded(work)
+
+
+def played(config: RunConfig, play: Callable[[], int]) -> int:
+    """Plays in a way that obeys no signal but Ctrl-C, or looks for signals itself."""
+
+    def work() -> int:
+        check(config)
+        _load_torch()
+        return play()
+
+    return guarded(work)
+
+
+def dry_run(config: RunConfig) -> int:
+    """Prints what a run would be, and writes nothing."""
+
+    def work() -> int:
+        check(config)
+        from framework.commands.work.dry_run import describe
+
+        return describe(config)
+
+    return guarded(work)
+
+
+def check(config: RunConfig) -> None:
+    """Raises ConfigError if algorithm and environment do not fit, TaskDirError if the folder to write to exists; makes
+    an environment, which may hang."""
+    check_new(config.into, config.start)
+    watch, limit = Watch(), config.general.env_timeout
+
+    def hangs() -> None:
+        print(f"error: the environment could not be made and closed within {limit:g} s", file=sys.stderr)
+        leave(MISTAKE)
+
+    with Watchdog(limit, watch, hangs), watch("make"):
+        compatibility.check(config)
+
+
+def _load_torch() -> None:
+    """Imports torch. None of its objects, hundreds of thousands, is garbage, but the collector would look through them
+    again and again during the import, and once more when the process ends: up to a second."""
+    if "torch" in sys.modules:  # this process is not ours alone
+        return
+    gc.collect()  # the environment that was checked, before what there is counts as no garbage for good
+    gc.disable()
+    try:
+        import algos.base  # noqa: F401
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def check_training(config: RunConfig) -> None:
+    """Checks a configuration that several processes will train with: what each of them would refuse is refused once,
+    before anything is created."""
+    check(config)
+    memory = None if config.policies else config.algo.memory(config.env.n_envs)
+    if memory is not None and memory.data is not None:
+        with naming_setting():
+            files(memory.data.paths)
+
+
+def guarded(work: Callable[[], int]) -> int:
+    try:
+        return work()
+    except (JoystickError, ConfigError, EnvError) as error:
+        print_error("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]))
+        return MISTAKE
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        silence(sys.stdout)
+        return 0
+    except OSError as error:
+        # A full disk or a deleted folder, at a moment when the run cannot continue.
+        name = as_written(Path(error.filename)) if isinstance(error.filename, str) else "writing"
+        place = f"error: {name}: {error.strerror or error}"
+        print_error("\n".join([place, *getattr(error, "__notes__", [])]))
+        return MISTAKE
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if (said := without_memory(error)) is None:
+            raise
+        print_error("\n".join([f"error: {said}", *getattr(error, "__notes__", [])]))
+        return MISTAKE

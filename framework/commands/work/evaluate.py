@@ -1,0 +1,74 @@
+"""Command evaluate: plays a saved model, prints its score in one line, and changes nothing in its task directory."""
+
+import json
+from argparse import Namespace
+from pathlib import Path
+
+from config.read.loader import RunConfig
+from config.read.paths import as_written, fixed
+from framework.assemble import build
+from framework.assemble.identity import with_seed
+from framework.disk.atomic import write_whole
+from framework.errors import JoystickError
+from framework.loop.evaluator import Evaluation, Interrupted
+from framework.runs.model import opened
+from framework.runs.signals import StopSignals
+from framework.screen.formatting import listed, scored
+
+
+def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
+    """Plays whole episodes: so many, or as many as make at least so many steps. Returns the exit status."""
+    if request.out:
+        file = fixed(Path(request.out), config.start)
+        check_place("--out", file, config.task)
+
+    def check() -> None:
+        if signals.received is not None:
+            raise Interrupted
+
+    config = with_seed(config)
+    cfg = config.general
+    with opened(config) as model:
+        evaluator = build.make_evaluator(config, model.env, check, model.watch)
+        try:
+            evaluation = evaluator.play(model.agent, 0 if request.steps else cfg.max_episode, steps=request.steps or 0)
+        except Interrupted:
+            return signals.exit_status
+    if request.out:
+        write_whole(file, lines(evaluation).encode())
+    if model.note:
+        print(model.note)
+    taken = sum(episode.length for episode in evaluation.episodes)
+    returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
+    print(f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
+    return 0
+
+
+def check_place(flag: str, out: Path, task: Path | None) -> None:
+    """Raises JoystickError if the file that a flag names cannot be written, or would replace one of the run."""
+    if out.is_dir():
+        raise JoystickError(f"{flag}: {as_written(out)} is a folder; name a file")
+    if not out.parent.is_dir():
+        raise JoystickError(f"{flag}: the folder {as_written(out).parent} does not exist")
+    if task is not None and out.resolve().is_relative_to(task.resolve()):
+        raise JoystickError(
+            f"{flag}: {as_written(out)} is inside the task directory, which is not changed; name another place"
+        )
+
+
+def lines(evaluation: Evaluation) -> str:
+    """Returns a line of JSON for each episode."""
+    return "".join(
+        json.dumps(
+            {
+                "episode": number,
+                "seed": episode.seed,
+                "return": episode.total,
+                "length": episode.length,
+                "terminated": episode.terminated,
+                **episode.metrics,
+            }
+        )
+        + "\n"
+        for number, episode in enumerate(evaluation.episodes, start=1)
+    )

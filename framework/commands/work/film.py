@@ -1,0 +1,128 @@
+"""Command film: a test with a video, or an episode of the training once more, from its seed and its actions."""
+
+import contextlib
+from argparse import Namespace
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from config.read.loader import RunConfig
+from config.read.paths import as_written
+from framework.archive.run import RecordedRun
+from framework.assemble import build
+from framework.collect.env_calls import Watch
+from framework.collect.fragment import Episode
+from framework.commands.work import test
+from framework.dataset import open_data
+from framework.dataset.columns import Columns
+from framework.dataset.episodes import episodes
+from framework.disk.atomic import write_whole
+from framework.disk.task_dir import TaskDir, circumstances
+from framework.errors import DataError, JoystickError, TaskDirError
+from framework.film.film import Taped, file_name, film_into, write_meta
+from framework.loop.evaluator import Interrupted
+from framework.record.console import Console
+from framework.runs.signals import StopSignals
+from framework.runs.wrap_up import Wanted
+from framework.screen.formatting import short
+
+
+def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
+    """Tests and films, or films an episode of the training. Returns the exit status."""
+    if request.episode is None:
+        return test.run(config, request.command_line, signals, Wanted(request.worst, request.grid))
+    return _again(config, request.command_line, request.episode, signals)
+
+
+def _again(config: RunConfig, command_line: list[str], number: int, signals: StopSignals) -> int:
+    """Films the training episode of this number into a task directory of its own."""
+    if config.task is None:
+        raise TaskDirError("film --episode needs the name of a run")
+    source, watch = TaskDir(config.task), Watch()
+    source.check()
+    if config.policies:
+        raise JoystickError(
+            "--episode: the run has several agents, whose trajectories are apart; "
+            "general_cfg.video_fre films episodes while they are trained"
+        )
+
+    def check() -> None:
+        if signals.received is not None:
+            raise Interrupted
+
+    taped = _taped(config, source, number, watch)
+    task = TaskDir.create(
+        "test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into, config.start
+    )
+    with contextlib.closing(task):
+        console = Console(task.logs / "log.txt", config.general)
+        try:
+            write_whole(task.config, config.to_yaml().encode())
+            facts: dict[str, Any] = {
+                "filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}
+            }
+            task.write_run({**circumstances(command_line), **facts})
+            with console.during(f"filming episode {number:,}"):
+                place = task.videos / file_name(config)
+                made, different = film_into(place, build.open_drawing(config, watch), [taped], check, watch)
+        except Interrupted:
+            console.note("stopped")
+            return signals.exit_status
+        finally:
+            console.close()
+    if made.path is None:
+        raise JoystickError(made.text)
+    write_meta(place.with_suffix(".meta.json"), taped, not different)
+    task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
+    print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {_total(taped)}")
+    print(f"{made.text}   {as_written(made.path)}")
+    return 0
+
+
+def _total(taped: Taped) -> str:
+    return short(taped.episode.total)
+
+
+def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Taped:
+    """Returns the episode with its actions and rewards. Raises JoystickError if they were not kept."""
+    rows = RecordedRun(source.path).episodes
+    places = np.flatnonzero(rows.numbers("episode") == number)
+    if not len(places):
+        known = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
+        raise JoystickError(f"--episode {number}: train.csv has the episodes {known}")
+    at = int(places[0])
+    try:
+        data = open_data(str(source.path))
+    except DataError as error:
+        why = str(error).replace(str(source.path), str(as_written(source.path)))
+        raise JoystickError(f"--episode needs the trajectories of the run: {why}") from None
+    # collected until the end, perhaps not from the beginning
+    place = at - (len(rows) - data.summary.episodes)
+    steps = next(islice(episodes(data.pieces()), place, None), None) if place >= 0 else None
+    episode = _episode(rows[at])
+    if steps is None or not _fits(steps, episode):
+        raise JoystickError(
+            f"--episode {number}: the trajectories of {as_written(source.path)} do not have it in its place"
+        )
+    with build.opened_env(config, 1, watch) as env:
+        if not env.replayable:
+            raise JoystickError("--episode: the environment cannot be repeated from seeds and actions")
+        actions = (steps["action"] - env.action_start).astype(env.action_space.dtype)
+    return Taped(number, episode, actions, steps["reward"])
+
+
+def _fits(steps: Columns, episode: Episode) -> bool:
+    """Returns True if a trajectory has the length and the return of an episode."""
+    return len(steps["reward"]) == episode.length and bool(
+        np.isclose(steps["reward"].sum(dtype=np.float64), episode.total, rtol=1e-4, atol=1e-6)
+    )
+
+
+def _episode(row: Mapping[str, Any]) -> Episode:
+    """Returns an episode from its row in train.csv."""
+    return Episode(
+        worker=int(row["worker"]), row=int(row["row"]), number=0, seed=int(row["seed"]), total=float(row["return"]),
+        length=int(row["length"]), terminated=bool(row["terminated"]), steps=int(row["step"]), phase=row.get("phase"),
+    )  # fmt: skip

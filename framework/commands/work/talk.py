@@ -1,0 +1,94 @@
+"""Command talk: a person takes the place of the simulated user, and talks to a saved policy in the terminal."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from config.read.loader import RunConfig
+from config.read.paths import as_written, fixed
+from envs.base import VectorEnv
+from framework.assemble import build
+from framework.assemble.identity import with_seed
+from framework.collect.fragment import Episode, Recorder
+from framework.commands.work.evaluate import check_place
+from framework.disk.atomic import write_whole
+from framework.errors import JoystickError
+from framework.runs.model import opened
+from framework.screen.formatting import listed
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+
+
+def run(config: RunConfig, request: Namespace) -> int:
+    """Plays one episode with a person. Returns the exit status."""
+    if request.record:
+        file = fixed(Path(request.record), config.start)
+        check_place("--record", file, config.task)
+    config = _of_one_episode(with_seed(config))
+    with opened(config) as model:
+        env = model.env.member(0).unwrapped
+        if not hasattr(env, "talk"):
+            raise JoystickError(f"{model.agent.spec.id} has nobody to talk to; talk is for general_cfg.env_name=dialog")
+        _complete(env.talk(_asked, print))
+        kept = _Record(env.spoken)
+        evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[kept])
+        status = 0
+        try:
+            evaluation = evaluator.play(model.agent, 1)
+            print(f"{as_written(model.saved.path)}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
+        except KeyboardInterrupt:
+            print()
+            status, kept.text = INTERRUPTED, env.spoken()
+    if request.record:
+        write_whole(file, kept.text.encode())
+        print(f"the dialogue is in {request.record}")
+    return status
+
+
+def _of_one_episode(config: RunConfig) -> RunConfig:
+    """Returns the settings for a single row in this process, which waits for a person as long as it takes."""
+    general = config.general.model_copy(update={"online_eval_episode": 1, "env_timeout": 0.0})
+    changes = {"vectorization": "sync"} if hasattr(config.env, "vectorization") else {}
+    return replace(config, general=general, env=config.env.model_copy(update=changes))
+
+
+class _Record(Recorder):
+    """Keeps the text of the episode."""
+
+    def __init__(self, spoken: Callable[[], str]) -> None:
+        self.text, self._spoken = "", spoken
+
+    def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
+        self.text = self._spoken()
+        return {}
+
+
+def _asked(prompt: str) -> str:
+    """Returns a line from the terminal, or from the standard input, which is shown then."""
+    try:
+        line = input(prompt)
+    except EOFError:
+        print()  # the cursor is still behind the prompt
+        raise
+    if not sys.stdin.isatty():
+        print(line)
+    return line
+
+
+def _complete(candidates: Callable[[str], list[str]]) -> None:
+    """Completes words with the tab key, where Python has readline. candidates: of an unfinished line."""
+    try:
+        import readline
+    except ImportError:
+        return
+
+    def complete(begun: str, number: int) -> str | None:
+        found = candidates(readline.get_line_buffer()[: readline.get_endidx()])
+        return f"{found[number]} " if number < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(" ;")
+    readline.parse_and_bind("tab: complete")

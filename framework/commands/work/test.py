@@ -1,0 +1,139 @@
+"""Mode test: plays a saved model, scores it and films it, in a task directory of its own."""
+
+import contextlib
+from functools import partial
+from typing import Any
+
+from algos.base import Progress
+from config.config import GeneralConfig
+from config.read.loader import RunConfig
+from config.read.paths import as_written
+from envs.base import EnvError
+from framework.archive.run import RecordedRun
+from framework.assemble import build
+from framework.assemble.identity import with_seed
+from framework.collect.fragment import Recorder
+from framework.dataset.writers import episode_writer
+from framework.disk.atomic import write_whole
+from framework.disk.csv_log import CsvLog
+from framework.disk.task_dir import TaskDir, circumstances
+from framework.errors import JoystickError
+from framework.loop.curriculum import Phases
+from framework.loop.evaluator import Evaluation, Interrupted
+from framework.policies.plan import plan
+from framework.record.console import Console
+from framework.record.recorders import FirstEpisodes, Tape
+from framework.runs import wrap_up
+from framework.runs.model import Model, opened
+from framework.runs.resume import settings_of
+from framework.runs.signals import StopSignals
+from framework.screen.formatting import counted
+
+COLUMNS = ("episode", "return", "length", "terminated", "seed")
+
+
+def run(
+    config: RunConfig, command_line: list[str], signals: StopSignals, wanted: wrap_up.Wanted = wrap_up.ALL_PLAYED
+) -> int:
+    """Tests a model, and returns the exit status. wanted: what a video shows."""
+    config = with_seed(config)
+    if fault := wanted.fault(config):
+        raise JoystickError(fault)
+    with opened(config) as model:
+        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into, config.start)
+        with contextlib.closing(task):
+            return _Test(config, model, task, signals, wanted).go(command_line)
+
+
+class _Test:
+    """One test: plays, writes, films and reports."""
+
+    def __init__(
+        self, config: RunConfig, model: Model, task: TaskDir, signals: StopSignals, wanted: wrap_up.Wanted
+    ) -> None:
+        self.config, self.model, self.task, self.signals, self.wanted = config, model, task, signals, wanted
+        self.saved, self.agent, self.env, self.watch = model.saved, model.agent, model.env, model.watch
+        self.console = Console(task.logs / "log.txt", config.general)
+
+    def go(self, command_line: list[str]) -> int:
+        cfg = self.config.general
+        facts: dict[str, Any] = {
+            **circumstances(command_line),
+            "checkpoint": str(as_written(self.saved.path)),
+            "checkpoint_facts": self.saved.facts,
+            "seed": cfg.seed,
+            "gpu": build.gpu_name(self.config),
+        }
+        write_whole(self.task.config, self.config.to_yaml().encode())
+        self.task.write_run(facts)
+        for line in filter(None, (*self.config.notes, self.model.note, f"testing {as_written(self.saved.path)}")):
+            self.console.note(line)
+        try:
+            with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):
+                evaluation, tape = self._play(cfg.max_episode)
+            self._write(evaluation)
+            compared = self._online(evaluation)
+            self.task.write_run({"score": evaluation.facts(), "compared": compared})
+            video = None
+            if self.config.env.render_mode is not None:
+                work = partial(wrap_up.film, self.config, evaluation, tape, self.task, self.console)
+                film = partial(work, self._check, self.watch, self.wanted)
+                video = wrap_up.guarded(self.console, "the episodes could not be filmed", film)
+            wrap_up.write_report(self.task, self.console)
+            self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
+        except Interrupted:
+            self.console.note("stopped; the model was not changed")
+            return self.signals.exit_status
+        except (JoystickError, EnvError) as error:
+            self.console.log_traceback(error)
+            raise
+        finally:
+            self.console.close()
+        return 0
+
+    def _check(self) -> None:
+        self.console.waiting()
+        if self.signals.received is not None:
+            raise Interrupted
+
+    def _play(self, episodes: int) -> tuple[Evaluation, Tape]:
+        cfg = self.config.general
+        tape, writer = Tape(self.env.rows), episode_writer(cfg.collect_format, self.task.results)
+        recorders: list[Recorder] = [tape]
+        if cfg.collect_traj:
+            written = build.trajectories(self.config, self.env, writer)
+            recorders.append(FirstEpisodes(written, episodes, self.env.rows))
+        phases = Phases(cfg.curriculum)
+        phases.load(self.saved.tree.get("phase"))
+        evaluator = build.make_evaluator(self.config, self.env, self._check, self.watch, phases.evaluation)
+        with contextlib.closing(writer):
+            explore = self._progress() if cfg.explore else None
+            return evaluator.play(self.agent, episodes, recorders, explore=explore), tape
+
+    def _progress(self) -> Progress:
+        """Returns how far training was at the checkpoint, by the limits of the run."""
+        step, episode, update = (int(self.saved.facts[name]) for name in ("step", "episode", "update"))
+        trained = GeneralConfig.model_construct(**settings_of(self.saved, self.config)["general_cfg"])
+        return Progress(step, episode, update, trained.share(step, episode, update))
+
+    def _write(self, evaluation: Evaluation) -> None:
+        """Writes results/test.csv, with a row for each episode."""
+        numbers = build.numbers_of_episodes(plan(self.config, self.agent.spec), self.env)
+        rows = CsvLog(self.task.test, [*COLUMNS, *numbers])
+        for number, episode in enumerate(evaluation.episodes, start=1):
+            values = (number, episode.total, episode.length, int(episode.terminated), episode.seed)
+            rows.append({**dict(zip(COLUMNS, values, strict=True)), **episode.metrics})
+        rows.close()
+
+    def _online(self, evaluation: Evaluation) -> str | None:
+        """Compares the score with that of the online evaluation of this model on the same seeds; None without one."""
+        facts, source = self.saved.facts, RecordedRun(self.saved.path.parent.parent)
+        rows = [row for row in source.evaluations if row["update"] == facts["update"]]
+        if not rows or facts["seed"] != self.config.general.seed or self.config.general.explore:
+            return None
+        count, mean = int(rows[-1]["episodes"]), rows[-1]["mean"]
+        if len(evaluation.episodes) < count:
+            return None
+        same = Evaluation(evaluation.episodes[:count], evaluation.score).mean
+        verdict = "the same" if same == mean else "not the same"
+        return f"first {count} episodes: {same:.6g}; online evaluation gave {mean:.6g}, {verdict}"

@@ -1,0 +1,65 @@
+"""Mode train on the command line: signals, the watchdog, messages and exit statuses around an Experiment."""
+
+import sys
+
+from config.read.loader import RunConfig
+from envs.base import EnvError
+from framework.disk.task_dir import circumstances
+from framework.errors import MISTAKE, JoystickError
+from framework.runs import record
+from framework.runs.experiment import Experiment
+from framework.runs.session import Run
+from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.runs.wrap_up import guarded
+from framework.screen.formatting import resume_command
+
+
+def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
+    """Trains, and returns the exit status."""
+    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line), handle=Run.of)
+    with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
+        try:
+            with training:
+                reason = training.train()
+                if reason is None:
+                    training.interrupted()
+                    return signals.exit_status
+                end = training.pause if training.trainer.paused() else training.complete
+                if not end(reason):
+                    return signals.exit_status
+                return MISTAKE if training.trainer.points.unsaved else 0
+        except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
+            if command := _resume(training):
+                error.add_note(command)
+            raise
+
+
+def _resume(training: Experiment) -> str:
+    """Returns how to resume a run that failed; nothing if it has no checkpoint."""
+    if not training.opened or not training.store.numbers():
+        return ""
+    return f"to resume: {resume_command(training.task.path, training.config.allow_import)}"
+
+
+def _hangs(training: Experiment) -> None:
+    """Ends the process when an environment hangs; called by the watchdog, since the main thread will not return. Saves
+    the last complete round first, unless the training is complete and saved."""
+    config, watch = training.config, training.watch
+    name, limit = getattr(config.env, "id", config.general.env_name), config.general.env_timeout
+    lines = [why := f"{name} has not answered for {limit:g} s, {watch.describe()}"]
+    if training.trained:
+        lines[0] = f"warning: {lines[0]}. The training is complete and saved"
+        facts = {"outcome": "trained; the environment hung at the end", "finished": True}
+        guarded(training.console, "run.json could not be written", lambda: training.task.write_run(facts))
+    elif training.loaded:
+        guarded(training.console, "the run could not be saved", training.trainer.save)
+        said = "NOT saved" if training.trainer.points.unsaved else "saved"
+        lines[0] = f"error: {lines[0]}. The run was {said}"
+    else:
+        lines[0] = f"error: {lines[0]}"
+    if training.opened and not training.trained:
+        guarded(training.console, "run.json could not be written", lambda: record.write_failure(training.task, why))
+    print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
+    if training.opened:
+        training.console.close()
+    leave(0 if training.trained and not training.trainer.points.unsaved else MISTAKE)

@@ -1,0 +1,195 @@
+"""A job: stages of one folder, which a runner takes to their ends, and one view of how far they are."""
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from config.config import GeneralConfig
+from framework.archive.run import RecordedRun
+from framework.disk.atomic import make_folder
+from framework.disk.csv_table import last_row
+from framework.disk.task_dir import TaskDir
+from framework.jobs.children import POLL_SECONDS
+from framework.jobs.processes import Ended, Runner
+from framework.jobs.stages import Stage
+from framework.record.console import pausing_for
+from framework.runs.signals import StopSignals
+from framework.screen.formatting import clock, counted, short, spread
+from framework.screen.terminal import Screen
+
+LOOK_SECONDS = 0.5
+"""Seconds between two reads of the files of the runs."""
+PAGE_SECONDS = 30.0
+"""Seconds between two writes of the report, at least."""
+PAGE_SHARE = 50
+"""The pause is at least so many times as long as writing takes."""
+MOST_ROWS = 20
+"""Runs of which the view shows all; of more, it shows those that run."""
+
+
+class Waiting(Exception):
+    """The session ends before the job does: it was asked to stop, or a run was."""
+
+
+@dataclass
+class Turn:
+    """What is known of the processes of a stage: not started (no beginning), running (no end) or ended."""
+
+    began: float | None = None
+    end: Ended | None = None
+    seconds: float = 0.0
+    """Duration of the processes that have ended."""
+
+    @property
+    def status(self) -> int | None:
+        """Exit status of the process that has ended."""
+        return None if self.end is None else self.end.status
+
+
+class Job(ABC):
+    """One session of a job."""
+
+    def __init__(self, folder: Path, runner: Runner, screen: Screen, in_cluster: bool = False) -> None:
+        """in_cluster: True if machines of a cluster train, from where progress comes with the result."""
+        self.folder, self.runner, self.screen = folder, runner, screen
+        self._starting = "in the cluster" if in_cluster else "starting"
+        self.turns: defaultdict[Stage, Turn] = defaultdict(Turn)
+        self.began = time.monotonic()
+        self.patience = PAGE_SECONDS
+        """Seconds after which the report is written again."""
+        self._next_look = self._next_page = self._written = self._page_seconds = 0.0
+
+    @abstractmethod
+    def over(self, stage: Stage) -> bool:
+        """Returns True if there is nothing to run for a stage."""
+
+    @abstractmethod
+    def ended(self, end: Ended) -> None:
+        """Takes note of a process that has ended, and whose stage does not run again."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Writes what shows the job while it goes on."""
+
+    @abstractmethod
+    def general(self, stage: Stage) -> GeneralConfig:
+        """Returns the limits of a run."""
+
+    @contextlib.contextmanager
+    def obeying(self) -> Iterator[StopSignals]:
+        """Passes signals on to the runs; ends those that are left after an error."""
+        with StopSignals(again=self.runner.end_at_once) as stop:
+            try:
+                yield stop
+            finally:
+                self.runner.end_all()
+                self.screen.close()
+
+    def complete(self, every: Sequence[Stage], goal: str, stop: StopSignals) -> None:
+        """Runs all stages that are not over, as many at once as the runner takes. goal: where they end, in words.
+        Raises Waiting if some are left then."""
+        waiting = [stage for stage in every if not self.over(stage)]
+        begun = time.monotonic(), 1 - len(waiting) / max(1, len(every))
+        while True:
+            if stop.received is not None:
+                self.runner.stop(stop.received)
+                waiting.clear()
+            while waiting and self.runner.free > 0:
+                self._start(waiting.pop(0))
+            if not self.runner.running:
+                break
+            time.sleep(POLL_SECONDS)
+            for end in self.runner.poll():
+                if self._must_run_again(end):
+                    waiting.append(end.stage)
+                waiting = [stage for stage in waiting if not self.over(stage)]
+            self.look(every, goal, begun)
+        if not all(map(self.over, every)):
+            raise Waiting
+
+    def _start(self, stage: Stage) -> None:
+        with contextlib.suppress(FileExistsError):
+            make_folder(stage.task.parent)
+        self.turns[stage].began = time.monotonic()
+        self.runner.start(stage)
+
+    def _must_run_again(self, end: Ended) -> bool:
+        """Takes note of the end of a process. Returns True if no more than that is known, and its stage is not done: an
+        earlier session has started it, or its machine was lost."""
+        self._next_page = min(self._next_page, self._written + PAGE_SHARE * self._page_seconds)
+        turn, now = self.turns[end.stage], time.monotonic()
+        if end.status is None and not end.stopped:
+            if not end.stage.done():
+                turn.began = None
+                return True
+            end, turn.seconds = end._replace(status=0), end.stage.seconds
+        else:
+            turn.seconds += now - (turn.began or now)
+        turn.end = end
+        self.ended(end)
+        return False
+
+    def look(self, every: Sequence[Stage], goal: str, begun: tuple[float, float]) -> None:
+        """Shows how far the stages are. begun: time, and share of them that was over, when the first one started."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + max(LOOK_SECONDS, self.screen.interval)
+        running = set(self.runner.running)
+        looks = {stage: self.progress(stage, stage in running) for stage in every}
+        share = sum(share for share, _ in looks.values()) / len(looks)
+        done = counted(len(looks), "run")
+        head = f"{sum(map(self.over, every))} of {done} {goal}, {clock(now - self.began)} so far"
+        began, before = begun
+        if before < share < 1:  # runs wait for a free place, so that all of them move at an even pace
+            head += f", about {clock((now - began) * (1 - share) / (share - before))} left"
+        shown = every if len(every) <= MOST_ROWS else [stage for stage in every if stage in running]
+        self.screen.draw(share, head, [(stage.label, looks[stage][1]) for stage in shown])
+        if now >= self._next_page:
+            self.refresh()
+            self._written = time.monotonic()
+            self._page_seconds = self._written - now
+            self.patience = max(PAGE_SECONDS, PAGE_SHARE * self._page_seconds)
+            self._next_page = self._written + self.patience
+
+    def progress(self, stage: Stage, running: bool) -> tuple[float, str]:
+        """Returns the share of a stage that is done, from 0 to 1, and its progress in words."""
+        turn = self.turns[stage]
+        if self.over(stage):
+            return 1.0, _ended(turn)
+        if not running:
+            return 0.0, "waiting"
+        cfg = self.general(stage)
+        share, text = progress(TaskDir(stage.task), cfg, stage.until)
+        if text and cfg.max_time > 0 and turn.began is not None:
+            share = max(share, min(1.0, (time.monotonic() - turn.began) / cfg.max_time))
+        return share, f"{share:4.0%}   {text}" if text else self._starting
+
+
+def _ended(turn: Turn) -> str:
+    """Returns how a stage has ended, in words."""
+    if turn.end is None:
+        return "ended"
+    if turn.status == 0:
+        return f"ended in {clock(turn.seconds)}"
+    return f"stopped after {clock(turn.seconds)}" if turn.end.stopped else f"ended with status {turn.status}"
+
+
+def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:
+    """Returns the share of the planned run that is done, and in words its newest episode and evaluation, and what
+    keeps it from training; no words before its first episode. until: step at which it pauses."""
+    episode: Any = RecordedRun(task.path).newest_episode()
+    if episode is None:
+        return 0.0, ""
+    parts = [f"step {episode['step']:,}", f"return {short(episode['return'])}"]
+    evaluation: Any = last_row(task.eval)
+    if evaluation:
+        parts.append(f"evaluation {spread(evaluation)}")
+    parts += filter(None, [pausing_for(task.log)])
+    share = cfg.share(episode["step"], episode["episode"], episode["update"])
+    return min(1.0, episode["step"] / until) if until else share, "   ".join(parts)

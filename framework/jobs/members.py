@@ -1,0 +1,129 @@
+"""The runs of a group: one for each seed, or for each experiment and seed, as group.json and its settings say."""
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from config.read.loader import ConfigError, RunConfig, load
+from config.read.opening import fault_below, regular
+from config.read.paths import as_written
+from config.read.tasks import GROUP
+from config.read.yaml_reader import DocumentError, read
+from framework.archive.run import RecordedRun
+from framework.disk.task_dir import read_facts
+
+MOST_OF_A_NAME = 60
+"""Characters of an experiment's name that its folder has."""
+WHERE = ("general_cfg.mp_backend=ray", "general_cfg.ray_address=")
+"""Settings that a group takes when it goes on."""
+
+
+class Member(NamedTuple):
+    """A run of a group."""
+
+    folder: str
+    """Name of its task directory in the folder of the group."""
+    file: str = "config.yaml"
+    """File with its settings there."""
+    experiment: str = ""
+    """Experiment that it is a run of; empty if the runs differ in their seed alone."""
+    seed: int | None = None
+    """None: that of its settings."""
+
+    @property
+    def name(self) -> int | str:
+        """Name in tables."""
+        if self.seed is None:
+            return self.experiment
+        return f"{self.experiment} {self.seed}" if self.experiment else self.seed
+
+    @property
+    def label(self) -> str:
+        """Name in sentences: seed 3."""
+        return ", ".join(filter(None, [self.experiment, "" if self.seed is None else f"seed {self.seed}"]))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Settings that its command adds to those in the file."""
+        return () if self.seed is None else (f"general_cfg.seed={self.seed}",)
+
+
+def of_seeds(seeds: Iterable[int]) -> list[Member]:
+    """Returns a run for each seed."""
+    return [Member(f"seed_{seed}", seed=seed) for seed in seeds]
+
+
+def of_experiments(names: Sequence[str], seeds: Sequence[int]) -> list[Member]:
+    """Returns a run for each experiment, or one for each of the seeds."""
+    return [
+        Member(safe if seed is None else f"{safe}_{seed}", f"{safe}.yaml", name, seed)
+        for name, safe in zip(names, file_names(names), strict=True)
+        for seed in seeds or (None,)
+    ]
+
+
+def file_names(names: Iterable[str]) -> list[str]:
+    """Returns a name of a folder for each name, none twice."""
+    found: list[str] = []
+    for name in names:
+        safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
+        later = (f"{safe}_{number}" for number in itertools.count(2))
+        found.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, found)))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ of a folder
+
+
+def unfinished(folder: Path) -> list[Member]:
+    """Returns the runs of a group, if some of them, or its tables, have not come to their end; none if all have, or if
+    its files do not say how they begin."""
+    facts = read_facts(folder / GROUP)
+    members = _named(folder, facts.get("runs", facts.get("seeds")))
+    ended = [RecordedRun(folder / member.folder).facts.finished for member in members]
+    return [] if all(ended) and "seconds" in facts else members
+
+
+def _named(folder: Path, names: Any) -> list[Member]:
+    """Returns the runs of these names; none if the files beside them are not those of such runs."""
+    if not isinstance(names, list) or len({type(name) for name in names} & {int, str}) != 1:
+        return []
+    parts = [str(name).rpartition(" ") for name in names]
+    seeds = list(dict.fromkeys(int(seed) for *_, seed in parts if seed.isdecimal()))
+    experiments = list(dict.fromkeys(name for name, *_ in parts))
+    for members in (
+        of_seeds(seeds), of_experiments(list(map(str, names)), ()), of_experiments(experiments, seeds)
+    ):  # fmt: skip
+        files = (folder / member.file for member in members)
+        if [member.name for member in members] == names and all(file.is_file() for file in files):
+            return members
+    return []
+
+
+def with_settings(
+    folder: Path, members: Sequence[Member], words: Sequence[str], **options: Any
+) -> dict[Member, RunConfig]:
+    """Returns the runs of a group that goes on, with the settings that are in its folder. words: where it is trained
+    now; options: finders and permissions."""
+    extra = [word for word in words if not word.startswith(WHERE)]
+    if extra:
+        one = as_written(folder / members[0].folder)
+        raise ConfigError([f"resume continues a group with its own settings; leave out {', '.join(extra)}, or name one "
+                           f"of its runs, such as {one}"])  # fmt: skip
+    if fault := fault_below(folder, "a group of runs"):
+        raise ConfigError([fault])
+    configs: dict[str, RunConfig] = {}
+    for file in dict.fromkeys(member.file for member in members):
+        try:
+            document = read(folder / file, regular)
+        except DocumentError as error:
+            raise ConfigError([str(error)]) from None
+        config = configs[file] = load(str(as_written(folder / file)), words, file=document, **options)
+        address = config.general.ray_address if config.general.mp_backend == "ray" else None
+        if address and not any(word.startswith(WHERE[1]) for word in words):
+            key = f"general_cfg.ray_address={address}"
+            raise ConfigError([f"{as_written(folder / file)}: the cluster of the group is not used unless the command "
+                               f"names it: add {key}, or general_cfg.ray_address=null"])  # fmt: skip
+    return {member: configs[member.file] for member in members}

@@ -1,0 +1,113 @@
+"""Save points: when a run is evaluated and saved, which checkpoints are kept, and which model is the best."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from algos.base import Tree
+from config.config import GeneralConfig
+from framework.disk.atomic import remove_folder
+from framework.disk.checkpoints import CheckpointStore, Saved
+from framework.log import LOGGER
+from framework.loop.evaluator import Evaluation
+from framework.loop.iteration import Count, Score
+from framework.memory import Memory
+
+STATE = ("best", "best_update", "evaluated", "reached", "saved", "point")
+"""Attributes that a checkpoint contains."""
+
+
+class SavePoints:
+    """The checkpoints of a run, and the evaluations that they were saved with."""
+
+    def __init__(self, cfg: GeneralConfig, store: CheckpointStore) -> None:
+        self.cfg, self.store = cfg, store
+        self.best: float | None = None
+        """Highest mean return of the evaluations so far."""
+        self.best_update: int | None = None
+        self.evaluated: int | None = None
+        """Update of the last evaluation."""
+        self.reached = 0
+        """Number of consecutive evaluations at or above reward_threshold."""
+        self.saved = 0
+        """Updates (or steps or iterations, see model_save_unit) at the last save point."""
+        self.point: int | None = None
+        """Update of the last save point, as opposed to a save at the end of the run or of a session."""
+        self.last: tuple[Count, int] | None = None
+        """Amount of training and number of the running iteration at the last save."""
+        self.unsaved = False
+        """True if the last save failed."""
+        self._kept: int | None = None
+        """Update of the checkpoint that models/best is."""
+        self._interim: int | None = None
+        """Checkpoint that this session resumed from, if it was no save point."""
+
+    @property
+    def score(self) -> Score:
+        """Score of the best model."""
+        return Score(self.best, self.best_update)
+
+    def due(self, done: int) -> bool:
+        """Returns True if a multiple of model_save_fre was passed since the last save point. done: what model_save_unit
+        counts."""
+        return done // self.cfg.model_save_fre > self.saved // self.cfg.model_save_fre
+
+    def begin(self, done: int, update: int, evaluation: Evaluation | None) -> bool:
+        """Notes a save point and its evaluation. Returns True if the model is the best so far."""
+        self.saved, self.point = done, update
+        if evaluation is None:
+            return False
+        if (least := self.cfg.reward_threshold) is not None:
+            self.reached = self.reached + 1 if evaluation.mean >= least else 0
+        self.evaluated = update
+        best = self.best is None or evaluation.mean >= self.best
+        if best:
+            self.best, self.best_update = evaluation.mean, update
+        return best
+
+    def write(
+        self, place: tuple[Count, int], state: Callable[[], Tree], memory: Memory, facts: Mapping[str, Any]
+    ) -> Path:
+        """Writes a checkpoint, and returns its folder. Raises OSError if that fails; the earlier ones stay."""
+        self.unsaved = True
+        number = place[0].update
+        began = time.monotonic()
+        facts = {**facts, **place[0]._asdict(), "save_point": self.point == number}
+        path = self.store.save(number, state(), memory, facts)
+        size = sum(file.stat().st_size for file in path.iterdir())
+        LOGGER.debug("checkpoint %s: %d bytes in %.3f s", path.name, size, time.monotonic() - began)
+        self._keep_best()
+        self.unsaved, self.last = False, place
+        self._prune(number)
+        return path
+
+    def _keep_best(self) -> None:
+        """Makes models/best the best checkpoint. What fails, on a full disk, is made up for by the next save."""
+        number = self.best_update
+        if self.cfg.save_best_model and number not in (None, self._kept) and self.store.has(number):
+            self.store.mark_best(number)
+            self._kept = number
+
+    def _prune(self, number: int) -> None:
+        """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was
+        interrupted keeps the same ones as a run that was not."""
+        if self.cfg.keep_checkpoints > 0 and self._interim not in (None, number):
+            remove_folder(self.store.folder / str(self._interim))
+            self._interim = None
+        self.store.prune(self.cfg.keep_checkpoints)
+
+    def state(self) -> Tree:
+        """Returns what a checkpoint contains of it."""
+        return {name: getattr(self, name) for name in STATE}
+
+    def load_state(self, saved: Saved, place: tuple[Count, int], branch: bool) -> None:
+        """Restores the state in a checkpoint. branch: the run continues in another directory."""
+        for name in STATE:
+            setattr(self, name, saved.tree.get(name))
+        self.last = place
+        if not branch:
+            if not saved.facts.get("save_point", True):
+                self._interim = place[0].update
+            self.store.realign_best(self.best_update)
+            self._kept = self.best_update

@@ -1,0 +1,57 @@
+"""Colors, axes and legends of all figures."""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from framework.archive.curves import STEPS
+
+
+class Palette(NamedTuple):
+    """Colors of a figure. The lines are from the Okabe-Ito palette, which is safe for color-blind readers."""
+
+    blue: str
+    orange: str
+    green: str
+    grey: str
+    ink: str
+    grid: str
+    paper: str
+
+
+LIGHT = Palette("#0072b2", "#d55e00", "#007a5e", "#6b7280", "#1c2430", "#e5e7eb", "#ffffff")
+
+
+DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440", "none")
+"""For a dark page: its own background shows through."""
+
+
+def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    figure = axes.figure
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    figure.set_facecolor(LIGHT.paper)
+    axes.set_facecolor(LIGHT.paper)
+    axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
+    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
+    axes.set_xlabel(over, color=LIGHT.ink)
+    axes.set_ylabel(what, color=LIGHT.ink)
+    axes.tick_params(colors=LIGHT.ink)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.margins(y=0.08)
+    axes.grid(color=LIGHT.grid, linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side not in ("top", "right"))
+        spine.set_edgecolor(LIGHT.ink)
+
+
+LEGEND_LETTERS = 105
+"""Room of a line of a legend, in letters; a mark takes six."""
+
+
+def legend_columns(labels: Sequence[str]) -> int:
+    """Returns the number of columns of a legend that is no wider than the figure."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for label in labels for letter in label)
+    return 5 if sum(len(label) + 6 for label in labels) + wide <= LEGEND_LETTERS else 3

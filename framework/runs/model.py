@@ -1,0 +1,70 @@
+"""A saved model, opened to play in an environment of its own. Nothing in its task directory changes."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from algos.base import TrainableActor
+from config.read.loader import RunConfig
+from config.read.paths import as_written
+from envs.base import VectorEnv
+from framework.assemble import build
+from framework.assemble.identity import check_identity
+from framework.collect.env_calls import Watch
+from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
+from framework.disk.task_dir import TaskDir
+from framework.errors import MISTAKE, CheckpointError, TaskDirError
+from framework.loop.evaluator import MOST_ROWS
+from framework.runs.signals import Watchdog, leave
+
+
+class Model(NamedTuple):
+    """A saved model, and an environment to play it in."""
+
+    saved: Saved
+    note: str
+    """Reason why it is not the model that was asked for; empty if it is."""
+    agent: TrainableActor
+    env: VectorEnv
+    watch: Watch
+
+
+@contextlib.contextmanager
+def opened(config: RunConfig) -> Iterator[Model]:
+    """Loads the model that general_cfg names; changes nothing in its task directory. The environment has the same rows
+    as the online evaluation, so that the score is the same."""
+    cfg, watch = config.general, Watch()
+    if config.task is None:
+        raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
+    TaskDir(config.task).check()
+    saved, note = _model(CheckpointStore(config.task / "models"), cfg.load_model_step)
+    watchdog = Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch))
+    with watchdog, build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), watch) as env:
+        spec = build.env_spec(config, env)
+        check_identity(saved, config, spec)
+        agent = build.make_agent(config, spec, cfg.seed, build.device_of(config))
+        build.choose_threads(config, agent)
+        build.keep_threads(config, (saved.facts.get("exactness") or {}).get("torch_threads"))
+        try:
+            agent.load_state(saved.tree["agent"])
+        except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
+            raise CheckpointError(f"{as_written(saved.path)} does not fit this config: {error}") from error
+        yield Model(saved, note, agent, env, watch)
+
+
+def _hangs(config: RunConfig, watch: Watch) -> None:
+    """Ends the process when an environment hangs; called by the watchdog."""
+    name = getattr(config.env, "id", config.general.env_name)
+    print(f"\nerror: {name} has not answered for {config.general.env_timeout:g} s, {watch.describe()}", file=sys.stderr)
+    leave(MISTAKE)
+
+
+def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
+    """Returns the checkpoint to test, and a note on the choice."""
+    if step == "best" and not store.has_best():
+        saved = store.newest(print)
+        return saved, f"there is no best model yet; testing the newest, {saved.path.name}"
+    if step == "latest":
+        return store.newest(print), ""
+    return store.read(step, with_journal=False), ""

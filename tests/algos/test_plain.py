@@ -1,0 +1,156 @@
+"""JOYSTICK_PLAIN=1: every algorithm learns the same by torch's public functions alone."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from algos.common.fast import lists, switch
+from algos.common.fast.adam import FusedAdam
+from algos.common.fast.layers import Linear, Tanh, accelerate
+from algos.common.nets.custom import Custom
+from algos.common.parts import optim
+from algos.common.settings import NetworkConfig
+from config.program import ROOT
+from framework.assemble import compiling
+from framework.runs import exactness
+from tests.algos.test_contract import CASES
+from tests.tools import house
+from tests.tools.config_fixtures import loaded
+from tests.tools.plain import learned
+
+pytestmark = pytest.mark.xdist_group("plain")  # one of them trains for the others
+UNCERTAIN = {"CrossQ": 1e-2}
+"""Largest difference of weights. The gradient of a bias before a normalization is nothing but rounding, by which Adam
+moves it as far as by any other."""
+OFF = "off: all parts because JOYSTICK_PLAIN is set"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the weights that all algorithms have learned without the room."""
+    folder = tmp_path_factory.mktemp("plain")
+    words = [sys.executable, "-m", "tests.tools.plain", str(folder)]
+    done = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, switch.VARIABLE: "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize(("algo", "toy"), list(dict(CASES).items()))
+def test_every_algorithm_learns_the_same_without_the_room(algo: str, toy: str, plain: Path) -> None:
+    """Nothing private was called, or the process had failed."""
+    weights = learned(algo, toy)
+    with np.load(plain / f"{algo}.npz") as others:
+        assert set(others) == set(weights)
+        for name, expected in weights.items():
+            np.testing.assert_allclose(others[name], expected, 1e-4, UNCERTAIN.get(algo, 1e-6), err_msg=name)
+
+
+def test_what_torch_does_not_document_stands_in_the_room_alone() -> None:
+    assert {name.rpartition(".")[0] for name in house.private_reaches()} == {"algos.common.fast"}
+
+
+def test_every_private_function_is_asked_for_before_it_is_used() -> None:
+    """But those of the compiler, which a run tries before it compiles."""
+    asked = {f"torch.{name}" for names in switch.PARTS.values() for name in names}
+    for path in ROOT.glob("algos/common/fast/*.py"):
+        used = set(re.findall(r"torch\.(?:_\w+(?:\.\w+)*|ops\.\w+\.\w+)", path.read_text(encoding="utf-8")))
+        used = {name for name in used if not name.startswith(("torch._inductor", "torch._dynamo", "torch._functorch"))}
+        assert used <= asked | {"torch.ops.joystick.product"}, path.name
+
+
+def test_the_line_about_the_room_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert switch.state() == "on"
+    monkeypatch.setattr(switch, "OFF", {"Adam": switch._why_off(["add", "_no_such_kernel"])})
+    assert not switch.on("Adam")
+    assert switch.on("lists")
+    assert switch.state() == "off: Adam because torch has no _no_such_kernel"
+    optimizer = optim.make([nn.Parameter(torch.ones(1))], NetworkConfig(), 0.1)
+    assert isinstance(optimizer, torch.optim.Adam)
+    monkeypatch.setattr(switch, "PLAIN", True)
+    assert switch._why_off([]) == "JOYSTICK_PLAIN is set"
+    assert switch.state() == OFF
+
+
+def test_without_the_room_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "OFF", {"compile": "JOYSTICK_PLAIN is set"})
+    assert compiling._without_compiler.__wrapped__() == "steps are not compiled here: JOYSTICK_PLAIN is set"
+
+
+def test_the_other_choice_makes_a_resume_inexact() -> None:
+    now = exactness.facts(loaded(None, "general_cfg.seed=1"), torch.device("cpu"))
+    older = {name: now[name] for name in now if name != "fast"}
+    assert exactness.compare(older, now).exact
+    assert exactness.compare(now, {**now, "fast": OFF}).because == (f"faster parts: on -> {OFF}",)
+
+
+def test_operations_on_lists_are_loops_over_them() -> None:
+    def some() -> list[torch.Tensor]:
+        return [torch.arange(6.0).reshape(2, 3), torch.tensor(-3.0)]
+
+    assert torch.equal(torch.stack(lists._norms(some())), torch.stack(lists.norms(some())))
+    pairs: list[tuple[Any, Any, list[Any]]] = [
+        (lists._multiply, lists.multiply, [torch.tensor(0.3)]),
+        (lists._pairwise(torch.Tensor.copy_), lists.copy, [[torch.ones(2, 3), torch.ones(())]]),
+        (lists._pairwise(torch.Tensor.lerp_), lists.lerp, [[torch.ones(2, 3), torch.ones(())], 0.3]),
+    ]
+    for loop, whole, arguments in pairs:
+        one, other = some(), some()
+        loop(one, *arguments)
+        whole(other, *arguments)
+        assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+        assert not torch.equal(one[0], some()[0])
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_both_kinds_of_adam_go_on_from_the_state_of_the_other(steps: int) -> None:
+    """Also from that of a run which has not learned yet, or of a parameter that never had a gradient."""
+    for first, second in ((FusedAdam, torch.optim.Adam), (torch.optim.Adam, FusedAdam)):
+        parameters = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(2))]
+        optimizers = [
+            FusedAdam(parameters, 0.1, 1e-8, 0.0, False) if kind is FusedAdam else kind(parameters, 0.1, fused=True)
+            for kind in (first, second)
+        ]
+        for _ in range(steps):
+            parameters[0].grad = torch.tensor([1.0, -2.0, 3.0])
+            optimizers[0].step()
+        optim.load_state_tree(optimizers[1], optim.state_tree(optimizers[0]))
+        after = []
+        for optimizer in optimizers:
+            with torch.no_grad():
+                parameters[0].fill_(1.0)
+            parameters[0].grad = torch.tensor([-1.0, 0.5, 0.0])
+            optimizer.step()
+            after.append(parameters[0].detach().clone())
+        assert torch.equal(*after)
+
+
+class Own(nn.Module):
+    """A layer of the user's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)
+
+
+def test_a_network_keeps_names_and_weights_when_it_becomes_faster() -> None:
+    network = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Tanh(), nn.ReLU()), Custom(Own()))
+    parameters, names = list(network.parameters()), list(network.state_dict())
+    accelerate(network)
+    assert type(network[0]) is Linear
+    assert type(network[1][0]) is Tanh
+    assert type(network[2].module.inner) is nn.Linear, "its owner may ask for its type"
+    assert list(network.state_dict()) == names
+    assert all(a is b for a, b in zip(network.parameters(), parameters, strict=True))

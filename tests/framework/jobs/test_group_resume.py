@@ -1,0 +1,296 @@
+"""A group that was interrupted goes on with one command, and ends as if nothing had been."""
+
+import contextlib
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.archive import task_list
+from framework.disk.task_dir import TaskDir, take_lock
+from framework.distributed import ray_cluster, stage_tasks
+from framework.jobs import job, members, processes
+from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
+from tests.tools.fake_ray import Call, FakeRay, Fate
+from tests.tools.process import Forked, forked, forking
+
+__all__ = ["forking"]
+pytestmark = pytest.mark.usefixtures("forking")
+
+WORDS = [*QUICK, "general_cfg.save_fig=false", "general_cfg.online_eval_episode=2"]
+EXPERIMENTS = ["--algo", "QLearning,Sarsa", "--env", "shifted", "general_cfg.env_name=toy", *WORDS[3:]]
+EXPERIMENTS = [word for word in EXPERIMENTS if "algo_name" not in word and "env_cfg.id" not in word]
+RESULTS = ("train.csv", "eval.csv", "progress.csv")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
+
+
+def runs_of(group: str) -> list[Path]:
+    return sorted(path.parent for path in Path(group).glob("*/run.json"))
+
+
+def outcome(group: str) -> dict[str, Any]:
+    """Rows and weights of the runs of a group, and its table without durations."""
+    files = {f"{task.name}/{name}": task / "results" / name for task in runs_of(group) for name in RESULTS}
+    bits = {name: path.read_bytes() for name, path in files.items()}
+    for task in runs_of(group):
+        newest = max((task / "models").glob("[0-9]*"), key=lambda path: int(path.name))
+        bits[f"{task.name}/weights"] = (newest / "state.safetensors").read_bytes()
+    [table] = [path for name in ("seeds.csv", "runs.csv") if (path := Path(group, name)).exists()]
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    where = rows[0].index("seconds")
+    facts = json.loads(Path(group, "group.json").read_text())
+    means = {key: facts.get(key) for key in ("finished", "mean", "mean_interval", "experiments")}
+    return {**bits, "table": [row[:where] + row[where + 1 :] for row in rows], "means": means}
+
+
+@pytest.mark.parametrize("words", [[*WORDS, "--seeds", "1..3"], [*EXPERIMENTS, "--seeds", "1,2"]])
+def test_a_group_whose_sessions_are_killed_ends_as_one_that_ran_through(words: list[str]) -> None:
+    assert run(*words, "--into", "whole", "--jobs", "2") == 0
+    process = Forked(*words, "--into", "parts", "--jobs", "2")
+    moments = random.Random(3)
+    wait_for(lambda: Path("parts/group.json").exists(), process)
+    for _ in range(4):
+        time.sleep(moments.uniform(0.0, 0.6))
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            process = Forked("resume", "parts", "--jobs", "2")
+    assert process.wait() in (0, 2), process.stderr
+    if process.returncode == 2:
+        assert "is a group of runs; name one of them" in process.stderr, "all have finished"
+    assert outcome("parts") == outcome("whole")
+    assert not list(Path("parts").glob("*.errors.txt"))
+
+
+def test_a_killed_group_is_gone_on_with_and_a_process_that_it_left_is_waited_for() -> None:
+    write_picky(PAUSE=0.005)
+    words = [*PICKY, "general_cfg.max_total_step=300", "general_cfg.max_episode=-1", "general_cfg.model_save_fre=50"]
+    process = Forked(*words, "--seeds", "1..2", "--into", "here", "--jobs", "1")
+    wait_for(lambda: bool(list(Path("here/seed_1/models").glob("[0-9]*/manifest.json"))), process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not Path("here/seed_2").exists()
+    again = forked(*PICKY[:2], "--resume", "here")
+    assert again.returncode == 0, again.stderr
+    assert "seed 1: " in again.stdout
+    assert [TaskDir(Path("here", seed)).read_run()["step"] for seed in ("seed_1", "seed_2")] == [300, 300]
+    assert "resumes" not in TaskDir(Path("here/seed_1")).read_run(), "its own process came to the end"
+
+
+def test_after_ctrl_c_the_printed_command_trains_what_is_left_and_nothing_twice() -> None:
+    write_picky(PAUSE=0.005)
+    words = ["general_cfg.max_total_step=200", "general_cfg.model_save_fre=40", "general_cfg.max_episode=-1"]
+    process = Forked(*PICKY, *words, "--seeds", "1..3", "--into", "here", "--jobs", "1", new_session=True)
+    second = Path("here/seed_2/models")
+    wait_for(lambda: bool(list(second.glob("[0-9]*/manifest.json"))), process)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait() == 130, process.stderr
+    [command] = re.findall(r"^to go on +python main.py (.*)$", process.stdout, re.MULTILINE)
+    assert command == f"--allow-import mine resume {Path('here').absolute()}"
+    first = Path("here/seed_1/run.json").read_bytes()
+    done = forked(*shlex.split(command))
+    assert done.returncode == 0, done.stderr
+    assert "to go on" not in done.stdout
+    assert Path("here/seed_1/run.json").read_bytes() == first, "it was finished"
+    assert len(TaskDir(Path("here/seed_2")).read_run()["resumes"]) == 1
+    table = Path("here/seeds.csv").read_text().splitlines()
+    status = table[0].split(",").index("status")
+    assert [row.split(",")[status] for row in table[1:]] == ["0", "0", "0"]
+    assert "(last evaluations of 3 of 3 runs, 10 episodes each)" in done.stdout
+    assert '"finished": 3' in Path("here/group.json").read_text()
+
+
+def test_a_run_that_failed_is_tried_again() -> None:
+    write_picky(RAISES=-1)
+    assert run(*PICKY, "--seeds", "1..2", "general_cfg.max_total_step=60", "--into", "here") == 0
+    shutil.rmtree("here/seed_2")
+    Path("here/seed_2.errors.txt").write_text("error: a reason of before\n")
+    assert run(*PICKY[:2], "resume", "here") == 0
+    assert not Path("here/seed_2.errors.txt").exists()
+
+
+# -------------------------------------------------------------------------------------------- what cannot go on
+
+
+def a_group(into: str = "here") -> Path:
+    """A group of two seeds, of which the second is to be trained again."""
+    assert run(*WORDS, "--seeds", "1,2", "--into", into) == 0
+    shutil.rmtree(Path(into, "seed_2"))
+    return Path(into)
+
+
+def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_group()
+    for words, answer in {
+        ("algo_cfg.lr=0.5",): "resume continues a group with its own settings; leave out algo_cfg.lr=0.5",
+        ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
+        ("--seeds", "1..3"): "--resume continues one run, and --seeds starts several",
+    }.items():
+        assert run("resume", "here", *words) == 2
+        assert answer in capsys.readouterr().err
+    with processes.locked(folder, "config.yaml"):
+        assert run("resume", "here") == 2
+    assert "here is being trained by another process; wait for it, or stop it first" in capsys.readouterr().err
+    with open("here/seed_1.errors.txt", "ab") as errors:
+        assert take_lock(errors)
+    assert not Path("here/seed_2").exists()
+    assert run("resume", "here") == 0
+    assert run("resume", "here") == 2, "nothing is left to train"
+    assert "is a group of runs; name one of them, such as here/seed_1" in capsys.readouterr().err
+
+
+def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = a_group("tasks/Seeds_a")
+    facts = json.loads((folder / "group.json").read_text())
+    assert [listed.name for listed in task_list.found()] == ["Seeds_a/seed_1"]
+    (folder / "group.json").write_text("{}")
+    assert run("resume", "Seeds_a") == 2
+    assert "is a group of runs; name one of them, such as tasks/Seeds_a/seed_1" in capsys.readouterr().err
+    (folder / "group.json").write_text(json.dumps({"seeds": facts["seeds"]}))
+    assert run("resume", "Seeds_a") == 0
+    assert (folder / "seed_2/run.json").exists()
+
+
+@pytest.mark.parametrize("names", [[], ["a", 3], "a", [True], [{"a": 1}], ["x"], [1, 1], [7]])
+def test_names_that_the_files_beside_them_do_not_bear_out_are_no_runs(tmp_path: Path, names: object) -> None:
+    (tmp_path / "a.yaml").touch()
+    for key in ("runs", "seeds"):
+        (tmp_path / "group.json").write_text(json.dumps({key: names}))
+        assert members.unfinished(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "files", "folders"),
+    [
+        (["A 1", "A 2", "b/c 1", "b/c 2"], ["A", "b-c"], ["A_1", "A_2", "b-c_1", "b-c_2"]),
+        (["A 1", "b"], ["A-1", "b"], ["A-1", "b"]),
+        (["A 1"], ["A-1"], ["A-1"]),
+        (["A 1"], ["A"], ["A_1"]),
+    ],
+)
+def test_the_runs_of_experiments_are_known_by_their_names_and_files(
+    tmp_path: Path, names: list[str], files: list[str], folders: list[str]
+) -> None:
+    (tmp_path / "group.json").write_text(json.dumps({"runs": names}))
+    for name in files:
+        (tmp_path / f"{name}.yaml").touch()
+    found = members.unfinished(tmp_path)
+    assert [member.folder for member in found] == folders
+    assert [member.name for member in found] == names
+    assert {member.file for member in found} == {f"{name}.yaml" for name in files}
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "group.json", "seed_1", "seed_2", "seed_2.errors.txt", "seeds.csv"])
+def test_a_group_with_a_link_is_refused_and_nothing_is_changed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_group()
+    Path("mine").mkdir()
+    place = folder / name
+    target = Path("mine", name)
+    if place.exists():
+        place.rename(target)
+    place.symlink_to(target.absolute())
+    before = sorted(folder.rglob("*"))
+    assert run("resume", "here") == 2
+    answer = (
+        "is a group of runs; name one of them" if name == "group.json" else f"{place} is a link; a group of runs holds"
+    )
+    assert answer in capsys.readouterr().err
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_the_cluster_that_a_folder_names_is_not_used_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_group()
+    text = (folder / "config.yaml").read_text()
+    text = text.replace("mp_backend: single", "mp_backend: ray").replace("ray_address: null", "ray_address: evil:1")
+    (folder / "config.yaml").write_text(text)
+    assert run("resume", "here") == 2
+    assert "add general_cfg.ray_address=evil:1, or general_cfg.ray_address=null" in capsys.readouterr().err
+
+
+def test_a_tuning_without_trials_names_the_command_that_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tasks/Tune_a").mkdir(parents=True)
+    Path("tasks/Tune_a/tune.json").write_text("{}")
+    for word in ("resume", "test"):
+        assert run(word, "Tune_a") == 2
+        said = capsys.readouterr().err
+        assert "is a tuning without trials; to go on: python main.py tune --resume tasks/Tune_a" in said
+
+
+# ------------------------------------------------------------------------------------------------------ a cluster
+
+
+def cluster(monkeypatch: pytest.MonkeyPatch, fate: Fate = lambda call: None) -> FakeRay:
+    """A fake Ray with two CPUs, at any address."""
+    ray: Any = FakeRay(fate=fate)
+    ray.cluster_resources = lambda: {"CPU": 2.0}
+
+    @contextlib.contextmanager
+    def started(*_: Any) -> Iterator[FakeRay]:
+        yield ray
+
+    monkeypatch.setattr(ray_cluster, "started", started)
+    return ray
+
+
+def dies_once(call: Call) -> str | None:
+    return "after" if (call.method, call.number) == ("run", 1) else None
+
+
+def test_a_cluster_trains_whole_runs_with_the_bits_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*WORDS, "--seeds", "1..3", "--into", "whole") == 0
+    ray = cluster(monkeypatch, dies_once)
+    words = ("general_cfg.mp_backend=ray", "general_cfg.ray_address=10.0.0.1:6379")
+    assert run(*WORDS, "--seeds", "1..3", "--into", "there", *words) == 0
+    out = capsys.readouterr().out
+    assert "3 runs, 2 at once: there" in out
+    assert "run seed 2: killed after run; it goes on from where it was" in out
+    assert outcome("there") == outcome("whole")
+    assert len(ray.actors) == 4, "3 runs, 1 of them again"
+    settings = Path("there/config.yaml").read_text()
+    assert "mp_backend: single" in settings, "it goes on here, too"
+    assert "10.0.0.1" not in settings, "a stranger's folder names no machine to connect to"
+    shutil.rmtree("there/seed_2")
+    shutil.rmtree("there/seed_3")
+    assert run("resume", "there", *words) == 0
+    assert len(ray.actors) == 6
+    assert outcome("there") == outcome("whole")
+
+
+def test_several_workers_of_a_run_are_spread_and_not_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processes of such a run are started here, with the address among their words."""
+    ray, commands = cluster(monkeypatch), []
+    monkeypatch.setattr(processes, "of_command", lambda command, start: commands.append(command) or _nothing)
+    words = ["general_cfg.mp_backend=ray", "general_cfg.ray_address=10.0.0.1:6379", "general_cfg.n_workers=3"]
+    words += ["general_cfg.env_name=toy", "env_cfg.id=match", "general_cfg.algo_name=PPO"]
+    assert run(*words, "--seeds", "1,2", "--into", "here") == 0
+    assert not ray.actors
+    assert [command[-2:] for command in commands] == [
+        [f"general_cfg.seed={seed}", "general_cfg.ray_address=10.0.0.1:6379"] for seed in (1, 2)
+    ]
+    assert "ray_address: null" in Path("here/config.yaml").read_text()
+
+
+def _nothing(errors: Any) -> Any:
+    class Ended:
+        def poll(self) -> int:
+            return 0
+
+    return Ended()

@@ -1,0 +1,76 @@
+"""Trains every algorithm for a few updates by torch's public functions alone, and writes the weights to a folder:
+JOYSTICK_PLAIN=1 python -m tests.tools.plain FOLDER
+
+A call of ours to a function that torch does not document raises an error, and so does one to a kernel of our own.
+"""
+
+import sys
+from pathlib import Path
+from types import BuiltinFunctionType
+from typing import Any
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def refuse(owner: Any, name: str) -> None:
+    """Makes a function raise an error if a file of ours calls it; torch itself may."""
+    function = getattr(owner, name)
+
+    def guarded(*args: Any, **named: Any) -> Any:
+        caller = sys._getframe(1).f_code.co_filename
+        assert not Path(caller).is_relative_to(ROOT), f"{name} is called by {caller}"
+        return function(*args, **named)
+
+    setattr(owner, name, guarded)
+
+
+def refuse_private_functions() -> None:
+    """Refuses them before a module of ours can get hold of one."""
+    for name in dir(torch):
+        if name.startswith("_") and isinstance(getattr(torch, name), BuiltinFunctionType):
+            refuse(torch, name)
+    for owner, names in (
+        (torch, ("lstm_cell", "gru_cell", "compile")),
+        (torch._C, ("_will_engine_execute_node",)),
+        (torch.ops.mkldnn, ("_linear_pointwise",)),
+        (torch.ops.aten, ("tanh_backward",)),
+    ):
+        for name in names:
+            if hasattr(owner, name):
+                refuse(owner, name)
+
+
+def refuse_kernels() -> None:
+    """Refuses what computes in another way than torch does."""
+    from algos.common.fast import adam, few_rows, layers, product
+
+    for kind in (layers._NarrowLinear, layers._Tanh, product._Product):
+        refuse(kind, "apply")
+    refuse(few_rows, "FewRows")
+    refuse(adam.FusedAdam, "step")
+
+
+def learned(algo: str, toy: str) -> dict[str, np.ndarray]:
+    """Returns the weights of an algorithm after a few updates."""
+    from tests.algos.test_contract import Work
+
+    work = Work(algo, toy)
+    work.learn(work.chunks(3))
+    return work.agent.weights()
+
+
+def main() -> None:
+    """Writes a file for each algorithm."""
+    refuse_private_functions()
+    refuse_kernels()
+    from tests.algos.test_contract import CASES
+
+    for algo, toy in dict(CASES).items():
+        np.savez(Path(sys.argv[1]) / f"{algo}.npz", **learned(algo, toy))
+
+
+if __name__ == "__main__":
+    main()
