@@ -102,7 +102,7 @@ class Act(NamedTuple):
 
 
 class Explore(NamedTuple):
-    """What exploratory actions depend on."""
+    """Progress and random stream, on which exploratory actions depend."""
 
     progress: Progress
     rng: np.random.Generator
@@ -145,7 +145,7 @@ class PolicyModule(torch.nn.Module, ABC):
 
 
 class Actor(ABC):
-    """What chooses the actions of N rows."""
+    """A chooser of the actions of N rows."""
 
     def initial_state(self, rows: int) -> Array | None:
         """Returns the recurrent state [N, S] at the start of an episode; None for a feed-forward policy. The collector
@@ -263,8 +263,8 @@ class Agent(TrainableActor):
     """Layers of the user's own that learn; None until they are needed."""
     _own_names: tuple[str, ...] | None = None
     """Names of their statistics."""
-    _groups: list[dict[str, Any]] | None = None
-    """Parameter groups whose learning rates follow the schedule; None until they are needed."""
+    _optimizers: list[Any] | None = None
+    """Optimizers whose learning rates follow the schedule; None until they are needed."""
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
@@ -329,11 +329,12 @@ class Agent(TrainableActor):
 
     def rates(self, progress: Progress) -> Iterator[tuple[dict[str, Any], float]]:
         """Yields the parameter groups of the optimizers with their learning rates from now on; asked once per chunk."""
-        if self._groups is None:
-            groups = (group for optimizer in self.optimizers() for group in optimizer.param_groups)
-            self._groups = [group for group in groups if optim.START_LR in group]
-        for group in self._groups:
-            yield group, optim.lr_at(self.cfg.lr_schedule, group[optim.START_LR], progress.fraction)
+        if self._optimizers is None:
+            self._optimizers = list(self.optimizers())
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:  # not kept: loading a state may replace them
+                if optim.START_LR in group:
+                    yield group, optim.lr_at(self.cfg.lr_schedule, group[optim.START_LR], progress.fraction)
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds advantages and returns; called once per chunk. A rollout's window holds on-policy steps [T, N, ...],

@@ -63,7 +63,7 @@ class ConversionError(Exception):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is understood of another library. A part that it lacks does nothing."""
+    """The words and files of another library that are understood. A part that it lacks does nothing."""
 
     of_flags: Callable[[Flags], Iterable[Source]] = lambda flags: ()
     """Yields the settings in flags that have settings of their own."""

@@ -1,1 +1,1 @@
-"""What all kinds of environment share: spaces, masks, rows, wrappers, checks."""
+"""Parts that all kinds of environment share: spaces, masks, rows, wrappers, checks."""

@@ -1,4 +1,4 @@
-"""What the policy that collected data seems to be."""
+"""Estimates of the policy that collected data."""
 
 from typing import Any
 

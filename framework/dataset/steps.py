@@ -15,7 +15,7 @@ FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
 
 @dataclass
 class Changes:
-    """What was added to the steps of a file, or left out."""
+    """Numbers of steps that were added to those of a file, or left out."""
 
     unmarked: int = 0
     """Number of episodes whose last step no flag marks."""

@@ -1,4 +1,4 @@
-"""What data contain, gathered piece by piece."""
+"""A summary of data, gathered piece by piece."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -20,7 +20,7 @@ NAME = re.compile(r"output-[\d_-]+_worker-(\d+)_(\d+)\.json")
 MOST_BYTES = 2**31
 """Size of the largest column of a line, decompressed."""
 _BAD_LINE = (ValueError, KeyError, AttributeError, TypeError, EOFError, DataError, RecursionError, zlib.error)
-"""What reading a line that is not a trace raises."""
+"""Errors that reading a line raises if it is not a trace."""
 
 
 Columns = dict[str, np.ndarray]

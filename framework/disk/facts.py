@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 class Circumstances(BaseModel):
-    """What explains a run, a group of runs or a tuning later: command, machine, versions."""
+    """Circumstances of a run, a group of runs or a tuning: command, machine, versions."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 

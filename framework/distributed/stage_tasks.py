@@ -32,7 +32,7 @@ from framework.runs import signals
 MOST_LOSSES = 3
 """Number of times that the actor of a stage is lost until its trial has failed."""
 SECTIONS = {"trial": "tune_cfg", "run": "general_cfg"}
-"""What a stage trains -> the section with the address of the cluster."""
+"""Object that a stage trains -> the section with the address of the cluster."""
 LEAST_BYTES = 2**20
 """Size of an object store that is not used: a cluster has its own."""
 
@@ -54,7 +54,7 @@ def unpack(data: bytes, folder: Path) -> None:
 
 
 class Result(NamedTuple):
-    """What comes back of a stage."""
+    """The result of a stage, as it comes back from another machine."""
 
     status: int
     stopped: bool

@@ -1,4 +1,4 @@
-"""What policies saw and did in episodes of a saved model."""
+"""Records of observations and actions of policies in episodes of a saved model."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from framework.policies.agent import MultiPolicyAgent
 
 
 class Seen(NamedTuple):
-    """What a policy saw and did in one step of N rows."""
+    """Observations and actions of a policy in one step of N rows."""
 
     obs: Array
     fresh: Array

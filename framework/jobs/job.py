@@ -38,7 +38,7 @@ class Waiting(Exception):
 
 @dataclass
 class Turn:
-    """What is known of the processes of a stage: not started (no beginning), running (no end) or ended."""
+    """State of the processes of a stage: not started (no beginning), running (no end) or ended."""
 
     began: float | None = None
     end: Ended | None = None

@@ -12,8 +12,7 @@ import torch
 from config.read.loader import ConfigError, RunConfig
 from config.read.tasks import GROUP
 from envs.base import EnvError
-from framework.assemble import build, resources
-from framework.assemble import fit as compatibility
+from framework.assemble import build, fit, resources
 from framework.disk.task_dir import new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
@@ -170,7 +169,7 @@ def checked(config: RunConfig) -> Checked:
         spec = build.env_spec(config, env)
         build.device_of(config)
         agent = build.make_agent(config, spec, config.general.seed, torch.device("cpu"))
-        whole = plan(config, compatibility.spec_of_all(config, spec))
+        whole = plan(config, fit.spec_of_all(config, spec))
         fitting = resources.memories_that_fit(config, whole)
         saves = (resources.checkpoints(config, whole) or 1) * resources.checkpoint_bytes(agent.weights())
         disk = saves + resources.journal_bytes(config, whole)

@@ -23,7 +23,7 @@ class Ended(NamedTuple):
     stopped: bool = False
     """True if a signal asked it to stop."""
     complaint: str = ""
-    """Why it failed."""
+    """Reason for which it failed."""
 
 
 class Runner(Protocol):

@@ -1,4 +1,4 @@
-"""What a tuning leaves: the table of its trials as a file and as lines, the best settings, the figure of its curves."""
+"""Results of a tuning: the table of its trials as a file and as lines, the best settings, the figure of its curves."""
 
 import csv
 import io

@@ -17,7 +17,7 @@ Settings = tuple[Any, ...]
 
 
 class Outcome(NamedTuple):
-    """What has become of a trial."""
+    """Outcome of a trial."""
 
     settings: Settings
     score: float | None

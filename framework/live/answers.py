@@ -1,4 +1,4 @@
-"""What the page asks for: the table of runs, and the curves, files and messages of those that it shows."""
+"""Answers to the page: the table of runs, and the curves, files and messages of those that it shows."""
 
 import secrets
 import threading

@@ -37,7 +37,7 @@ class SavePoints:
         self.last: tuple[Count, int] | None = None
         """Amount of training and number of the running iteration at the last save."""
         self.unsaved = False
-        """True if the last save failed."""
+        """True while a save is not complete, and after one that failed."""
         self._kept: int | None = None
         """Update of the checkpoint that models/best is."""
         self._interim: int | None = None
@@ -70,7 +70,6 @@ class SavePoints:
         self, place: tuple[Count, int], state: Callable[[], Tree], memory: Memory, facts: Mapping[str, Any]
     ) -> Path:
         """Writes a checkpoint, and returns its folder. Raises OSError if that fails; the earlier ones stay."""
-        self.unsaved = True
         number = place[0].update
         began = time.monotonic()
         facts = {**facts, **place[0]._asdict(), "save_point": self.point == number}

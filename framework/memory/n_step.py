@@ -10,7 +10,7 @@ from framework.memory.ring import Array, Rings
 
 
 class Walk(NamedTuple):
-    """Where walks of up to n steps lead. Arrays in the shape of the places that they start from."""
+    """Ends of walks of up to n steps. Arrays in the shape of the places that they start from."""
 
     reward: Array
     """Sum of the discounted rewards on the way."""

@@ -39,7 +39,7 @@ main { max-width: 66rem; } summary { cursor: pointer; margin: .6rem 0; font-size
 
 
 class Member(NamedTuple):
-    """What the page shows of a run."""
+    """Contents of the page about a run."""
 
     label: str
     """Name in words: seed 3."""
@@ -51,7 +51,7 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What the page shows of a group."""
+    """Contents of the page about a group."""
 
     title: str
     runs: Sequence[Member]

@@ -41,7 +41,7 @@ STYLE, SCRIPT = svg.STYLE + asset("tuning.css"), asset("tuning.js")
 
 
 class Importance(NamedTuple):
-    """What settings matter."""
+    """Estimates of how much each setting matters."""
 
     shares: Mapping[str, float] = MappingProxyType({})
     """Share of each in being among the best quarter of the trials, the largest first; empty if too few have a score."""
@@ -52,7 +52,7 @@ class Importance(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a page shows."""
+    """Contents of a page."""
 
     folder: Path
     title: str
@@ -67,7 +67,7 @@ class Found(NamedTuple):
     curves: Curves
     """Curves of the trials, by their names."""
     commands: Sequence[tuple[str, str]]
-    """What a command does, and the command."""
+    """Effect of a command, and the command."""
     facts: Mapping[str, Any]
     """Content of tune.json."""
     session: str = "ended"

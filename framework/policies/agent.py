@@ -25,7 +25,7 @@ class MultiPolicyAgent(TrainableActor):
         self.slots: dict[str, Slots] = {policy.name: policy.slots for policy in plan.policies if policy.slots}
         self.agents = dict(agents)
         self.actors: dict[str, Actor] = dict(agents)
-        """Those that act: the agents, or what listens to them."""
+        """The actors: the agents, or recorders that listen to them."""
         self.trained = tuple(policy.name for policy in plan.learning)
         self.METRICS = tuple(  # type: ignore[misc]  # the policies are known only now
             f"{name}/{metric}" for name in self.trained for metric in self.agents[name].METRICS

@@ -1,4 +1,4 @@
-"""Which policies control which agents of the environment. Does not need torch."""
+"""Assignment of the agents of an environment to policies. Does not need torch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase

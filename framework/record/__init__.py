@@ -1,1 +1,1 @@
-"""What a run tells while it trains: the console, log files, loggers, traces, and callbacks of the user's own."""
+"""Output of a run while it trains: the console, log files, loggers, traces, and callbacks of the user's own."""

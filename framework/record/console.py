@@ -93,7 +93,7 @@ class Console(Narrator):
         self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
         """Fraction, head and rows of the last picture of training."""
         self._waits_for: tuple[str, float] | None = None
-        """What `during` shows, and when that began."""
+        """Text that `during` shows, and the time at which it began."""
 
     # during the run ---------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: cards and the learning curve, a film, a line of progress. Works without a notebook,
+"""Views of a run in a notebook: cards and the learning curve, a film, a line of progress. Works without a notebook,
 too: as methods and texts."""
 
 import sys

@@ -5,9 +5,11 @@ import random
 import numpy as np
 import pytest
 import torch
+from pydantic import BaseModel
 
 import algos
 from algos.base import Progress, UnfitError
+from algos.common.parts.optim import Optimizer
 from algos.common.settings import NetworkConfig
 from config.model.layers import Conv2d
 from config.model.schema import OF_THE_ENVIRONMENT
@@ -340,6 +342,27 @@ def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
         spec = config.memory(rows)
         assert spec.fragment >= 1
         assert type(config).adjustable()
+
+
+def optimizers_in(part):
+    """All optimizers that an agent and its parts hold, whether they are kept by name or not."""
+    for value in getattr(part, "__dict__", {}).values():
+        if isinstance(value, Optimizer):
+            yield value
+        elif type(value).__module__.startswith("algos.") and not isinstance(value, BaseModel):
+            yield from optimizers_in(value)
+
+
+@every_algorithm
+def test_every_learning_rate_follows_the_schedule(algo, toy):
+    if not has_network(algo):
+        return
+    agent = agent_of(algo, spec_of(toy_of(toy, ROWS)), **{**small(algo), "lr_schedule": "linear"})
+    groups = {id(group): group for optimizer in optimizers_in(agent) for group in optimizer.param_groups}
+    for group, rate in agent.rates(Progress(fraction=0.75)):
+        before, group["lr"] = groups.pop(id(group))["lr"], rate
+        assert rate == pytest.approx(before / 4)
+    assert not groups
 
 
 @pytest.mark.parametrize("algo", algos.available())

@@ -8,7 +8,7 @@ from algos.base import Progress
 from algos.dqn.config import Config
 from algos.dqn.heads import Scalar, Successor
 from config.model.layers import mlp
-from tests.tools.core import agent_of, ramp, score, spec_of, toy_of, trained
+from tests.tools.core import agent_of, prepared_by, ramp, score, spec_of, toy_of, trained
 
 
 def tensor(*values):
@@ -130,7 +130,18 @@ def test_priorities_are_the_sizes_of_the_errors_and_come_only_where_they_are_ask
 
 def test_the_learning_rate_follows_the_course_of_the_run():
     agent, batch = agent_and_batch(lr_schedule="linear")
-    agent.prepare({key: value[None] for key, value in batch.items()}, Progress(fraction=0.75))
+    prepared_by(agent, {key: value[None] for key, value in batch.items()}, Progress(fraction=0.75))
+    assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0025)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "rmsprop"])
+def test_the_learning_rate_follows_the_course_of_the_run_after_a_state_was_loaded(optimizer):
+    """torch's optimizers replace their parameter groups then."""
+    agent, batch = agent_and_batch(lr_schedule="linear", optimizer=optimizer)
+    chunk = {key: value[None] for key, value in batch.items()}
+    prepared_by(agent, chunk, Progress(fraction=0.25))
+    agent.load_state(agent.state())
+    prepared_by(agent, chunk, Progress(fraction=0.75))
     assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0025)
 
 

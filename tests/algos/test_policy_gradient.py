@@ -13,7 +13,7 @@ from algos.common.parts.actor_critic import explained_variance, policy_loss, squ
 from envs.base import Step, VectorEnv
 from framework.loop.learner import Learner
 from framework.memory import Chunk
-from tests.tools.core import agent_of, collector_of, score, toy_of, trained
+from tests.tools.core import agent_of, collector_of, prepared_by, score, toy_of, trained
 from tests.tools.policy import QUICK, ROUNDS, learning, prepared, quick, samples
 
 every_algorithm = pytest.mark.parametrize("algo", QUICK)
@@ -90,7 +90,7 @@ def test_impala_is_a2c_in_one_process():
 @pytest.mark.parametrize(("algo", "lr"), [("A2C", "lr"), ("REINFORCE", "lr"), ("TRPO", "critic_lr")])
 def test_the_learning_rate_follows_the_course_of_the_run(algo, lr):
     agent, window = learning(algo, lr_schedule="linear", **{lr: 0.04})
-    agent.prepare(window, Progress(fraction=0.75))
+    prepared_by(agent, window, Progress(fraction=0.75))
     assert all(group["lr"] == pytest.approx(0.01) for group in agent.optimizer.param_groups)
 
 

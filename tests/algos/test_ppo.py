@@ -14,7 +14,7 @@ from algos.common.parts.actor_critic import standardise
 from algos.ppo import Config
 from algos.ppo.agent import adapted, clipped_surrogate, penalised_surrogate, value_loss
 from config.model.layers import mlp
-from tests.tools.core import agent_of, collector_of, memory_of, ramp, score, spec_of, toy_of, trained
+from tests.tools.core import agent_of, collector_of, memory_of, prepared_by, ramp, score, spec_of, toy_of, trained
 
 
 def tensor(*values):
@@ -233,7 +233,7 @@ def test_only_the_clipped_objective_stops_at_target_kl(ppo_type, stops):
 
 def test_actor_and_critic_have_their_own_learning_rates_on_the_course_of_the_run():
     agent, window = learning(lr=0.5, actor_lr=0.1, lr_schedule="linear")
-    agent.prepare(window, Progress(fraction=0.5))
+    prepared_by(agent, window, Progress(fraction=0.5))
     assert [group["lr"] for group in agent.optimizer.param_groups] == pytest.approx([0.05, 0.25])
 
 

@@ -12,7 +12,7 @@ from algos.common.parts import unroll
 from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
-from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained
+from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
 
 FAMILY = ("DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "C51", "QRDQN", "IQN", "RainbowDQN", "DRQN")
 ALL_OF_THEM = pytest.mark.parametrize("algo", FAMILY)
@@ -214,8 +214,7 @@ def test_noise_is_drawn_for_every_batch_and_is_off_in_a_test():
     obs, rng = np.ones((1, 1), np.float32), np.random.default_rng(0)
     seen = []
     for _ in range(3):
-        agent.sample_action(obs, None, Progress(), rng)
-        seen.append(agent.values(obs)[0].tolist())
+        seen.append(agent.values(obs, rng=rng)[0].tolist())
     assert len({str(values) for values in seen}) == 3
     agent.predict_action(obs, None)
     quiet = agent.values(obs)[0].tolist()
@@ -362,7 +361,7 @@ def test_dummy_steps_within_sequences_are_not_learned_from(algo):
             "reward": torch.where(valid, 1.0, reward),
         }  # fmt: skip
         batch = {name: value[0] for name, value in agent.prepare(chunk, Progress()).items()}
-        metrics = agent.update(batch).metrics
+        metrics = updated(agent, batch).metrics
         results.append([metric.item() for metric in metrics.values()])
     assert results[0] == pytest.approx(results[1])
 

@@ -33,3 +33,11 @@ def test_no_module_has_a_former_name() -> None:
         path = root.joinpath(*name.split("."))
         assert not path.with_suffix(".py").exists(), name
         assert not (path / "__init__.py").exists(), name
+
+
+def test_names_that_programs_and_settings_contain_lead_to_the_same_objects() -> None:
+    for former_place, place, name in (
+        ("framework.output.trajectories", "framework.dataset.trajectories", "read"),
+        ("framework.output.tensorboard", "framework.record.tensorboard", "TensorBoard"),
+    ):
+        assert getattr(importlib.import_module(former_place), name) is getattr(importlib.import_module(place), name)

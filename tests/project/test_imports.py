@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools import house
+
 pytestmark = pytest.mark.xdist_group("imports")  # one process parses all files, once
 ROOT = Path(__file__).parents[2]
 OURS = ("config", "algos", "envs", "framework")
@@ -136,6 +138,21 @@ def test_a_package_is_imported_only_in_its_own_place(package, homes):
     """SEC-1 for pickle: one restricted reader, and one writer of plain values."""
     users = [module for module in MODULES if any(inside(target, package) for target in imports(module))]
     assert not [module for module in users if not inside(module, *homes)]
+
+
+def test_rooms_of_the_framework_import_from_the_ground_up():
+    """tests/tools/house.py lists the rooms, and the imports that climb with their reasons."""
+    assert house.climbing() == house.CLIMBING.keys()
+    assert len(house.top("framework")) <= 4
+    assert len(house.top("config")) <= 3
+
+
+def test_only_the_fast_room_uses_private_parts_of_torch():
+    assert not [module for module in house.private_reaches() if not inside(module, "algos.common.fast")]
+
+
+def test_no_agent_does_a_chore_of_the_learner():
+    assert list(house.chores().values()) == [0, 0, 0, 1]
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -142,3 +144,18 @@ def awaited(look: Callable[[], Any], about: Callable[[], str] = str) -> Any:
         assert time.monotonic() < until, f"it did not happen: {about()}"
         time.sleep(0.02)
     return found
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def browser(started: Browser) -> Iterator[Browser]:
+    """After each test there is no error, no warning and no refused request in the console."""
+    started.look(1280)
+    yield started
+    assert started.complaints() == []

@@ -4,7 +4,9 @@ Each line has a number of the present code and the goal that it is held to.
 """
 
 import ast
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -40,7 +42,7 @@ ROOMS = (
 """Rooms of framework/ from the ground up: a module imports from its own room and from those before it."""
 CLIMBING = {
     ("runs.experiment", "distributed.launch"): "only a run with mp_backend: ray needs the package ray",
-    ("jobs.session", "distributed.stage_tasks"): "only a tuning with ray_address needs it",
+    ("jobs.runners", "distributed.stage_tasks"): "only a tuning or a group with ray_address needs it",
 }
 """Imports of a room above, each with its reason. They stand inside functions."""
 FORMER = ("output",)
@@ -159,6 +161,18 @@ def path_of_a_transition(algo: str = "DQN") -> set[Path]:
     return {Path(name) for name in files if Path(name).is_relative_to(ROOT) and "tests" not in Path(name).parts}
 
 
+def counted_path(plain: str) -> str:
+    """Returns the number of files and of lines between env.step and the weights, counted in a process of its own."""
+    command = [sys.executable, "-m", "tests.tools.house", "--path"]
+    env = {**os.environ, "JOYSTICK_PLAIN": plain}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def words() -> list[str]:
+    """Returns the words of the command line, each of which is a file."""
+    return [path.stem for path in sorted((ROOT / "framework" / "commands").glob("*.py")) if path.stem != "__init__"]
+
+
 def goals() -> Iterator[Goal]:
     """Yields all numbers."""
     above = climbing()
@@ -171,20 +185,24 @@ def goals() -> Iterator[Goal]:
     common = [path for path in (ROOT / "algos" / "common").rglob("*.py") if path.name != "__init__.py"]
     yield Goal("files in algos/common/", str(len(common)), "about 25 in nets, maths, parts, fast")
     yield Goal("lines of product code", f"{code_lines():,}", "at most 49,000")
-    path = path_of_a_transition()
-    counted = f"{len(path)} files, {sum(map(lines_of, path)):,} lines"
-    yield Goal("DQN, from env.step to the weights", counted, "at most 24 files, 4,200 lines")
+    for what, plain in (("", ""), (" with JOYSTICK_PLAIN=1", "1")):
+        yield Goal(f"DQN, from env.step to the weights{what}", counted_path(plain), "at most 24 files, 4,200 lines")
     yield Goal("chores in agents", ", ".join(f"{what} {n}" for what, n in chores().items()), "0, 0, 0, 1")
     readers = readers_of_runs()
     yield Goal("modules that name files of a run", f"{len(readers)}: {', '.join(readers)}", "1 room")
     reaches = private_reaches()
     yield Goal("modules with private parts of torch", f"{len(reaches)}: {', '.join(reaches)}", "algos.common.fast")
+    yield Goal("words of the command line, each one file", str(len(words())), "a new word is a new file")
     tests = [path for path in (ROOT / "tests").glob("test_*.py")]
     yield Goal("test files at the top of tests/", str(len(tests)), "0")
 
 
 def main() -> None:
-    """Prints a line for each number."""
+    """Prints a line for each number; with --path, what a transition passes through."""
+    if "--path" in sys.argv:
+        path = path_of_a_transition()
+        print(f"{len(path)} files, {sum(map(lines_of, path)):,} lines")
+        return
     for goal in goals():
         print(f"{goal.what}\n    now   {goal.now}\n    goal  {goal.goal}")
 

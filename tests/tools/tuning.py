@@ -1,13 +1,19 @@
 """Tuning whose processes are forked: none of them need import torch again."""
 
+import contextlib
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from framework.distributed import ray_cluster
 from main import main
+from tests.tools.fake_ray import FakeRay, Fate
 from tests.tools.process import forking
 
-__all__ = ["GENERAL", "forking", "run", "table", "written"]
+__all__ = ["GENERAL", "cluster", "forking", "run", "table", "written"]
 
 
 def table(folder: str | Path, without: Sequence[str] = ("seconds",)) -> list[dict[str, str]]:
@@ -28,6 +34,19 @@ def written(text: str, name: str = "tune.yaml") -> Path:
     path = Path(name)
     path.write_text(text)
     return path
+
+
+def cluster(monkeypatch: pytest.MonkeyPatch, fate: Fate = lambda call: None) -> FakeRay:
+    """A fake Ray with two CPUs, at any address."""
+    ray: Any = FakeRay(fate=fate)
+    ray.cluster_resources = lambda: {"CPU": 2.0}
+
+    @contextlib.contextmanager
+    def started(*_: Any) -> Iterator[FakeRay]:
+        yield ray
+
+    monkeypatch.setattr(ray_cluster, "started", started)
+    return ray
 
 
 GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"

@@ -1,5 +1,5 @@
-"""Which parts of this room are on. Each has a counterpart among torch's public functions, whose numbers it gives up to
-rounding, and which takes its place where it is off: JOYSTICK_PLAIN=1 in the environment turns off all of them."""
+"""The parts of this room that are on. Each has a counterpart among torch's public functions, whose numbers it gives
+up to rounding, and which takes its place where it is off: JOYSTICK_PLAIN=1 in the environment turns off all of them."""
 
 import os
 from collections.abc import Sequence

@@ -121,6 +121,8 @@ class Explorer:
                 return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
             case "softmax":
                 return {"temperature": cfg.temperature}
+            case "ucb":
+                return {"ucb_c": cfg.ucb_c}
             case _:
                 return {}
 

@@ -124,7 +124,7 @@ class TableAgent(ActingAgent):
         self.table = ActionTable(cfg, spec)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.table.exploration(progress)
+        return self.table.explorer.strength(progress)
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         return Act(self.table.best(obs, mask) if explore is None else self.table.explore(obs, *explore, mask))

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from algos.base import Array, EnvSpec, Progress, Result, UnfitError
 from algos.common.maths.exploration import (
-    EPSILON,
+    Explorer,
     epsilon_greedy,
     epsilon_greedy_policy,
     greedy,
@@ -86,7 +86,7 @@ class ActionTable:
     def __init__(self, cfg: TableConfig, spec: EnvSpec) -> None:
         self.cfg = cfg
         self.index, states = states_of(spec.observation_space)
-        self.epsilon = EPSILON[cfg.epsilon_schedule]
+        self.explorer = Explorer(cfg)
         actions = actions_of(spec.action_space)
         if states * actions > MOST_PAIRS:
             raise UnfitError(f"a table of {states:,} states and {actions:,} actions is too large; DQN needs no table")
@@ -95,23 +95,10 @@ class ActionTable:
         self.counts = np.zeros(self.values.shape, np.int64)
         """Visit counts of state-action pairs, if exploration depends on them."""
 
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        """Returns the exploration parameter in effect."""
-        cfg = self.cfg
-        match cfg.exploration_type:
-            case "e-greedy":
-                return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
-            case "softmax":
-                return {"temperature": cfg.temperature}
-            case "ucb":
-                return {"ucb_c": cfg.ucb_c}
-            case _:
-                return {}
-
     def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
         """Returns actions [N] for observations [N, ...]."""
         state = self.index(obs)
-        values, strength = self.values[state], self.exploration(progress)
+        values, strength = self.values[state], self.explorer.strength(progress)
         match self.cfg.exploration_type:
             case "e-greedy":
                 return epsilon_greedy(values, strength["epsilon"], rng, mask)
@@ -124,7 +111,7 @@ class ActionTable:
 
     def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
         """Returns the probabilities [N, A] with which explore chooses in states [N]."""
-        values, strength = self.values[state], self.exploration(progress)
+        values, strength = self.values[state], self.explorer.strength(progress)
         match self.cfg.exploration_type:
             case "e-greedy":
                 return epsilon_greedy_policy(values, strength["epsilon"], mask)

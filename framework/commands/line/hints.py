@@ -1,4 +1,4 @@
-"""What to type in place of a word that is not understood: those of other programs, and typing mistakes."""
+"""Hints in place of a word that is not understood: words of other programs, and typing mistakes."""
 
 from collections.abc import Iterator, Sequence
 

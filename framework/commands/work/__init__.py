@@ -1,1 +1,1 @@
-"""What commands do once their words and the configuration are valid. Heavy packages are imported here, not before."""
+"""The work of commands, once their words and the configuration are valid. Heavy packages are imported here alone."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
-from framework.assemble import fit as compatibility
+from framework.assemble import fit
 from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
@@ -97,7 +97,7 @@ def check(config: RunConfig) -> None:
         leave(MISTAKE)
 
     with Watchdog(limit, watch, hangs), watch("make"):
-        compatibility.check(config)
+        fit.check(config)
 
 
 def _load_torch() -> None:

@@ -18,8 +18,8 @@ from framework.archive.series import Series, differing, gather
 from framework.commands.work.compare import compare
 from framework.disk.task_dir import held_lock
 from framework.errors import JoystickError, TaskDirError
-from main import main
 from tests.tools.compare import make_group, make_run
+from tests.tools.tuning import run as run
 
 TASKS = Path("tasks")
 
@@ -27,14 +27,6 @@ TASKS = Path("tasks")
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def run(*words: str) -> int:
-    """The exit status, also where argparse ends the program."""
-    try:
-        return main(list(words))
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 def series_of(*words: str) -> list[Series]:

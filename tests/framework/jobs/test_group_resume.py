@@ -1,6 +1,5 @@
 """A group that was interrupted goes on with one command, and ends as if nothing had been."""
 
-import contextlib
 import json
 import os
 import random
@@ -9,7 +8,6 @@ import shlex
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,12 @@ import pytest
 
 from framework.archive import task_list
 from framework.disk.task_dir import TaskDir, take_lock
-from framework.distributed import ray_cluster, stage_tasks
+from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
 from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
-from tests.tools.fake_ray import Call, FakeRay, Fate
+from tests.tools.fake_ray import Call
 from tests.tools.process import Forked, forked, forking
+from tests.tools.tuning import cluster
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -233,19 +232,6 @@ def test_a_tuning_without_trials_names_the_command_that_goes_on(capsys: pytest.C
 
 
 # ------------------------------------------------------------------------------------------------------ a cluster
-
-
-def cluster(monkeypatch: pytest.MonkeyPatch, fate: Fate = lambda call: None) -> FakeRay:
-    """A fake Ray with two CPUs, at any address."""
-    ray: Any = FakeRay(fate=fate)
-    ray.cluster_resources = lambda: {"CPU": 2.0}
-
-    @contextlib.contextmanager
-    def started(*_: Any) -> Iterator[FakeRay]:
-        yield ray
-
-    monkeypatch.setattr(ray_cluster, "started", started)
-    return ray
 
 
 def dies_once(call: Call) -> str | None:

@@ -36,6 +36,7 @@ from framework.screen.terminal import Silent
 from framework.seeding import number
 from main import main
 from tests.tools.process import Forked, forked, forking
+from tests.tools.tuning import run as run
 
 __all__ = ["forking"]
 
@@ -47,14 +48,6 @@ QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def run(*words: str) -> int:
-    """The exit status, also where argparse ends the program."""
-    try:
-        return main(list(words))
-    except SystemExit as end:
-        return int(end.code or 0)
 
 
 def the_group() -> Path:

@@ -6,7 +6,6 @@ import signal
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +13,12 @@ from typing import Any
 import pytest
 
 from framework.archive.run import RecordedRun
-from framework.distributed import ray_cluster, stage_tasks
+from framework.distributed import stage_tasks
 from framework.distributed.stage_tasks import MOST_LOSSES, StageActor, StageTasks, packed, unpack
 from framework.jobs import job, stages
 from framework.jobs.stages import Stage
-from tests.tools.fake_ray import Call, FakeRay, Fate
-from tests.tools.tuning import GENERAL, forking, run, table, written
+from tests.tools.fake_ray import Call, FakeRay
+from tests.tools.tuning import GENERAL, cluster, forking, run, table, written
 
 __all__ = ["forking"]
 pytestmark = pytest.mark.usefixtures("forking")
@@ -39,19 +38,6 @@ tune_cfg: {{samples: 2, scheduler: pbt, rungs: 60, score: return_mean}}
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(stage_tasks, "POLL_SECONDS", 0.01)
-
-
-def cluster(monkeypatch: pytest.MonkeyPatch, fate: Fate = lambda call: None) -> FakeRay:
-    """A fake Ray with two CPUs, at any address."""
-    ray: Any = FakeRay(fate=fate)
-    ray.cluster_resources = lambda: {"CPU": 2.0}
-
-    @contextlib.contextmanager
-    def started(*_: Any) -> Iterator[FakeRay]:
-        yield ray
-
-    monkeypatch.setattr(ray_cluster, "started", started)
-    return ray
 
 
 def dies_in_its_second_stage(call: Call) -> str | None:

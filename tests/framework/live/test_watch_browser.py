@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,8 @@ import pytest
 from framework.disk.task_dir import held_lock
 from framework.live.server import Server
 from tests.tools.browser import PROGRAM, Browser, awaited
+from tests.tools.browser import browser as browser
+from tests.tools.browser import started as started
 from tests.tools.process import Forked
 from tests.tools.watch import episode, episodes_of, iterations, run, served
 
@@ -21,21 +22,6 @@ pytestmark = [
 ]
 LINE = "#shown .chart path:not(.raw)"
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Browser]:
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def browser(started: Browser) -> Iterator[Browser]:
-    """After each test there is no error, no warning and no refused request in the console."""
-    started.look(1280)
-    yield started
-    assert started.complaints() == []
 
 
 @pytest.fixture

@@ -300,11 +300,12 @@ def test_several_runs_without_their_data_are_refused_before_anything_is_created(
     monkeypatch.chdir(tmp_path)
     overrides = ["general_cfg.algo_name=BC", "env_cfg.id=CartPole-v1", "algo_cfg.data=nowhere"]
     config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
-    assert entry.run_seeds(config, [], (1, 2), None) == 2
-    assert entry.run_experiments({"A": config}, "A", [], (1, 2), None) == 2
+    assert entry.run_group({"": config}, "", [], (1, 2), None) == 2
+    assert entry.run_group({"A": config, "B": config}, "two", [], (1, 2), None) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: algo_cfg.data: nowhere does not exist",
         "error: A: algo_cfg.data: nowhere does not exist",
+        "B: algo_cfg.data: nowhere does not exist",
     ]
     assert not list(tmp_path.iterdir())
 

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from framework.record import redraw
 from framework.record.redraw import Redraw
 from tests.framework.runs.test_run_end import outcome, train
 from tests.tools.browser import PROGRAM, Browser
+from tests.tools.browser import browser as browser
+from tests.tools.browser import started as started
 from tests.tools.watch import episodes_of, iterations, run, served
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -138,21 +139,6 @@ def test_a_page_without_numbers_has_no_script(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- in a browser
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Browser]:
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def browser(started: Browser) -> Iterator[Browser]:
-    """After each test there is no error, no warning and no refused request in the console."""
-    started.look(1280)
-    yield started
-    assert started.complaints() == []
 
 
 in_browser = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium")
