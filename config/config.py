@@ -76,8 +76,9 @@ class GeneralConfig(Strict):
     itself is env_cfg.id."""
     preset: str | None = "auto"
     """Preset for settings that are not written: the name of a file below presets/, such as CartPole-v1/PPO, or default,
-    that of the algorithm for the environment or its family, if there is one. null, or none: the defaults alone. auto:
-    default with --algo and --env, and in Python; null with a YAML file."""
+    that of the algorithm for the environment or its family; without one, the length and the rows of a run of the
+    algorithm. null, or none: the defaults alone. auto: default with --algo and --env, and in Python; null with a YAML
+    file."""
     mode: Literal["train", "test"] = "train"
     """train, or test a saved model."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?|auto)$")] = "cpu"

@@ -16,6 +16,7 @@ class DiscriminatorConfig(GivenData):
     of the environment's."""
 
     IMITATES = True
+    RUN = {}
     ADJUSTABLE = {"discriminator_max_grad_norm"}
     READ_WITH = {
         "state_only": ("shaping", (True,)),

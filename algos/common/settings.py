@@ -26,7 +26,7 @@ from config.model.fields import (
 from config.model.inherit import Condition
 from config.model.layers import Custom, Layers, mlp
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
-from config.model.schema import AlgoConfig
+from config.model.schema import AlgoConfig, run
 
 EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
                          "boltzmann": "softmax"}  # fmt: skip
@@ -173,6 +173,7 @@ class TableConfig(EpsilonConfig):
     ACTION_SPACES = ("Discrete",)
     OBSERVATION_SPACES = ("Discrete", "MultiDiscrete", "MultiBinary")
     ADJUSTABLE = {"temperature", "ucb_c"}
+    RUN = run(episodes=2000, save=10_000)
     READ_WITH = {"ucb_c": ("exploration_type", ("ucb",))}
 
     exploration_type: TableExploration = "e-greedy"  # type: ignore[assignment]  # one kind more than with networks
@@ -411,6 +412,7 @@ class ContinuousConfig(ActorCriticConfig):
 
     ACTION_SPACES = ("Box",)
     NEEDS_BOUNDS = True
+    RUN = run(steps=200_000, save=10_000)
     READ_WITH = {
         "expl_noise": ("exploration_type", ("gaussian", "ou")),
         "ou_theta": ("exploration_type", ("ou",)),
@@ -439,6 +441,7 @@ class PolicyGradientConfig(NetworkConfig):
 
     ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
+    RUN = run(steps=500_000, save=20_480, rows=8)
 
     actor_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the policy network; its output layer is added automatically."""

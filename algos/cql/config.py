@@ -7,6 +7,7 @@ class Config(Family):
     """CQL: SAC on given data, with values that are low for actions that the data do not choose."""
 
     OFFLINE = True
+    RUN = {}
 
     cql_alpha = 5.0
     entropy_backup = False

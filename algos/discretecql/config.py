@@ -7,6 +7,7 @@ class Config(Family):
     """DiscreteCQL: DQN on given data, with values that are low for actions that the data do not choose."""
 
     OFFLINE = True
+    RUN = {}
 
     cql_alpha = 1.0
     lr = 2e-4

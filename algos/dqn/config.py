@@ -7,6 +7,7 @@ from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfi
 from config.model.fields import Fraction, NonNegative, Positive, Problem
 from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
+from config.model.schema import run
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
@@ -14,6 +15,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
 
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ("lstm", "gru", "noisy_linear")
+    RUN = run(steps=100_000, save=5000)
     READ_WITH = {
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "std_init": ("noisy", (True,)),

@@ -2,6 +2,7 @@
 
 from algos.sac.config import Config as SAC
 from config.model.layers import Dropout, LayerNorm, Layers, Linear
+from config.model.schema import run
 
 
 def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
@@ -16,6 +17,8 @@ def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
 class Config(SAC):
     """DroQ: SAC with dropout and layer normalization in two critics in place of a large ensemble, and many updates per
     step."""
+
+    RUN = run(steps=50_000, save=10_000)
 
     critic_layers = dropout_layers(256, 256)
     actor_value = "mean"

@@ -9,6 +9,7 @@ from algos.common.settings import EpsilonConfig, Loss, NetworkConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
+from config.model.schema import run
 
 
 def _normalised(*sizes: int) -> Layers:
@@ -23,6 +24,7 @@ class Config(NetworkConfig, EpsilonConfig):
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ("lstm", "gru")
     MAY_LAG = True
+    RUN = run(steps=500_000, save=25_000, rows=32)
 
     value_layers: Layers = _normalised(128, 128)
     """Layers between the observation and the values; without layer normalization learning may diverge. The output layer

@@ -7,6 +7,7 @@ from algos.common.nets import own_layers
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
 from config.model.fields import Positive, PositiveInt, Problem
 from config.model.layers import Layers, mlp
+from config.model.schema import run
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
@@ -15,6 +16,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ("lstm", "gru")
     JOINT = True
+    RUN = run(steps=200_000, save=10_000)
     READ_WITH = {
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "mixer_size": ("mixer", ("monotonic",)),

@@ -3,12 +3,14 @@
 from algos.ppo.config import Config as Family
 from config.model.inherit import Condition
 from config.model.layers import Linear, Lstm
+from config.model.schema import run
 
 
 class Config(Family):
     """RecurrentPPO: PPO with recurrent layers, trained on sequences."""
 
     NEEDED = {"actor_layers": Condition(Family.remembers, "has no lstm or gru layer: this is PPO then")}
+    RUN = run(steps=500_000, save=25_000, rows=16)
 
     actor_layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]
     """Layers of the policy network, with lstm or gru among them; its output layer is added automatically."""

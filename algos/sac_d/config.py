@@ -2,6 +2,7 @@
 
 from algos.common.settings import ActorCriticConfig, TargetConfig, TemperatureConfig
 from config.model.fields import PositiveFraction
+from config.model.schema import run
 
 
 class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
@@ -9,6 +10,7 @@ class Config(ActorCriticConfig, TargetConfig, TemperatureConfig):
 
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ("lstm", "gru")
+    RUN = run(steps=100_000, save=5000)
     READ_WITH = {"target_entropy_scale": ("target_entropy", (None,))}
 
     train_fre = 4

@@ -8,5 +8,6 @@ class Config(Family):
     """SQIL: soft Q-learning with a reward of 1 for each step of given data, and of 0 for each of its own."""
 
     IMITATES = True
+    RUN = {}
 
     imitate = fixed(True)

@@ -7,6 +7,7 @@ class Config(Family):
     """TD3_BC: TD3 on given data, with a policy that stays close to their actions."""
 
     OFFLINE = True
+    RUN = {}
 
     bc_alpha = 2.5
     normalize_obs = True

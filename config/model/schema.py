@@ -18,6 +18,16 @@ OF_THE_ENVIRONMENT = "environment"
 """Name of the expert that comes with the environment."""
 
 
+def run(save: int, steps: int = -1, episodes: int = -1, rows: int | None = None) -> dict[str, dict[str, Any]]:
+    """Returns the settings of a run with a limit of steps or of episodes, which end with the environment alone. save:
+    steps, or updates with a limit of episodes, between two save points; rows: n_envs, None for its default."""
+    limits = {"max_total_step": steps} if steps > 0 else {}
+    unit = {"model_save_unit": "step"} if steps > 0 else {}
+    evaluation = {"online_eval": True, "online_eval_episode": 20}
+    general = {**limits, "max_episode": episodes, "max_step": -1, **evaluation, "model_save_fre": save, **unit}
+    return {"general_cfg": general, "env_cfg": {"n_envs": rows} if rows else {}}
+
+
 class AlgoConfig(Strict):
     """Settings that every algorithm has."""
 
@@ -56,6 +66,10 @@ class AlgoConfig(Strict):
         "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs",
     }  # fmt: skip
     """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
+
+    RUN: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings of general_cfg and env_cfg by section with which --algo and --env begin where there is no preset; empty
+    where given data decide how long a run is."""
 
     BEFORE: ClassVar[dict[str, Any]] = {}
     """Setting that older runs do not record -> the value by which they went, if that is not the default everywhere.

@@ -3,10 +3,12 @@
 A preset holds differences from the Python defaults only, for an environment or a family of them.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from config.program import ROOT
 from config.read.finder import Finder
@@ -79,13 +81,22 @@ def algos_with(folder: str, root: Path = PRESETS) -> list[str]:
     return sorted(path.stem for path in root.glob("*/*.yaml") if path.parent.name.lower() == folder.lower())
 
 
-def notes(path: Path | None, algo: str, env: str, root: Path = PRESETS) -> Iterator[str]:
-    """Yields notes on the preset that was found, or on its absence."""
-    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used"
+def notes(
+    path: Path | None, algo: str, env: str, run: Mapping[str, Mapping[str, Any]], root: Path = PRESETS
+) -> Iterator[str]:
+    """Yields notes on the preset that was found, or on its absence. run: settings that take its place."""
+    instead = f", and for the run those of {algo}: {run_words(run)}" if run else ""
+    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used{instead}"
     shared = family(env)
     if shared and path is None:
         others = ", ".join(algos_with(shared, root))
         yield f"{env} may need the env_cfg of the presets in {root.name}/{shared}, which are for {others}"
+
+
+def run_words(run: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns the settings of an algorithm's RUN in a line."""
+    settings = (item for section in run.values() for item in section.items())
+    return ", ".join(f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in settings)
 
 
 NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")

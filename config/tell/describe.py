@@ -211,8 +211,9 @@ _DEFAULTS = """\
 The defaults on this page hold for all settings that are left out, on the command line,
 in Python and in a file; a file in JoyRL's words has JoyRL's ([joyrl.md](joyrl.md)).
 `--algo NAME --env ID` begins with a preset if there is one for the environment or its
-family, presets/ID/NAME.yaml, whose settings take the place of the defaults. The first
-line of output names it, and `--print-config` shows the numbers.
+family, presets/ID/NAME.yaml, whose settings take the place of the defaults. Without one
+the run has the length, evaluation, checkpoints and rows that are named below for the
+algorithm. The first line of output says which of the two; `--print-config` shows all.
 """
 """Note on the scope of the defaults on the page."""
 
@@ -236,6 +237,10 @@ def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
     aliases = getattr(package, "ALIASES", ())
     also = f"\nAlso known as {', '.join(aliases)}.\n" if aliases else ""
     family = _family(package, finder) if brief else None
+    run = getattr(package.Config, "RUN", {})
+    if run and not (family and run == finder.get(family).Config.RUN):
+        text = f"`--algo {title}` without a preset: {presets.run_words(run)}."
+        also += f"\n{textwrap.fill(text, WIDTH)}\n"
     return _page(f"{section}: {title}", package.Config, also, family)
 
 

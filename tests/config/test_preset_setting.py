@@ -78,6 +78,63 @@ def test_what_is_left_out_is_the_same_however_a_run_is_asked_for(algo):
     assert all(config.algo == model(**needed) for config in configs)
 
 
+STEPS = {"max_step": -1, "max_episode": -1, "online_eval": True, "online_eval_episode": 20, "model_save_unit": "step"}
+EPISODES = {"max_step": -1, "online_eval": True, "online_eval_episode": 20}
+RUNS = {
+    ("A2C", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
+        {**STEPS, "max_total_step": 500_000, "model_save_fre": 20480}, {"n_envs": 8}
+    ),
+    ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "NoisyDQN", "PER_DQN", "QRDQN", "RainbowDQN", "SAC_D",
+     "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
+    ("CrossQ", "DDPG", "DDPG_HER", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
+        {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}
+    ),
+    ("DroQ", "REDQ"): ({**STEPS, "max_total_step": 50_000, "model_save_fre": 10_000}, {}),
+    ("DynaQ",): ({**EPISODES, "max_episode": 500, "model_save_fre": 5000}, {}),
+    ("ExpectedSarsa", "QLearning", "Sarsa"): ({**EPISODES, "max_episode": 2000, "model_save_fre": 10_000}, {}),
+    ("MonteCarlo",): ({**EPISODES, "max_episode": 2000, "model_save_fre": 200}, {}),
+    ("PQN",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 32}),
+    ("RecurrentPPO",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 16}),
+}  # fmt: skip
+"""Algorithms -> general_cfg and env_cfg of their runs without a preset."""
+
+
+@pytest.mark.parametrize("name", ALGOS.available())
+def test_a_run_without_a_preset_has_the_length_and_rows_of_its_algorithm(name):
+    algo = ALGOS.get(name).NAME
+    general, env = next((run for names, run in RUNS.items() if algo in names), ({}, {}))
+    run = {"general_cfg": general, "env_cfg": env} if general else {}
+    assert run == ALGOS.get(name).Config.RUN
+
+
+def test_a_run_without_a_preset_says_where_its_length_comes_from_and_gives_way_to_what_is_written():
+    env = "FrozenLake8x8-v1"
+    configs = [loaded(None, algo="PPO", env=env), loaded(None, values={}, algo="PPO", env=env)]
+    Path("run.yaml").write_text("general_cfg: {algo_name: PPO, preset: default}\nenv_cfg: {id: FrozenLake8x8-v1}\n")
+    configs.append(loaded("run.yaml"))
+    for config in configs:
+        assert (config.general.max_total_step, config.general.max_step, config.env.n_envs) == (500_000, -1, 8)
+        assert config.where["general_cfg.max_total_step"] == config.where["env_cfg.n_envs"] == "default run of PPO"
+        assert not {"general_cfg.max_total_step", "env_cfg.n_envs"} & config.explicit
+        assert (
+            f"no preset for PPO on {env}: the Python defaults are used, and for the run those of PPO: max_total_step "
+            "500000, max_episode -1, max_step -1, online_eval true, online_eval_episode 20, model_save_fre 20480, "
+            "model_save_unit step, n_envs 8" in config.notes
+        )
+    words = ("general_cfg.max_total_step=100", "env_cfg.n_envs=3")
+    config = loaded(None, *words, algo="PPO", env=env, episodes=9)
+    assert (config.general.max_total_step, config.general.max_episode, config.env.n_envs) == (100, 9, 3)
+
+
+@pytest.mark.parametrize("key", ["", "preset: none"])
+def test_a_file_and_a_run_without_any_preset_have_the_usual_length(key):
+    Path("run.yaml").write_text(f"general_cfg: {{algo_name: PPO, {key}}}\nenv_cfg: {{id: FrozenLake8x8-v1}}\n")
+    none = loaded(None, "general_cfg.preset=none", algo="PPO", env="FrozenLake8x8-v1")
+    for config in (loaded("run.yaml"), none):
+        assert (config.general.max_episode, config.general.max_step, config.env.n_envs) == (100, 200, 1)
+        assert config.general.max_total_step == -1
+
+
 @pytest.mark.parametrize(
     ("limits", "schedule"),
     [
