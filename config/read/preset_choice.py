@@ -95,8 +95,10 @@ class PresetChoice:
     def _put_run(self) -> None:
         """Puts the settings of a run of the algorithm below all other sources."""
         package, _ = self.written.find("algo_name", self.written.general("algo_name"))
+        if package is None:
+            return
         source = sources.Source(written=False)
-        for section, settings in package.Config.RUN.items() if package else ():
+        for section, settings in package.Config.RUN.items():
             for key, value in settings.items():
                 source.put(section, key, value, Place(f"default run of {package.NAME}", f"{section}.{key}"))
         self.written.sources.insert(0, source)

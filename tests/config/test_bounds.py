@@ -25,12 +25,13 @@ OUTSIDE = {
 
 
 def outside(annotation: Any, metadata: list[Any]) -> list[Any]:
-    """Returns a value beyond each bound of a type, and text for a choice."""
+    """Returns a value beyond each bound of a type, a layer of no size, and text where none or a choice is expected."""
     kinds = [annotation, *getattr(annotation, "__args__", ())]
     bounds = [*metadata, *(each for kind in kinds for each in getattr(kind, "__metadata__", ()))]
     plain = [each for bound in bounds for each in getattr(bound, "metadata", [bound])]
     values = [OUTSIDE[type(bound)](bound) for bound in plain if type(bound) in OUTSIDE]
-    return values + (["no such choice"] if "Literal" in str(annotation) else [])
+    layers = [[{"layer_type": "linear", "layer_size": [0]}]] if "Linear" in str(annotation) else []
+    return values + layers + (["no such choice"] if str not in kinds or "Literal" in str(annotation) else [])
 
 
 def overridden(model: type[Strict]) -> Iterator[str]:
@@ -65,8 +66,8 @@ def test_the_overridden_defaults_are_many_and_have_bounds() -> None:
     cases = [
         (algos.get(algo).Config, name) for algo in algos.available() for name in overridden(algos.get(algo).Config)
     ]
-    assert len(cases) > 250
-    assert sum(refuses(model, name) > 0 for model, name in cases) > 200
+    assert len(cases) > 350
+    assert [name for model, name in cases if not refuses(model, name)] == []
 
 
 PAGES = ["algorithms.md", "tutorials/own_algorithm.md", "zh/own_algorithm.md"]
@@ -79,8 +80,8 @@ def test_the_algorithms_of_the_tutorials_refuse_a_value_out_of_range(page: str) 
     for code in codes:
         names: dict[str, Any] = {"__name__": "mine.config"}
         exec(code, names)
-        assert all(refuses(names["Config"], name) >= 0 for name in overridden(names["Config"]))
-        assert "n_step" not in code or refuses(names["Config"], "n_step") == 1
+        assert all(refuses(names["Config"], name) for name in overridden(names["Config"]))
+        assert "n_step" not in code or refuses(names["Config"], "n_step") == 2, "0, and text"
 
 
 class Family(Strict):
