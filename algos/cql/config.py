@@ -12,5 +12,4 @@ class Config(Family):
     cql_alpha = 5.0
     entropy_backup = False
     actor_lr = 1e-4
-    critic_lr = 3e-4
     alpha_lr = 1e-4

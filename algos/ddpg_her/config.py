@@ -14,7 +14,6 @@ class Config(TD3):
     policy_freq = 1
     actor_lr = 1e-3
     tau = 0.05
-    exploration_type = "gaussian"
     expl_noise = 0.2
     her_ratio = 0.8
     gamma = 0.98

@@ -32,8 +32,6 @@ class Config(NetworkConfig, EpsilonConfig):
     dueling: bool = False
     """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
     value_layers becomes a hidden layer of each stream."""
-    gamma = 0.99
-    """Discount factor."""
     q_lambda: Fraction = 0.8
     """Lambda of the return: 0 bootstraps after one step, 1 at the end of the window or of the episode."""
     loss: Loss = "mse"
