@@ -187,12 +187,12 @@ def test_the_index_names_every_page() -> None:
 
 
 @pytest.mark.parametrize("algo", algos.available())
-def test_every_algorithm_has_a_page_with_its_preset_if_it_learns(algo: str) -> None:
+def test_every_algorithm_has_a_page_with_its_preset_if_there_is_one(algo: str) -> None:
     folder = Path(algos.get(algo).__path__[0])
     lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert 15 <= len(lines) <= 60
     named = any(re.search(rf"presets/[\w-]+/{algo}\.yaml", line) for line in lines)
-    assert named == algos.get(algo).Config.LEARNS, "an opponent learns nothing that a preset could promise"
+    assert named == any(ROOT.glob(f"presets/*/{algo}.yaml"))
 
 
 def test_the_settings_that_the_pages_name_exist() -> None:
