@@ -120,7 +120,7 @@ def _asked(algo: Any) -> frozenset[str]:
         "data": spec is not None and spec.data is not None,
         "several agents": algo.JOINT,
     }
-    return frozenset(name for name, wanted in asked.items() if wanted)
+    return frozenset(fact for fact, is_asked in asked.items() if is_asked)
 
 
 def offers_of(env: VectorEnv, name: str, algo: Any) -> Offers:
