@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.read import tasks
 from config.read.loader import RunConfig
+from config.read.task_files import RUN, GroupFiles
 from framework.archive import statistics
 from framework.archive.curves import STEPS, UPDATES, Curves
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import GroupDir, TaskDir, read_facts
+from framework.disk.task_dir import TaskDir, read_facts
 
 
 def folders_in(root: Path) -> list[Path]:
@@ -28,10 +28,11 @@ def folders_in(root: Path) -> list[Path]:
 
 def members(folder: Path) -> list[tuple[str, Path]]:
     """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
-    if (folder / tasks.TUNING).is_file():
-        trials = [] if (folder / "trials").is_symlink() else folders_in(folder / "trials")
-        runs = [run for trial in trials for run in ([trial] if (trial / tasks.RUN).exists() else folders_in(trial))]
-    elif (folder / tasks.GROUP).is_file():
+    files = GroupFiles(folder)
+    if files.tuning.is_file():
+        trials = [] if files.trials.is_symlink() else folders_in(files.trials)
+        runs = [run for trial in trials for run in ([trial] if (trial / RUN).exists() else folders_in(trial))]
+    elif files.group.is_file():
         runs = folders_in(folder)
     else:
         return [(folder.name, folder)]
@@ -40,13 +41,14 @@ def members(folder: Path) -> list[tuple[str, Path]]:
 
 def order_of(folder: Path) -> dict[str, int]:
     """Returns the places that the folders of runs have in the table of their group."""
-    rows = [row for what in ("seed", "run") for row in read_csv(GroupDir(folder).table(what))]
+    rows = [row for what in ("seed", "run") for row in read_csv(GroupFiles(folder).table(what))]
     return {str(row.get("folder")): place for place, row in enumerate(rows)}
 
 
 def begun(folder: Path) -> Circumstances:
     """Returns how a group or a tuning was begun."""
-    return Circumstances.read({**read_facts(folder / tasks.TUNING), **read_facts(folder / tasks.GROUP)})
+    files = GroupFiles(folder)
+    return Circumstances.read({**read_facts(files.tuning), **read_facts(files.group)})
 
 
 # --------------------------------------------------------------------------------------------------------- results

@@ -37,10 +37,10 @@ def finish(tuner: Tuner) -> int:
     evaluation = combined([RecordedRun(task).score_at(None, "evaluation", cfg.mode) for task in tasks])
     remark = f"trial {best.trial.name} of {as_written(folder)}, after {counted(rows[best.trial].step or 0, 'step')}"
     file = results.write_best(folder, best.ready, evaluation, remark)
-    runs = {str(task.relative_to(folder / "trials")): TaskDir(task) for each in order for task in tuner.tasks(each)}
+    runs = {str(task.relative_to(tuner.files.trials)): TaskDir(task) for each in order for task in tuner.tasks(each)}
     config = best.ready.config
     figure = results.draw(folder, config, runs, len(tasks), say) if config else None
-    files = {"table": folder / "trials.csv", "curves": figure, "report": write_report(tuner)}
+    files = {"table": tuner.files.table("trial"), "curves": figure, "report": write_report(tuner)}
     if config is None:
         files["settings"] = file
     say(f"{'best':<11}  trial {best.trial.name}, {cfg.score} {short(best.score)}", "bold")
@@ -89,7 +89,7 @@ def _found(tuner: Tuner) -> report.Found:
         commands=_commands(tuner, configs),
         session=tuner.session,
         patience=tuner.patience,
-        facts=read_facts(tuner.folder / "tune.json"),
+        facts=read_facts(tuner.files.tuning),
         importance=results.importance(tuner.plan.domains, [rows[trial] for trial in order]),
     )
 
@@ -103,7 +103,7 @@ def _commands(tuner: Tuner, configs: Sequence[RunConfig]) -> list[tuple[str, str
         return []
     task, allowed = tuner.tasks(tuner.best)[0], configs[0].allow_import
     return [
-        ("Train with the best settings", begin_command(tuner.folder / "best.yaml", (), tuner.folder, allowed)),
+        ("Train with the best settings", begin_command(tuner.files.best, (), tuner.folder, allowed)),
         ("Train the best trial further", resume_command(task, allowed)),
         ("Play and score its best model", play_command(task, allowed)),
         ("Film its best model", video_command(task, allowed)),

@@ -86,7 +86,7 @@ class Report:
         with contextlib.suppress(FileExistsError):
             make_folder(self._task.results)
         self._began = time.monotonic()
-        self._file = open(self._task.results / "result.json", "w", opener=regular)  # noqa: SIM115
+        self._file = open(self._task.result, "w", opener=regular)  # noqa: SIM115
 
     def __call__(self, *, step: int, **numbers: float) -> bool:
         """Adds a line to results/result.json. Returns False if the trial should end."""

@@ -10,12 +10,11 @@ from typing import Any
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
-from config.read.tasks import GROUP
 from framework.archive.groups import result
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
-from framework.disk.task_dir import REPORT, TaskDir, add_facts, circumstances, read_facts
+from framework.disk.task_dir import TaskDir, add_facts, circumstances, read_facts
 from framework.jobs import runs_table
 from framework.jobs.job import Job, Turn, Waiting
 from framework.jobs.members import Member
@@ -80,7 +79,7 @@ class Group(Job):
     def begin(self, command_line: list[str]) -> None:
         """Writes the circumstances, before the first run starts."""
         add_facts(
-            self.folder / GROUP,
+            self.files.group,
             {
                 **circumstances(command_line),
                 "preset": self.config.preset,
@@ -142,7 +141,7 @@ class Group(Job):
             group_page.write(self.folder, self._page())
         except Exception as error:  # no page is a reason to fail
             if not self._page_failed:
-                self.screen.say(f"warning: {as_written(self.folder / REPORT)} could not be written: {error}", "red")
+                self.screen.say(f"warning: {as_written(self.files.report)} could not be written: {error}", "red")
             self._page_failed = True
 
     def _page(self) -> group_page.Group:
@@ -163,7 +162,7 @@ class Group(Job):
             levels=self._levels(results) if what else {},
             settings={member.file: config.as_dict() for member, config in self.members.items()},
             commands=self._commands(),
-            facts=read_facts(self.folder / GROUP),
+            facts=read_facts(self.files.group),
             seconds=time.monotonic() - self.began,
             drawn="" if self._over else time.strftime("%Y-%m-%d %H:%M:%S %z"),
         )
@@ -257,10 +256,10 @@ class Group(Job):
         if self._same_environment():
             configs = list(self.members.values())
             figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
-        add_facts(self.folder / GROUP, facts)
+        add_facts(self.files.group, facts)
         self._over = True
         self.refresh()
-        rows = [] if self._page_failed else [("report", str(as_written(self.folder / REPORT)))]
+        rows = [] if self._page_failed else [("report", str(as_written(self.files.report)))]
         rows += [("curves", str(as_written(figure)))] if figure else []
         rows.append(("table", str(as_written(self.write_table()))))
         if figure:

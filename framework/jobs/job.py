@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from config.config import GeneralConfig
+from config.read.task_files import GroupFiles
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import make_folder
 from framework.disk.csv_table import last_row
@@ -56,7 +57,7 @@ class Job(ABC):
 
     def __init__(self, folder: Path, runner: Runner, screen: Screen, in_cluster: bool = False) -> None:
         """in_cluster: True if machines of a cluster train, from where progress comes with the result."""
-        self.folder, self.runner, self.screen = folder, runner, screen
+        self.folder, self.files, self.runner, self.screen = folder, GroupFiles(folder), runner, screen
         self._starting = "in the cluster" if in_cluster else "starting"
         self.turns: defaultdict[Stage, Turn] = defaultdict(Turn)
         self.began = time.monotonic()

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import torch
 
 from config.read.loader import ConfigError, RunConfig
-from config.read.tasks import GROUP
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
 from framework.disk.task_dir import new_folder
@@ -131,7 +130,7 @@ def _train(
         folder = place()
         where = ["general_cfg.mp_backend=single"] if address else words
         work = Group(members, folder, running, screen, where, address)
-        is_new = not (folder / GROUP).exists()
+        is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
         with locked(folder, next(iter(members)).file, "trained"):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from config.read.loader import ConfigError, RunConfig
+from config.read.task_files import GroupFiles
 from config.tell.names import printable
 from config.tune.space import Domain
 from framework.archive.curves import Curves
@@ -16,7 +17,7 @@ from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
 from framework.archive.trials import Row
 from framework.disk.atomic import write_whole
-from framework.disk.task_dir import GroupDir, TaskDir
+from framework.disk.task_dir import TaskDir
 from framework.jobs import optuna_search
 from framework.jobs.plan import Ready
 from framework.pages import figures
@@ -30,7 +31,7 @@ MOST_ROWS = 20
 
 def write_table(folder: Path, paths: Sequence[str], rows: Sequence[Row]) -> Path:
     """Writes trials.csv; a value that is not known yet is an empty cell. paths: settings that are tried."""
-    text, path = io.StringIO(), GroupDir(folder).table("trial")
+    text, path = io.StringIO(), GroupFiles(folder).table("trial")
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["name", *paths, "state", "score", "best", "step", "last_return", "seconds", "status", "folder"])
     for row in rows:
@@ -43,7 +44,7 @@ def write_table(folder: Path, paths: Sequence[str], rows: Sequence[Row]) -> Path
 
 def write_best(folder: Path, ready: Ready, evaluation: float | None, remark: str) -> Path:
     """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
-    path = folder / "best.yaml"
+    path = GroupFiles(folder).best
     promise = "" if evaluation is None else f"Return {np.format_float_positional(evaluation, 6, trim='-')}: "
     text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
     write_whole(path, f"# {promise}{remark}\n{text}".encode())
@@ -55,7 +56,7 @@ def draw(
 ) -> Path | None:
     """Draws learning_curves.png: a line for each run; one that cannot be drawn costs a warning. tasks: runs by name, of
     which the first `best` are those of the best trial."""
-    path = GroupDir(folder).curves
+    path = GroupFiles(folder).curves
     try:
         runs = {name: RecordedRun(task.path) for name, task in tasks.items()}
         lines, what, over = curves_of(runs, config.general.online_eval)

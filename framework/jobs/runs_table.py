@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from config.read.loader import RunConfig
+from config.read.task_files import GroupFiles
 from framework.archive import statistics
 from framework.archive.groups import Result, group_curves, mean_fact, summary
 from framework.disk.atomic import write_whole
-from framework.disk.task_dir import GroupDir
 from framework.pages import figures
 from framework.runs import signals
 from framework.screen import tables
@@ -28,7 +28,7 @@ def sentence(one: Result) -> str:
 
 def write_table(folder: Path, what: str, results: Iterable[Result]) -> Path:
     """Writes seeds.csv or runs.csv; a value that is not known yet is an empty cell. what: head of the first column."""
-    text, path = io.StringIO(), GroupDir(folder).table(what)
+    text, path = io.StringIO(), GroupFiles(folder).table(what)
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([what, *Result._fields[1:]])
     rows.writerows(results)
@@ -46,7 +46,7 @@ def draw(
 ) -> Path | None:
     """Draws learning_curves.png; one that cannot be drawn costs a warning. groups: the results of each experiment,
     whose mean is a line; none for runs that differ in their seed alone."""
-    path, config = GroupDir(folder).curves, configs[0]
+    path, config = GroupFiles(folder).curves, configs[0]
     random_return, data_return = (mean_fact(folder, results, name) for name in ("random_return", "data_return"))
     env = getattr(config.env, "id", config.general.env_name)
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.read.task_files import GroupFiles
 from config.tune.section import Tuning
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, new_folder
@@ -70,11 +71,18 @@ def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, 
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
     screen.say(room(plan, found, tuning.into or tuning.start))
-    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.start)
-    add_facts(folder / "tune.json", circumstances(command_line))
-    write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
+    folder = make_folder(tuning, found[0].env_id, config.algorithms, command_line)
     for note in plan.notes:
         screen.say(note)
+    return folder
+
+
+def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str]) -> Path:
+    """Creates the folder of a tuning, with its settings. task, learner: what is tuned, in the name of the folder."""
+    folder = new_folder("tune", task, learner, tuning.into, tuning.start)
+    files = GroupFiles(folder)
+    add_facts(files.tuning, circumstances(command_line))
+    write_whole(files.config, tuning.to_yaml(as_written(files.config)).encode())
     return folder
 
 

@@ -10,13 +10,11 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from config import machine
 from config.read.loader import ConfigError
-from config.read.paths import as_written, fixed
+from config.read.paths import fixed
 from config.tell.names import did_you_mean
 from config.tune.section import Tuning, continued, from_file, from_values
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.disk.atomic import write_whole
-from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.jobs import results, session
 from framework.jobs.ending import by_score
 from framework.jobs.functions import Function, FunctionPlan, Functions
@@ -137,9 +135,8 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     jobs = int(min(tuning.settings.jobs or machine.cores(), len(plan.first)))
     runner = Functions(function, jobs)
     if folder is None:
-        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into, tuning.start)
-        add_facts(folder / "tune.json", circumstances(sys.argv))
-        write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
+        name = getattr(function, "__name__", "function")
+        folder = session.make_folder(tuning, name, "function", sys.argv)
     return session.drive(plan, folder, runner, screen)
 
 

@@ -70,7 +70,7 @@ class Tuner(Job):
         self.final: dict[str, float] = {}
         """Scores of the trials that were trained to the last rung."""
         self.best: Trial | None = None
-        self.failures = _failures(folder / "tune.json")
+        self.failures = _failures(self.files.tuning)
         self.session = "running"
         """running, interrupted or ended."""
 
@@ -127,16 +127,16 @@ class Tuner(Job):
             write_whole(path, data)
         elif read_regular(path, MAX_BYTES) != data:
             raise JoystickError(
-                f"{as_written(path)} has other settings than {as_written(self.folder / 'config.yaml')} gives trial "
+                f"{as_written(path)} has other settings than {as_written(self.files.config)} gives trial "
                 f"{trial.name} now: one of them, or the program, has changed; start a new tuning"
             )
 
     def file(self, trial: Trial) -> Path:
-        return self.folder / "trials" / f"{trial.name}.yaml"
+        return self.files.trials / f"{trial.name}.yaml"
 
     def tasks(self, trial: Trial) -> list[Path]:
         """Returns the task directories of a trial, one for each seed."""
-        folder = self.folder / "trials" / trial.name
+        folder = self.files.trials / trial.name
         return [folder / f"seed_{seed}" for seed in self.seeds(trial)] if self.cfg.seeds > 1 else [folder]
 
     def seeds(self, trial: Trial) -> range:
@@ -236,7 +236,7 @@ class Tuner(Job):
             }
             for known in self.known.values()
         }
-        add_facts(self.folder / "tune.json", {"trials": trials, "failed": self.failures, **(more or {})})
+        add_facts(self.files.tuning, {"trials": trials, "failed": self.failures, **(more or {})})
         results.write_table(self.folder, self.paths, self.rows())
 
     def rows(self) -> list[Row]:
@@ -248,7 +248,7 @@ class Tuner(Job):
         said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
-        folder = self.folder / "trials" / known.trial.name
+        folder = self.files.trials / known.trial.name
         return Row(
             known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder,
             said["last_return"],

@@ -68,7 +68,7 @@ class Answers:
             "started": printable(recorded.facts.started or ""),
             "files": [file._asdict() for file in self.files.of(run.folder)],
             "log": last_lines(recorded.task.log, LOG_BYTES),
-            "errors": last_lines(run.folder.with_name(f"{run.folder.name}.errors.txt"), LOG_BYTES),
+            "errors": last_lines(recorded.task.errors, LOG_BYTES),
         }
 
     def _read(self, path: Path, column: str) -> tuple[Growing, bool]:

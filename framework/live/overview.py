@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
-from config.read.tasks import GROUPS, RUN
+from config.read.task_files import GROUPS, RUN
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run

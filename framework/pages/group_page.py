@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.read.task_files import REPORT
 from framework.archive import statistics
 from framework.archive.curves import Curve, Curves, common
 from framework.archive.groups import Result, summary
 from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import REPORT
 from framework.pages import svg
 from framework.pages.html_page import (
     Link,

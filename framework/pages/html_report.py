@@ -10,13 +10,13 @@ import yaml
 
 from config.model import policies
 from config.program import PROGRAM
+from config.read.task_files import REPORT
 from config.read.yaml_reader import DocumentError
 from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
 from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances, RunFacts
-from framework.disk.task_dir import REPORT
 from framework.pages import html_curves
 from framework.pages.html_page import (
     MOST_ROWS,

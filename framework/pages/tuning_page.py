@@ -6,13 +6,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from config.read.task_files import REPORT
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
 from framework.archive.trials import Row
 from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import REPORT
 from framework.pages import svg
 from framework.pages.html_page import (
     MOST_ROWS,
