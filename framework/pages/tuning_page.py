@@ -6,28 +6,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from config.read.task_files import REPORT
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
 from framework.archive.trials import Row
-from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances
+from framework.pages import html_page as html
 from framework.pages import svg
-from framework.pages.html_page import (
-    MOST_ROWS,
-    Name,
-    Number,
-    asset,
-    cards,
-    page,
-    pairs,
-    paragraph,
-    plain,
-    section,
-    text,
-)
-from framework.pages.html_page import table as html_table
 from framework.pages.html_report import system
 from framework.pages.svg import Axis, Line
 from framework.screen.formatting import cell, clock, counted, short
@@ -37,7 +22,7 @@ LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
-STYLE, SCRIPT = svg.STYLE + asset("tuning.css"), asset("tuning.js")
+STYLE, SCRIPT = svg.STYLE + html.asset("tuning.css"), html.asset("tuning.js")
 
 
 class Importance(NamedTuple):
@@ -80,28 +65,25 @@ class Found(NamedTuple):
 def write(found: Found) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
     parts = [
-        f"<h1>{text(found.title)}</h1>",
         _subtitle(found),
         _outcome(found),
-        section("Search", pairs(_search(found))),
-        section("Best settings", _best(found)),
+        html.section("Search", html.pairs(_search(found))),
+        html.section("Best settings", _best(found)),
         _commands(found),
-        section("Trials", _trials(found)),
-        section("Settings and scores", _parallel(found)),
-        section("Importance of the settings", _importance(found.importance)),
-        section("Learning curves", _curves(found)),
-        section("Trials that failed", _failures(found)),
-        section("System", pairs(system(Circumstances.read(found.facts)))),
+        html.section("Trials", _trials(found)),
+        html.section("Settings and scores", _parallel(found)),
+        html.section("Importance of the settings", _importance(found.importance)),
+        html.section("Learning curves", _curves(found)),
+        html.section("Trials that failed", html.pairs(found.reasons.items())),
+        html.section("System", html.pairs(system(Circumstances.read(found.facts)))),
     ]
-    path = found.folder / REPORT
-    write_whole(path, page(found.title, "\n".join(parts), STYLE, SCRIPT).encode())
-    return path
+    return html.write(found.folder, found.title, parts, STYLE, SCRIPT)
 
 
 def _subtitle(found: Found) -> str:
     started = Circumstances.read(found.facts).started
     parts = [found.folder.name, *([f"begun {started}"] if started else [])]
-    line = "  ·  ".join(map(text, parts))
+    line = "  ·  ".join(map(html.text, parts))
     if found.session != "running":
         return f"<p class=quiet>{line}  ·  {found.session}</p>"
     now = time.strftime("%Y-%m-%d %H:%M:%S %z")
@@ -110,9 +92,9 @@ def _subtitle(found: Found) -> str:
 
 
 def _commands(found: Found) -> str:
-    body = "".join(f"{paragraph(what)}<pre>{text(word)}</pre>" for what, word in found.commands)
     hidden = " hidden" if found.session == "running" else ""
-    return f"<div{hidden}>{section('Commands', body)}</div>" if body else ""
+    body = html.section("Commands", html.commands(found.commands))
+    return f"<div{hidden}>{body}</div>" if body else ""
 
 
 def _outcome(found: Found) -> str:
@@ -121,17 +103,17 @@ def _outcome(found: Found) -> str:
     top = found.best or next((row for row in found.rows if row.score is not None), None)
     facts = [
         ("best score" if found.best else "best score so far", top.score if top else None),
-        ("trial", plain(top.trial.name) if top else None),
+        ("trial", html.plain(top.trial.name) if top else None),
         ("trials", len(states)),
         *((state, states.count(state) or None) for state in STATES),
         ("time of all trials", clock(sum(seconds)) if seconds else None),
     ]
-    return cards(facts)
+    return html.cards(facts)
 
 
 def _search(found: Found) -> list[tuple[str, Any]]:
     cfg = found.cfg
-    rows: list[tuple[str, Any]] = [(Name(domain.path), _written(domain)) for domain in found.domains]
+    rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in found.domains]
     batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
     each = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
     rows += [
@@ -155,7 +137,7 @@ def _best(found: Found) -> str:
     if found.best is None:
         return ""
     chosen = zip(found.domains, found.best.trial.settings, strict=True)
-    return pairs((Name(domain.path), cell(value)) for domain, value in chosen)
+    return html.pairs((html.Name(domain.path), cell(value)) for domain, value in chosen)
 
 
 # ----------------------------------------------------------------------------------------------------- the trials
@@ -168,31 +150,31 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def _trials(found: Found) -> str:
-    shown = found.rows[:MOST_ROWS]
+    shown = found.rows[: html.MOST_ROWS]
     names = short_names([domain.path for domain in found.domains])
     rows = [
         [
-            Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
+            html.Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
             row.step, row.last_return, row.seconds, row.state,
         ]
         for row in shown
     ]  # fmt: skip
-    left_out = f" The best {len(shown)} of {len(found.rows)}; trials.csv has all of them."
-    note = "A click on the head of a column sorts by it." + (left_out if len(shown) < len(found.rows) else "")
+    part = html.part_of(found.rows, shown, "best", "trials.csv")
+    note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
-        *map(Number, ("trial", "score", "best")),
-        *map(Name, names),
-        *map(Number, ("steps", "last return", "seconds")),
+        *map(html.Number, ("trial", "score", "best")),
+        *map(html.Name, names),
+        *map(html.Number, ("steps", "last return", "seconds")),
     )
-    whole = html_table((*heads, "state"), rows)
+    whole = html.table((*heads, "state"), rows)
     if found.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
-    return f'{paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
+    return f'{html.paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
 
 
 def _setting(value: Any) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return Number(cell(value)) if number else cell(value)
+    return html.Number(cell(value)) if number else cell(value)
 
 
 def _lines(found: Found) -> list[tuple[Row, Line]]:
@@ -231,7 +213,7 @@ def _parallel(found: Found) -> str:
         "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
         "trained to the end are pale, those without a score dashed."
     )
-    return paragraph(note, "quiet") + svg.parallel(axes, lines)
+    return html.paragraph(note, "quiet") + svg.parallel(axes, lines)
 
 
 def _axis(name: str, domain: Domain) -> Axis:
@@ -246,13 +228,14 @@ def _on_axis(domain: Domain, value: Any) -> Any:
 
 def _importance(importance: Importance) -> str:
     if importance.remark:
-        return paragraph(importance.remark, "quiet")
+        return html.paragraph(importance.remark, "quiet")
     bars = "".join(
-        f'<span>{text(path)}</span><i style="width:{max(100 * share, 0.5):.1f}%"></i><span>{100 * share:.0f} %</span>'
+        f'<span>{html.text(path)}</span><i style="width:{max(100 * share, 0.5):.1f}%"></i>'
+        f"<span>{100 * share:.0f} %</span>"
         for path, share in importance.shares.items()
     )
     note = f"Share of each setting in being among the best quarter of {importance.trials} trials (PED-ANOVA)."
-    return paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
+    return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
 def _curves(found: Found) -> str:
@@ -262,7 +245,3 @@ def _curves(found: Found) -> str:
             step, value = found.curves.lines[row.trial.name]
             lines.append((line, svg.thinned(step, value)))
     return svg.curves(lines, found.curves.what, found.curves.over) if lines else ""
-
-
-def _failures(found: Found) -> str:
-    return pairs((name, reason) for name, reason in found.reasons.items())

@@ -51,7 +51,7 @@ def run(request: Namespace) -> int:
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
         ("compare.csv", table.as_csv(rows)),
-        ("compare.html", page.html(found.several, found.left_out, about)),
+        ("compare.html", page.document(found.several, found.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
     screen.say(f"\npage   {as_written(folder / 'compare.html')}\ntable  {as_written(folder / 'compare.csv')}")
