@@ -191,9 +191,10 @@ class Functions(Processes):
             with contextlib.suppress(OSError):
                 self._pipes[trial].send((True, stage.until))
         self._children |= dict(self._waiting.values())
+        stages = list(self._children)
         super().end_all()
-        for child in self._children.values():
-            child.errors.unlink(missing_ok=True)
+        for stage in stages:
+            stage.errors.unlink(missing_ok=True)
 
 
 def _has_paused(pipe: Connection) -> bool:

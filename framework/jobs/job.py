@@ -4,7 +4,7 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ class Job(ABC):
         self._starting = "in the cluster" if in_cluster else "starting"
         self.turns: defaultdict[Stage, Turn] = defaultdict(Turn)
         self.began = time.monotonic()
+        self._page_failed = False
         self.patience = PAGE_SECONDS
         """Seconds after which the report is written again."""
         self._next_look = self._next_page = self._written = self._page_seconds = 0.0
@@ -74,22 +75,43 @@ class Job(ABC):
         """Takes note of a process that has ended, and whose stage does not run again."""
 
     @abstractmethod
-    def refresh(self) -> None:
+    def refresh(self) -> object:
         """Writes what shows the job while it goes on."""
 
     @abstractmethod
     def general(self, stage: Stage) -> GeneralConfig:
         """Returns the limits of a run."""
 
-    @contextlib.contextmanager
-    def obeying(self) -> Iterator[StopSignals]:
-        """Passes signals on to the runs; ends those that are left after an error."""
+    @abstractmethod
+    def run(self, stop: StopSignals) -> None:
+        """Takes all stages to their ends. Raises Waiting if it is asked to stop before."""
+
+    @abstractmethod
+    def finish(self, stop: StopSignals) -> int:
+        """Writes and prints the results. Returns the exit status."""
+
+    def drive(self) -> int:
+        """Takes the job to its end, or as far as signals let it. Returns the exit status. Signals are passed on to the
+        runs; those that are left after an error are ended."""
         with StopSignals(again=self.runner.end_at_once) as stop:
             try:
-                yield stop
+                self.run(stop)
+            except Waiting:
+                pass
             finally:
                 self.runner.end_all()
                 self.screen.close()
+        return self.finish(stop)
+
+    def write_page(self, write: Callable[[], Path]) -> Path | None:
+        """Writes the report, and returns its path; one that cannot be written costs one warning."""
+        try:
+            return write()
+        except Exception as error:  # a page is no reason to end a job of hours
+            if not self._page_failed:
+                self.screen.say(f"warning: cannot write the report: {error}", "red")
+            self._page_failed = True
+            return None
 
     def complete(self, every: Sequence[Stage], goal: str, stop: StopSignals) -> None:
         """Runs all stages that are not over, as many at once as the runner takes. goal: where they end, in words.

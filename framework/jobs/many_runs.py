@@ -129,7 +129,7 @@ def _train(
     with runner(address, config.general, jobs, here, config.start, screen, "run") as running:
         folder = place()
         where = ["general_cfg.mp_backend=single"] if address else words
-        work = Group(members, folder, running, screen, where, address)
+        work = Group(members, folder, running, screen, where, address, show)
         is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
@@ -138,9 +138,7 @@ def _train(
                 work.begin(command_line)
             else:
                 work.take_up()
-            with work.obeying() as stop:
-                work.train(stop)
-            return work.finish(stop, show)
+            return work.drive()
 
 
 def beside_others(config: RunConfig) -> RunConfig:

@@ -114,6 +114,7 @@ class Processes:
             process.terminate()
         for process in processes:
             process.wait()
+        self._children.clear()
 
 
 def end_of(stage: Stage, child: Child) -> Ended:

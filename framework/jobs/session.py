@@ -2,7 +2,6 @@
 
 import math
 import shutil
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
-from framework.jobs.ending import finish, write_report
-from framework.jobs.job import Waiting
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import Plan, RunPlan
 from framework.jobs.processes import Runner, locked
@@ -53,18 +50,9 @@ def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tu
     """Tunes in a folder that has been begun, as `run` does."""
     text = f"{counted(plan.search.total, 'trial')}, {counted(running.free, 'run')} at once: {as_written(folder)}"
     screen.say(text)
-    tuner = Tuner(plan, folder, running, screen, write_report)
-    with locked(folder), tuner.obeying() as stop:
-        try:
-            tuner.run(stop)
-            screen.close()
-            return tuner, finish(tuner)
-        except Waiting:
-            tuner.session = "interrupted"
-            tuner.write()
-            write_report(tuner)
-            screen.say(f"to go on: {plan.resume_command(folder)}")
-            return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
+    tuner = Tuner(plan, folder, running, screen)
+    with locked(folder):
+        return tuner, tuner.drive()
 
 
 def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:

@@ -13,10 +13,10 @@ from config.read.loader import ConfigError
 from config.read.paths import fixed
 from config.tell.names import did_you_mean
 from config.tune.section import Tuning, continued, from_file, from_values
+from framework.archive.trials import Row
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.jobs import results, session
-from framework.jobs.ending import by_score
+from framework.jobs import session
 from framework.jobs.functions import Function, FunctionPlan, Functions
 from framework.jobs.tuner import Tuner
 from framework.runs import other_words
@@ -141,14 +141,13 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
 
 
 def _result(work: Tuner) -> Tuned:
-    rows = {row.trial: row for row in work.rows()}
     reasons = {name: failure["reason"] for name, failure in work.failures.items()}
-    trials = [{**_facts(rows[trial], work.paths), "reason": reasons.get(trial.name)} for trial in by_score(work)]
+    trials = [{**_facts(row, work.paths), "reason": reasons.get(row.trial.name)} for row in work.by_score()]
     best = next((each for each in trials if work.best and each["name"] == work.best.name), None)
     return Tuned(trials, best, work.folder)
 
 
-def _facts(row: results.Row, paths: list[str]) -> dict[str, Any]:
+def _facts(row: Row, paths: list[str]) -> dict[str, Any]:
     settings = dict(zip(paths, row.trial.settings, strict=True))
     facts = row._asdict()
     del facts["trial"]

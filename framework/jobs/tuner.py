@@ -7,10 +7,13 @@ trials, and goes on with the first stage that is missing.
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
@@ -18,8 +21,9 @@ from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
 from config.tell.error_text import shown
+from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
-from framework.archive.trials import combined, facts
+from framework.archive.trials import Row, combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
@@ -27,13 +31,16 @@ from framework.jobs import results
 from framework.jobs.job import Job, Waiting
 from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Ended, Runner, is_locked
-from framework.jobs.results import Row
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome
 from framework.jobs.stages import Stage
+from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
+from framework.screen.formatting import begin_command, counted, play_command, resume_command, short, video_command
 from framework.screen.terminal import Screen
 
+FAILED = 1
+"""Exit status if no trial has come to its end with a score."""
 _FAILURE = {"status", "reason"}
 """Facts of a trial that failed."""
 
@@ -56,12 +63,8 @@ class Known:
 class Tuner(Job):
     """One session of a tuning."""
 
-    def __init__(
-        self, plan: Plan, folder: Path, runner: Runner, screen: Screen, page: Callable[["Tuner"], object] = id
-    ) -> None:
-        """page: writes the report."""
+    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
         super().__init__(folder, runner, screen, in_cluster=plan.cfg.ray_address is not None)
-        self.page = page
         self.plan, self.cfg = plan, plan.cfg
         self.paths = [domain.path for domain in plan.domains]
         self.known: dict[str, Known] = {}
@@ -91,6 +94,7 @@ class Tuner(Job):
         known = [self.known[name].trial for name in self.final]
         best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
         self.best = None if best is None or math.isnan(self.final[best.name]) else best
+        self.session = "ended"
 
     def outcome(self, trial: Trial, scores: Scores) -> Outcome:
         """Returns what a search is told of a trial. scores: those of the last legs."""
@@ -215,7 +219,7 @@ class Tuner(Job):
         """Writes the files and the page."""
         self.note(self.finished_legs())
         self.write()
-        self.page(self)
+        self.report()
 
     def finished_legs(self) -> list[Leg]:
         """Returns the legs of which nothing is left to run: their scores are known before the comparison comes."""
@@ -237,7 +241,7 @@ class Tuner(Job):
             for known in self.known.values()
         }
         add_facts(self.files.tuning, {"trials": trials, "failed": self.failures, **(more or {})})
-        results.write_table(self.folder, self.paths, self.rows())
+        results.write_trials(self.folder, self.paths, self.rows())
 
     def rows(self) -> list[Row]:
         """Returns a row for each trial, in their order."""
@@ -265,6 +269,112 @@ class Tuner(Job):
         if "running" in begun or starting:
             return "running"
         return "interrupted" if {"interrupted", "failed"} & set(begun) else known.state
+
+    # the end ----------------------------------------------------------------------------------------------
+
+    def finish(self, stop: StopSignals) -> int:
+        """Writes the best settings, draws and prints; of a tuning that was interrupted, says how to go on. Returns the
+        exit status."""
+        if self.session != "ended":
+            self.session = "interrupted"
+            self.write()
+            self.report()
+            self.screen.say(f"to go on: {self.plan.resume_command(self.folder)}")
+            return stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
+        say, cfg = self.screen.say, self.cfg
+        if self.best is None:
+            self.write({"finished": True, "best": None})
+            self.report()
+            say("no trial has come to its end with a score; trials.csv and tune.json say why", "red")
+            return FAILED
+        best = self.known[self.best.name]
+        self.write({"finished": True, "best": best.trial.name, "score": best.score})
+        rows = self.by_score()
+        for line in results.table_of_trials(self.paths, rows):
+            say(line)
+        config = best.ready.config
+        self._write_best(best, rows[0])
+        figure = results.draw(self.folder, lambda path: self._draw(path, config, rows), say) if config else None
+        files = {"table": self.files.table("trial"), "curves": figure, "report": self.report()}
+        if config is None:
+            files["settings"] = self.files.best
+        say(f"{'best':<11}  trial {best.trial.name}, {cfg.score} {short(best.score)}", "bold")
+        for label, path in files.items():
+            if path is not None:
+                say(f"{label:<11}  {as_written(path)}")
+        if config is not None:
+            say(f"{'to train it':<11}  {begin_command(self.files.best, (), self.folder, config.allow_import)}")
+        return 0
+
+    def _write_best(self, best: Known, row: Row) -> None:
+        """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
+        tasks, ready = self.tasks(best.trial), best.ready
+        score = combined([RecordedRun(task).score_at(None, "evaluation", self.cfg.mode) for task in tasks])
+        promise = "" if score is None else f"Return {np.format_float_positional(score, 6, trim='-')}: "
+        remark = f"trial {best.trial.name} of {as_written(self.folder)}, after {counted(row.step or 0, 'step')}"
+        text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
+        write_whole(self.files.best, f"# {promise}{remark}\n{text}".encode())
+
+    def _draw(self, path: Path, config: RunConfig, rows: Sequence[Row]) -> bool:
+        """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
+        tasks = [self.tasks(row.trial) for row in rows]
+        runs = {str(task.relative_to(self.files.trials)): RecordedRun(task) for seeds in tasks for task in seeds}
+        lines, what, over = curves_of(runs, config.general.online_eval)
+        best = sum(name in lines for name in list(runs)[: len(tasks[0])])
+        if lines:
+            figures.trial_curves(lines, path, title=results.title(config), what=what, over=over, best=best)
+        return bool(lines)
+
+    def by_score(self) -> list[Row]:
+        """Returns the rows of all trials: those that were trained to the end, best first; then those that came less
+        far."""
+        rows = {row.trial.name: row for row in self.rows()}
+        last = ranked([self.known[name].trial for name in self.final], self.final, self.cfg.mode)
+        others = [known for known in self.known.values() if known.trial.name not in self.final]
+        sign = -1 if self.cfg.mode == "max" else 1
+        others.sort(key=lambda known: (
+            -(rows[known.trial.name].step or 0), math.isnan(known.score), sign * known.score
+        ))  # fmt: skip
+        return [rows[trial.name] for trial in (*last, *(known.trial for known in others))]
+
+    def report(self) -> Path | None:
+        """Writes report.html, of a tuning that may go on."""
+        return self.write_page(lambda: tuning_page.write(self._contents()))
+
+    def _contents(self) -> tuning_page.Found:
+        rows, best = self.by_score(), self.best
+        configs = [config for known in self.known.values() if (config := known.ready.config)]
+        tasks = {row.trial.name: self.tasks(row.trial)[0] for row in rows}
+        return tuning_page.Found(
+            folder=self.folder,
+            title=f"Tuning: {results.title(configs[0])}" if configs else self.folder.name,
+            domains=self.plan.domains,
+            cfg=self.cfg,
+            rows=rows,
+            best=next((row for row in rows if row.trial == best), None),
+            reasons={name: str(failure.get("reason", "")) for name, failure in self.failures.items()},
+            curves=results.curves(tasks, configs, self.cfg.score),
+            commands=self._commands(configs),
+            session=self.session,
+            patience=self.patience,
+            facts=read_facts(self.files.tuning),
+            importance=results.importance(self.plan.domains, rows),
+        )
+
+    def _commands(self, configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
+        """Returns what can be done next; nothing with the best trial of a function of the user's own. The page of a
+        tuning that runs shows its command only if the tuning turns out to have been killed."""
+        if self.session != "ended":
+            return [("Continue the tuning", self.plan.resume_command(self.folder))]
+        if self.best is None or not configs:
+            return []
+        task, allowed = self.tasks(self.best)[0], configs[0].allow_import
+        return [
+            ("Train with the best settings", begin_command(self.files.best, (), self.folder, allowed)),
+            ("Train the best trial further", resume_command(task, allowed)),
+            ("Play and score its best model", play_command(task, allowed)),
+            ("Film its best model", video_command(task, allowed)),
+        ]
 
 
 def _failures(file: Path) -> dict[str, Any]:

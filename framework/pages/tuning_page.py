@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from config.read.task_files import GroupFiles
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
@@ -159,7 +160,7 @@ def _trials(found: Found) -> str:
         ]
         for row in shown
     ]  # fmt: skip
-    part = html.part_of(found.rows, shown, "best", "trials.csv")
+    part = html.part_of(found.rows, shown, "best", GroupFiles(found.folder).table("trial").name)
     note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
         *map(html.Number, ("trial", "score", "best")),

@@ -25,7 +25,7 @@ from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
-from framework.jobs import group, job, runs_table
+from framework.jobs import group, job, results
 from framework.jobs.processes import Ended, Processes
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
@@ -361,7 +361,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
     good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
     bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
     none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
-    assert runs_table.table([*good, bad, none]) == [
+    assert results.table_of_runs([*good, bad, none]) == [
         "",
         "seed  mean ± std  min  max  best   steps  time       status",
         "   1       1 ± 1    0    9    50  12,345  1:05     finished",
@@ -374,7 +374,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "(last evaluations of 2 of 4 runs, 10 episodes each)",
         "",
     ]
-    assert "no run finished with an evaluation" in runs_table.table([bad, none])
+    assert "no run finished with an evaluation" in results.table_of_runs([bad, none])
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
 def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
     """What does not fit is left out; seeds.csv has it."""
     one = Result(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
-    lines = runs_table.table([one, one])
+    lines = results.table_of_runs([one, one])
     assert max(map(len, lines)) <= 80
     assert not set(left_out) & set(lines[1].split())
     assert {"seed", "best", "status"} <= set(lines[1].split())
@@ -569,6 +569,11 @@ class OneRun(job.Job):
 
     def refresh(self) -> None: ...
 
+    def run(self, stop: StopSignals) -> None: ...
+
+    def finish(self, stop: StopSignals) -> int:
+        return 0
+
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     cfg = GeneralConfig(max_episode=-1, max_total_step=200)
@@ -595,7 +600,7 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     assert one.look_at() == (1.0, "ended in 1:05")
     one.turns[one.stage].end = Ended(one.stage, 130, stopped=True)
     assert one.look_at() == (1.0, "stopped after 1:05")
-    [_, line] = tables.lines([runs_table._cells(result(task, 1, 130, 64.9))])
+    [_, line] = tables.lines([results._cells(result(task, 1, 130, 64.9))])
     assert line.split()[-1] == "stopped"
 
 

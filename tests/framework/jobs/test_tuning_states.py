@@ -12,7 +12,7 @@ from config.tune import section as tuning
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
-from framework.jobs import ending, job
+from framework.jobs import job
 from framework.jobs.job import Waiting
 from framework.jobs.plan import RunPlan
 from framework.jobs.processes import Ended
@@ -76,7 +76,7 @@ def four(more: str = "") -> Tuner:
     plan.check(compatibility.check)
     folder = Path("x")
     folder.mkdir()
-    work = Tuner(plan, folder, Still(), Silent(), ending.write_report)
+    work = Tuner(plan, folder, Still(), Silent())
     for place, settings in enumerate(plan.first):
         work.add(Trial(f"{place:03}", settings))
     facts(Path("x/trials/000"), {"finished": True, "step": 60, "seconds": 3}, "1,60,9,5.0\n", "60,7.5\n")
