@@ -341,11 +341,11 @@ class Tuner(Job):
         """Writes report.html, of a tuning that may go on."""
         return self.write_page(lambda: tuning_page.write(self._contents()))
 
-    def _contents(self) -> tuning_page.Found:
+    def _contents(self) -> tuning_page.TuningContents:
         rows, best = self.by_score(), self.best
         configs = [config for known in self.known.values() if (config := known.ready.config)]
         tasks = {row.trial.name: self.tasks(row.trial)[0] for row in rows}
-        return tuning_page.Found(
+        return tuning_page.TuningContents(
             folder=self.folder,
             title=f"Tuning: {results.title(configs[0])}" if configs else self.folder.name,
             domains=self.plan.domains,

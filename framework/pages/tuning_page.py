@@ -37,7 +37,7 @@ class Importance(NamedTuple):
     """Reason why the shares are not known; empty if they are."""
 
 
-class Found(NamedTuple):
+class TuningContents(NamedTuple):
     """Contents of a page."""
 
     folder: Path
@@ -63,7 +63,7 @@ class Found(NamedTuple):
     """Seconds after which the page of a tuning that runs is written again."""
 
 
-def write(found: Found) -> Path:
+def write(found: TuningContents) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
     parts = [
         _subtitle(found),
@@ -81,7 +81,7 @@ def write(found: Found) -> Path:
     return html.write(found.folder, found.title, parts, STYLE, SCRIPT)
 
 
-def _subtitle(found: Found) -> str:
+def _subtitle(found: TuningContents) -> str:
     started = Circumstances.read(found.facts).started
     parts = [found.folder.name, *([f"begun {started}"] if started else [])]
     line = "  ·  ".join(map(html.text, parts))
@@ -92,13 +92,13 @@ def _subtitle(found: Found) -> str:
     return f'<p class=quiet>{line}  ·  <span class="alive" {until}>running, as of {now}</span></p>'
 
 
-def _commands(found: Found) -> str:
+def _commands(found: TuningContents) -> str:
     hidden = " hidden" if found.session == "running" else ""
     body = html.section("Commands", html.commands(found.commands))
     return f"<div{hidden}>{body}</div>" if body else ""
 
 
-def _outcome(found: Found) -> str:
+def _outcome(found: TuningContents) -> str:
     states = [row.state for row in found.rows]
     seconds = [row.seconds for row in found.rows if row.seconds]
     top = found.best or next((row for row in found.rows if row.score is not None), None)
@@ -112,7 +112,7 @@ def _outcome(found: Found) -> str:
     return html.cards(facts)
 
 
-def _search(found: Found) -> list[tuple[str, Any]]:
+def _search(found: TuningContents) -> list[tuple[str, Any]]:
     cfg = found.cfg
     rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in found.domains]
     batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
@@ -134,7 +134,7 @@ def _written(domain: Domain) -> str:
     return f"{domain.kind} from {low} to {high}"
 
 
-def _best(found: Found) -> str:
+def _best(found: TuningContents) -> str:
     if found.best is None:
         return ""
     chosen = zip(found.domains, found.best.trial.settings, strict=True)
@@ -150,7 +150,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return [name if last.count(name) == 1 else path for name, path in zip(last, paths, strict=True)]
 
 
-def _trials(found: Found) -> str:
+def _trials(found: TuningContents) -> str:
     shown = found.rows[: html.MOST_ROWS]
     names = short_names([domain.path for domain in found.domains])
     rows = [
@@ -178,7 +178,7 @@ def _setting(value: Any) -> str:
     return html.Number(cell(value)) if number else cell(value)
 
 
-def _lines(found: Found) -> list[tuple[Row, Line]]:
+def _lines(found: TuningContents) -> list[tuple[Row, Line]]:
     """Returns how the line of each trial looks, the best first."""
     scored = [row.trial.name for row in found.rows if row.score is not None and row.state != "failed"]
     shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
@@ -192,14 +192,14 @@ def _lines(found: Found) -> list[tuple[Row, Line]]:
     return lines
 
 
-def _about(found: Found, row: Row) -> str:
+def _about(found: TuningContents, row: Row) -> str:
     names = short_names([domain.path for domain in found.domains])
     values = (f"{name} {cell(value)}" for name, value in zip(names, row.trial.settings, strict=True))
     score = "no score" if row.score is None else f"score {short(row.score)}"
     return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
 
 
-def _parallel(found: Found) -> str:
+def _parallel(found: TuningContents) -> str:
     scores = [row.score for row in found.rows if row.score is not None]
     if not scores:
         return ""
@@ -239,7 +239,7 @@ def _importance(importance: Importance) -> str:
     return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
-def _curves(found: Found) -> str:
+def _curves(found: TuningContents) -> str:
     lines = []
     for row, line in _lines(found):
         if row.trial.name in found.curves.lines:

@@ -19,7 +19,7 @@ from framework.jobs.results import importance
 from framework.pages import svg
 from framework.pages import tuning_page as report
 from framework.pages.svg import Axis, Line
-from framework.pages.tuning_page import Found
+from framework.pages.tuning_page import TuningContents
 from tests.tools import browser as chromium
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
@@ -47,14 +47,16 @@ ROWS = [
 ]
 
 
-def found(folder: Path, rows: list[Row] = ROWS, domains: tuple[Domain, ...] = (LR, KIND), **changes: Any) -> Found:
+def found(
+    folder: Path, rows: list[Row] = ROWS, domains: tuple[Domain, ...] = (LR, KIND), **changes: Any
+) -> TuningContents:
     curves = {name: (np.array([0.0, 50.0, 100.0]), np.array([0.0, 10.0, 30.0])) for name in ("002", "003")}
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
         "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
         "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]}, "importance": importance(domains, rows),
     }  # fmt: skip
-    return Found(folder=folder, **(values | changes))
+    return TuningContents(folder=folder, **(values | changes))
 
 
 def page(*given: Any, **changes: Any) -> str:
