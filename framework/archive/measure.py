@@ -41,7 +41,7 @@ class Threshold(NamedTuple):
     """Source of the value, in words."""
 
 
-class Row(NamedTuple):
+class SeriesScores(NamedTuple):
     """Scores of a series, and its comparison with the first one."""
 
     series: Series
@@ -72,7 +72,7 @@ class Compared(NamedTuple):
     """The series of one environment."""
 
     environment: str
-    rows: Sequence[Row]
+    rows: Sequence[SeriesScores]
     curves: Curves
     threshold: Threshold
     evaluated: bool
@@ -98,7 +98,7 @@ def compare(
     if not curves.lines:
         return None
     goal = Threshold(threshold, "--threshold") if threshold is not None else _goal(runs, curves)
-    rows: list[Row] = []
+    rows: list[SeriesScores] = []
     step = common_step(list(curves.lines.values())) if at == "common" else None
     for series in sorted(several, key=lambda series: not _scored(series, curves)):
         rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
@@ -128,7 +128,9 @@ def _scored(series: Series, curves: Curves) -> list[RecordedRun]:
     return [run for run in series.runs if str(run.folder) in curves.lines]
 
 
-def _row(series: Series, curves: Curves, threshold: float, at: float | None, first: Row | None) -> Row:
+def _row(
+    series: Series, curves: Curves, threshold: float, at: float | None, first: SeriesScores | None
+) -> SeriesScores:
     runs = _scored(series, curves)
     lines = [curves.lines[str(run.folder)] for run in runs]
     within = lines if at is None else [(step[step <= at], value[step <= at]) for step, value in lines]
@@ -143,7 +145,7 @@ def _row(series: Series, curves: Curves, threshold: float, at: float | None, fir
     if first is not None and lines and _unequal([float(line[0][-1]) for line in (*within, *first.within)]):
         said = BUDGETS
     reached = sum(math.isfinite(step) for step in steps)
-    return Row(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
+    return SeriesScores(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
 
 
 # ------------------------------------------------------------------------------------------------- what is read

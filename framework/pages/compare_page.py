@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from config.program import PROGRAM
 from framework.archive import statistics
 from framework.archive.groups import begun
-from framework.archive.measure import LEAST_SEEDS, Compared, Row, Score
+from framework.archive.measure import LEAST_SEEDS, Compared, Score, SeriesScores
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series, differing
 from framework.pages import compare_words as words
@@ -79,7 +79,7 @@ def _curves(compared: Compared) -> str:
     return svg.legend([series.name for series in several]) + drawn + html.paragraph(note, "quiet")
 
 
-def _scored(compared: Compared, row: Row) -> list[RecordedRun]:
+def _scored(compared: Compared, row: SeriesScores) -> list[RecordedRun]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
 
 

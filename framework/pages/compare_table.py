@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from config.tell.names import printable
-from framework.archive.measure import Compared, Row, Score
+from framework.archive.measure import Compared, Score, SeriesScores
 from framework.archive.series import differing
 from framework.pages import compare_words as words
 from framework.screen.formatting import between, counted
@@ -65,12 +65,12 @@ def _say(screen: Screen, text: str, style: str = "") -> None:
     screen.say(start + "\n".join(wrapped), style)
 
 
-def _name(row: Row) -> str:
+def _name(row: SeriesScores) -> str:
     name = row.series.name
     return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
-def _scores(row: Row) -> dict[str, str]:
+def _scores(row: SeriesScores) -> dict[str, str]:
     return {
         "series": _name(row),
         "seeds": str(row.scored),
@@ -81,7 +81,7 @@ def _scores(row: Row) -> dict[str, str]:
     }
 
 
-def _improvement(row: Row) -> dict[str, str]:
+def _improvement(row: SeriesScores) -> dict[str, str]:
     return {
         "series": _name(row),
         "P(> first)": words.number(row.improvement.value),
@@ -90,7 +90,7 @@ def _improvement(row: Row) -> dict[str, str]:
     }
 
 
-def _threshold(row: Row, compared: Compared) -> dict[str, str]:
+def _threshold(row: SeriesScores, compared: Compared) -> dict[str, str]:
     return {
         "series": _name(row),
         "reached": words.reached(row),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from framework.archive.curves import UPDATES
-from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Compared, Row, Score
+from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Compared, Score, SeriesScores
 from framework.archive.series import Series, changes_the_task, differing
 from framework.screen.formatting import between, clock, counted, short
 
@@ -32,7 +32,7 @@ def places(series: Series) -> list[str]:
     return [f"{', '.join(names)} in {parent}" for parent, names in below.items()]
 
 
-def reached(row: Row) -> str:
+def reached(row: SeriesScores) -> str:
     return f"{row.reached} of {row.scored}"
 
 
@@ -75,7 +75,7 @@ def sentences(compared: Compared) -> Iterator[str]:
         yield f"{row.series.name}: {_sentence(row, first)}"
 
 
-def _sentence(row: Row, first: Row) -> str:
+def _sentence(row: SeriesScores, first: SeriesScores) -> str:
     better, name = row.improvement, first.series.name
     if better.value is None:
         return "no score yet."
@@ -123,7 +123,7 @@ def _tasks(compared: Compared) -> Iterator[str]:
         yield f"The series differ in {', '.join(paths)}: they learn different tasks, and the same score may mean less."
 
 
-def _unfinished(row: Row) -> Iterator[str]:
+def _unfinished(row: SeriesScores) -> Iterator[str]:
     runs, name = row.series.runs, row.series.name
     if missing := len(runs) - row.scored:
         yield f"{name}: {counted(missing, 'run')} of {len(runs)} without a score yet, left out."
