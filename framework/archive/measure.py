@@ -68,7 +68,7 @@ class SeriesScores(NamedTuple):
         return len(self.lines)
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """The series of one environment."""
 
     environment: str
@@ -90,7 +90,7 @@ class Compared(NamedTuple):
 
 def compare(
     environment: str, several: Sequence[Series], threshold: float | None, at: str = "common"
-) -> Compared | None:
+) -> Comparison | None:
     """Compares the series of an environment with the first that has a score; those without one come last. None if no
     series has one. at: common, to compare scores at a step that all runs have come to, or last."""
     runs = [run for series in several for run in series.runs]
@@ -102,7 +102,7 @@ def compare(
     step = common_step(list(curves.lines.values())) if at == "common" else None
     for series in sorted(several, key=lambda series: not _scored(series, curves)):
         rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
-    return Compared(environment, rows, curves, goal, _evaluated(curves), step)
+    return Comparison(environment, rows, curves, goal, _evaluated(curves), step)
 
 
 def common_step(lines: Sequence[Curve]) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from config.program import PROGRAM
 from framework.archive import statistics
 from framework.archive.groups import begun
-from framework.archive.measure import LEAST_SEEDS, Compared, Score, SeriesScores
+from framework.archive.measure import LEAST_SEEDS, Comparison, Score, SeriesScores
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series, differing
 from framework.pages import compare_words as words
@@ -19,7 +19,7 @@ MOST_LINES = 60
 STYLE = svg.STYLE + html.asset("compare.css")
 
 
-def document(several: Sequence[Compared], left_out: Sequence[str], about: str) -> str:
+def document(several: Sequence[Comparison], left_out: Sequence[str], about: str) -> str:
     """Returns the page. left_out: remarks on environments without a comparison; about: the line below the title."""
     title = " · ".join(title_of([row.series for row in each.rows]) for each in several)
     parts = [f"<h1>{html.text(title)}</h1>", html.paragraph(about, "quiet")]
@@ -39,7 +39,7 @@ def title_of(several: Sequence[Series]) -> str:
     return f"{' and '.join(algorithms)} on {several[0].first.environment}"
 
 
-def _section(compared: Compared) -> Iterator[str]:
+def _section(compared: Comparison) -> Iterator[str]:
     yield html.paragraph(words.budget(compared), "warning")
     yield "".join(html.paragraph(sentence) for sentence in words.sentences(compared))
     yield "".join(html.paragraph(remark, "warning") for remark in words.remarks(compared))
@@ -56,7 +56,7 @@ def _section(compared: Compared) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------------ the curves
 
 
-def _curves(compared: Compared) -> str:
+def _curves(compared: Comparison) -> str:
     several = [
         svg.Series(
             row.series.name,
@@ -79,14 +79,14 @@ def _curves(compared: Compared) -> str:
     return svg.legend([series.name for series in several]) + drawn + html.paragraph(note, "quiet")
 
 
-def _scored(compared: Compared, row: SeriesScores) -> list[RecordedRun]:
+def _scored(compared: Comparison, row: SeriesScores) -> list[RecordedRun]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
 
 
 # ------------------------------------------------------------------------------------------------------ the scores
 
 
-def _scores(compared: Compared) -> str:
+def _scores(compared: Comparison) -> str:
     rows = [
         (
             row.series.name, html.Number(row.scored), row.final.value, html.Number(between(row.final.interval)),
@@ -105,7 +105,7 @@ def _scores(compared: Compared) -> str:
     return html.table(heads, rows) + "<h3>Final scores</h3>" + drawn + html.paragraph(note, "quiet")
 
 
-def _improvement(compared: Compared) -> str:
+def _improvement(compared: Comparison) -> str:
     first = compared.rows[0].series.name
     note = (
         f"How probable it is that a run of a series ends with a higher score than a run of {first}; ties count one "
@@ -115,7 +115,7 @@ def _improvement(compared: Compared) -> str:
     return _ranges(compared, scores, (0.0, 1.0), 0.5) + html.paragraph(note, "quiet")
 
 
-def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
+def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
     """Returns a line for each score that is known, with its interval. ends: those of the scale; mark: a value that is
     marked on it."""
     ticks = svg.round_numbers(*ends)
@@ -143,7 +143,7 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
     return f'<div class="ranges">{"".join(parts)}{scale}</div>'
 
 
-def _threshold(compared: Compared) -> str:
+def _threshold(compared: Comparison) -> str:
     counting = words.counting(compared)
     rows = [
         (
@@ -165,7 +165,7 @@ def _threshold(compared: Compared) -> str:
 # ---------------------------------------------------------------------------------------------- settings and runs
 
 
-def _settings(compared: Compared) -> str:
+def _settings(compared: Comparison) -> str:
     heads = ("setting", *(row.series.name for row in compared.rows))
     common, partial = (
         html.table(heads, [(html.Name(path), *row) for path, row in list(cells.items())[: html.MOST_ROWS]])
@@ -175,7 +175,7 @@ def _settings(compared: Compared) -> str:
     return every or html.paragraph("None; seeds, paths and what is only shown or kept are not compared.", "quiet")
 
 
-def _runs(compared: Compared) -> str:
+def _runs(compared: Comparison) -> str:
     runs = [(row.series, run) for row in compared.rows for run in row.series.runs][: html.MOST_ROWS]
     cells = []
     for series, run in runs:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from config.tell.names import printable
-from framework.archive.measure import Compared, Score, SeriesScores
+from framework.archive.measure import Comparison, Score, SeriesScores
 from framework.archive.series import differing
 from framework.pages import compare_words as words
 from framework.screen.formatting import between, counted
@@ -25,7 +25,7 @@ BEST_INTERVAL = "95 % interval "
 """Head of the column that is left out first; another column has the same without the blank."""
 
 
-def show(compared: Compared, screen: Screen) -> None:
+def show(compared: Comparison, screen: Screen) -> None:
     """Prints the tables of an environment, the settings that differ, and the remarks."""
     screen.say(f"\n{printable(compared.environment)}", "bold")
     if caveat := words.budget(compared):
@@ -90,7 +90,7 @@ def _improvement(row: SeriesScores) -> dict[str, str]:
     }
 
 
-def _threshold(row: SeriesScores, compared: Compared) -> dict[str, str]:
+def _threshold(row: SeriesScores, compared: Comparison) -> dict[str, str]:
     return {
         "series": _name(row),
         "reached": words.reached(row),
@@ -99,7 +99,7 @@ def _threshold(row: SeriesScores, compared: Compared) -> dict[str, str]:
     }
 
 
-def _settings(compared: Compared) -> Iterator[str]:
+def _settings(compared: Comparison) -> Iterator[str]:
     """Yields the lines of the settings that differ: a table if it fits, otherwise a line for each."""
     found, partial = differing([row.series for row in compared.rows])
     every = {**found, **partial}
@@ -128,7 +128,7 @@ def _short(value: str) -> str:
 # ----------------------------------------------------------------------------------------------------- for programs
 
 
-def rows(compared: Compared) -> list[dict[str, Any]]:
+def rows(compared: Comparison) -> list[dict[str, Any]]:
     """Returns a row for each series: the columns of compare.csv. None for what is not known."""
     found, partial = differing([row.series for row in compared.rows])
     return [
