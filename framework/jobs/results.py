@@ -16,7 +16,7 @@ from framework.archive import statistics
 from framework.archive.curves import Curves
 from framework.archive.groups import Result, curves_of, summary
 from framework.archive.run import RecordedRun
-from framework.archive.trials import Row
+from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
 from framework.jobs import optuna_search
 from framework.pages.tuning_page import Importance
@@ -43,7 +43,7 @@ def write_runs(folder: Path, noun: str, results: Iterable[Result]) -> Path:
     return _write_table(folder, noun, [[noun, *Result._fields[1:]], *results])
 
 
-def write_trials(folder: Path, paths: Sequence[str], rows: Iterable[Row]) -> Path:
+def write_trials(folder: Path, paths: Sequence[str], rows: Iterable[TrialResult]) -> Path:
     """Writes trials.csv. paths: settings that are tried."""
     numbers = ("state", "score", "best", "step", "last_return", "seconds", "status")
     lines: list[Iterable[Any]] = [["name", *paths, *numbers, "folder"]]
@@ -95,7 +95,7 @@ def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) 
     return Curves({name: line for name, line in found.items() if len(line[0])}, score)
 
 
-def importance(domains: Sequence[Domain], rows: Sequence[Row]) -> Importance:
+def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Importance:
     """Returns what settings matter. rows: best first."""
     scored = [row for row in rows if row.score is not None and row.state != "failed"]
     if len({row.score for row in scored}) == 1:
@@ -190,7 +190,7 @@ def _together(results: Sequence[Result]) -> list[str]:
     return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{each})"]
 
 
-def table_of_trials(paths: Sequence[str], rows: Sequence[Row]) -> list[str]:
+def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[str]:
     """Returns the lines of the table of a tuning. paths: settings that are tried; rows: best first."""
     names = [path.rpartition(".")[2] for path in paths]
     cells = []

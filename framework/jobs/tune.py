@@ -13,7 +13,7 @@ from config.read.loader import ConfigError
 from config.read.paths import fixed
 from config.tell.names import did_you_mean
 from config.tune.section import Tuning, continued, from_file, from_values
-from framework.archive.trials import Row
+from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.jobs import session
@@ -147,7 +147,7 @@ def _result(work: Tuner) -> Tuned:
     return Tuned(trials, best, work.folder)
 
 
-def _facts(row: Row, paths: list[str]) -> dict[str, Any]:
+def _facts(row: TrialResult, paths: list[str]) -> dict[str, Any]:
     settings = dict(zip(paths, row.trial.settings, strict=True))
     facts = row._asdict()
     del facts["trial"]

@@ -23,7 +23,7 @@ from config.read.yaml_reader import MAX_BYTES
 from config.tell.error_text import shown
 from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
-from framework.archive.trials import Row, combined, facts
+from framework.archive.trials import TrialResult, combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
@@ -243,17 +243,17 @@ class Tuner(Job):
         add_facts(self.files.tuning, {"trials": trials, "failed": self.failures, **(more or {})})
         results.write_trials(self.folder, self.paths, self.rows())
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TrialResult]:
         """Returns a row for each trial, in their order."""
         replaced = {_of(name) for name in self.known if "_" in name}
         return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
 
-    def row(self, known: Known, replaced: bool) -> Row:
+    def row(self, known: Known, replaced: bool) -> TrialResult:
         said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
         folder = self.files.trials / known.trial.name
-        return Row(
+        return TrialResult(
             known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder,
             said["last_return"],
         )  # fmt: skip
@@ -306,7 +306,7 @@ class Tuner(Job):
             say(f"{'to train it':<11}  {begin_command(self.files.best, (), self.folder, config.allow_import)}")
         return 0
 
-    def _write_best(self, best: Known, row: Row) -> None:
+    def _write_best(self, best: Known, row: TrialResult) -> None:
         """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
         tasks, ready = self.tasks(best.trial), best.ready
         score = combined([RecordedRun(task).score_at(None, "evaluation", self.cfg.mode) for task in tasks])
@@ -315,7 +315,7 @@ class Tuner(Job):
         text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
         write_whole(self.files.best, f"# {promise}{remark}\n{text}".encode())
 
-    def _draw(self, path: Path, config: RunConfig, rows: Sequence[Row]) -> bool:
+    def _draw(self, path: Path, config: RunConfig, rows: Sequence[TrialResult]) -> bool:
         """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
         tasks = [self.tasks(row.trial) for row in rows]
         runs = {str(task.relative_to(self.files.trials)): RecordedRun(task) for seeds in tasks for task in seeds}
@@ -325,7 +325,7 @@ class Tuner(Job):
             figures.trial_curves(lines, path, title=results.title(config), what=what, over=over, best=best)
         return bool(lines)
 
-    def by_score(self) -> list[Row]:
+    def by_score(self) -> list[TrialResult]:
         """Returns the rows of all trials: those that were trained to the end, best first; then those that came less
         far."""
         rows = {row.trial.name: row for row in self.rows()}

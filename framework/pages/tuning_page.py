@@ -10,7 +10,7 @@ from config.read.task_files import GroupFiles
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
-from framework.archive.trials import Row
+from framework.archive.trials import TrialResult
 from framework.disk.facts import Circumstances
 from framework.pages import html_page as html
 from framework.pages import svg
@@ -44,9 +44,9 @@ class TuningContents(NamedTuple):
     title: str
     domains: Sequence[Domain]
     cfg: TuneConfig
-    rows: Sequence[Row]
+    rows: Sequence[TrialResult]
     """All trials, best first."""
-    best: Row | None
+    best: TrialResult | None
     """The best trial, once tuning has ended."""
     reasons: Mapping[str, str]
     """Name of a trial that failed -> why."""
@@ -178,7 +178,7 @@ def _setting(value: Any) -> str:
     return html.Number(cell(value)) if number else cell(value)
 
 
-def _lines(found: TuningContents) -> list[tuple[Row, Line]]:
+def _lines(found: TuningContents) -> list[tuple[TrialResult, Line]]:
     """Returns how the line of each trial looks, the best first."""
     scored = [row.trial.name for row in found.rows if row.score is not None and row.state != "failed"]
     shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
@@ -192,7 +192,7 @@ def _lines(found: TuningContents) -> list[tuple[Row, Line]]:
     return lines
 
 
-def _about(found: TuningContents, row: Row) -> str:
+def _about(found: TuningContents, row: TrialResult) -> str:
     names = short_names([domain.path for domain in found.domains])
     values = (f"{name} {cell(value)}" for name, value in zip(names, row.trial.settings, strict=True))
     score = "no score" if row.score is None else f"score {short(row.score)}"
