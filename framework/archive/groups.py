@@ -54,7 +54,7 @@ def begun(folder: Path) -> Circumstances:
 # --------------------------------------------------------------------------------------------------------- results
 
 
-class Result(NamedTuple):
+class RunResult(NamedTuple):
     """A row of seeds.csv or runs.csv; None for a value that is not known yet."""
 
     name: int | str
@@ -74,11 +74,11 @@ class Result(NamedTuple):
     folder: str
 
 
-def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> Result:
+def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> RunResult:
     """Returns the results that a run has written so far."""
     run = RecordedRun(task.path)
     last = run.evaluations[-1] if run.evaluations else {}
-    return Result(
+    return RunResult(
         name=name,
         mean=last.get("mean"),
         std=last.get("std"),
@@ -93,7 +93,7 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
     )
 
 
-def summary(results: Iterable[Result]) -> dict[str, Any]:
+def summary(results: Iterable[RunResult]) -> dict[str, Any]:
     """Returns mean and interquartile mean of the last evaluations of the finished runs, each with its interval."""
     scores = np.array([one.mean for one in results if one.status == 0 and one.mean is not None], float)
     if not len(scores):
@@ -105,7 +105,7 @@ def summary(results: Iterable[Result]) -> dict[str, Any]:
     return facts
 
 
-def mean_fact(folder: Path, results: Sequence[Result], name: str) -> float | None:
+def mean_fact(folder: Path, results: Sequence[RunResult], name: str) -> float | None:
     """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
     values = [getattr(RecordedRun(folder / one.folder).facts, name) for one in results]
     known = [value for value in values if value is not None]
@@ -127,7 +127,7 @@ def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, 
     return Curves({name: line for name, line in lines.items() if len(line[0])}, "episode return, running mean", over)
 
 
-def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[Result]) -> Curves:
+def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[RunResult]) -> Curves:
     """Returns the curves of the runs of a group by their folders."""
     runs = {one.folder: RecordedRun(folder / one.folder) for one in results}
     return curves_of(runs, all(config.general.online_eval for config in configs))

@@ -10,7 +10,7 @@ from typing import Any
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
-from framework.archive.groups import Result, group_curves, mean_fact, result, summary
+from framework.archive.groups import RunResult, group_curves, mean_fact, result, summary
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
@@ -174,7 +174,7 @@ class Group(Job):
         end = self.turns[stage].end
         return end.complaint.splitlines()[0] if end and end.complaint else ""
 
-    def _levels(self, rows: Sequence[Result]) -> dict[str, float | None]:
+    def _levels(self, rows: Sequence[RunResult]) -> dict[str, float | None]:
         """Returns the returns that the runs are compared with, by their names."""
         expected = {config.expected_return for config in self.members.values()}
         means = {name: mean_fact(self.folder, rows, f"{name}_return") for name in ("data", "random")}
@@ -215,17 +215,17 @@ class Group(Job):
 
     # the end ----------------------------------------------------------------------------------------------
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[RunResult]:
         """Returns one result per run, in the order of the members."""
         return list(map(self._result, self.runs))
 
-    def _result(self, stage: Stage) -> Result:
+    def _result(self, stage: Stage) -> RunResult:
         turn = self.turns[stage]
         return result(TaskDir(stage.task), self.runs[stage].name, turn.status, turn.seconds)
 
-    def _experiments(self) -> dict[str, list[Result]]:
+    def _experiments(self) -> dict[str, list[RunResult]]:
         """Returns the results of each experiment; none if the runs differ in their seed alone."""
-        found: dict[str, list[Result]] = {}
+        found: dict[str, list[RunResult]] = {}
         for stage, member in self.runs.items():
             if member.experiment:
                 found.setdefault(member.experiment, []).append(self._result(stage))
@@ -266,7 +266,7 @@ class Group(Job):
         failed = any(end.status and not end.stopped for end in ends)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
 
-    def _draw(self, path: Path, runs: Sequence[Result], groups: Mapping[str, Sequence[Result]]) -> bool:
+    def _draw(self, path: Path, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]) -> bool:
         """Draws the curves; of experiments, their means. Returns False if there are no curves yet."""
         lines, what, over = group_curves(self.folder, list(self.members.values()), runs)
         if not lines:

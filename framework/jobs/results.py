@@ -14,7 +14,7 @@ from config.tell.names import printable
 from config.tune.space import Domain
 from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import Result, curves_of, summary
+from framework.archive.groups import RunResult, curves_of, summary
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
@@ -38,9 +38,9 @@ MOST_ROWS = 20
 # ------------------------------------------------------------------------------------------------------- files
 
 
-def write_runs(folder: Path, noun: str, results: Iterable[Result]) -> Path:
+def write_runs(folder: Path, noun: str, results: Iterable[RunResult]) -> Path:
     """Writes seeds.csv or runs.csv. noun: head of the first column."""
-    return _write_table(folder, noun, [[noun, *Result._fields[1:]], *results])
+    return _write_table(folder, noun, [[noun, *RunResult._fields[1:]], *results])
 
 
 def write_trials(folder: Path, paths: Sequence[str], rows: Iterable[TrialResult]) -> Path:
@@ -111,7 +111,7 @@ def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Import
 # ------------------------------------------------------------------------------------------- printed table
 
 
-def sentence(one: Result) -> str:
+def sentence(one: RunResult) -> str:
     """Describes a finished run in a few words."""
     score = "no evaluation" if one.mean is None else _spread(one)
     steps = f", {counted(one.step, 'step')}" if one.step else ""  # none from given data alone
@@ -119,7 +119,7 @@ def sentence(one: Result) -> str:
 
 
 def table_of_runs(
-    results: Sequence[Result], what: str = "seed", groups: Mapping[str, Sequence[Result]] | None = None
+    results: Sequence[RunResult], what: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
 ) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
     ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
@@ -136,7 +136,7 @@ def table_of_runs(
     return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
 
 
-def _means(name: str, results: Sequence[Result], called: str) -> dict[str, str]:
+def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, str]:
     """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval if
     that is called so."""
     facts = summary(results)
@@ -149,7 +149,7 @@ def _means(name: str, results: Sequence[Result], called: str) -> dict[str, str]:
     }
 
 
-def _cells(one: Result) -> dict[str, str]:
+def _cells(one: RunResult) -> dict[str, str]:
     """Returns the cells of a run by the head of their column."""
     known = one.mean is not None
     return {
@@ -171,11 +171,11 @@ def _course(step: int | None, seconds: float | None) -> dict[str, str]:
     return {"steps": "" if step is None else f"{step:,}", "time": "" if seconds is None else clock(seconds)}
 
 
-def _spread(one: Result) -> str:
+def _spread(one: RunResult) -> str:
     return spread({"mean": one.mean, "std": one.std or 0.0})
 
 
-def _together(results: Sequence[Result]) -> list[str]:
+def _together(results: Sequence[RunResult]) -> list[str]:
     facts = summary(results)
     count = facts["finished"]
     if not count:

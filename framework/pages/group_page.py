@@ -9,7 +9,7 @@ import numpy as np
 from config.read.task_files import REPORT
 from framework.archive import statistics
 from framework.archive.curves import Curve, Curves
-from framework.archive.groups import Result, summary
+from framework.archive.groups import RunResult, summary
 from framework.disk.facts import Circumstances
 from framework.pages import html_page as html
 from framework.pages import svg
@@ -32,7 +32,7 @@ class Member(NamedTuple):
     """Name in words: seed 3."""
     state: str
     """waiting, running, finished, stopped or failed."""
-    result: Result
+    result: RunResult
     reason: str = ""
     """Reason of its failure; empty if it did not fail."""
 
@@ -42,7 +42,7 @@ class Group(NamedTuple):
 
     title: str
     runs: Sequence[Member]
-    experiments: Mapping[str, Sequence[Result]]
+    experiments: Mapping[str, Sequence[RunResult]]
     """The results of each experiment; none for runs that differ in their seed alone."""
     curves: Curves | None
     """The curves of the runs by their folders; None for different environments, which have no common axis."""
@@ -135,7 +135,7 @@ def _band_of(seeds: int) -> str:
 # --------------------------------------------------------------------------------------------- tables and settings
 
 
-def _scores(experiments: Mapping[str, Sequence[Result]]) -> str:
+def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
     """Returns a row for each experiment that has several seeds."""
     if all(len(results) == 1 for results in experiments.values()):
         return ""
