@@ -27,7 +27,7 @@ from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
 from framework.jobs.children import Begin, Child
 from framework.jobs.plan import SCORES, Plan, Ready
-from framework.jobs.processes import Ended, Processes
+from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.search import Settings
 from framework.jobs.stages import Stage
 from framework.runs import signals
@@ -172,14 +172,14 @@ class Functions(Processes):
 
         return call
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         ended = super().poll()
         for end in ended:
             self._pipes.pop(end.stage.trial, None)
         for stage in list(self._children):
             if _has_paused(self._pipes[stage.trial]):
                 self._waiting[stage.trial] = (stage, self._children.pop(stage))
-                ended.append(Ended(stage, 0))
+                ended.append(StageEnd(stage, 0))
         return ended
 
     def end_at_once(self, number: int) -> None:

@@ -18,7 +18,7 @@ from framework.disk.task_dir import TaskDir, add_facts, circumstances, read_fact
 from framework.jobs import results
 from framework.jobs.job import Job, Turn
 from framework.jobs.members import Member
-from framework.jobs.processes import Ended, Runner
+from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.runs.signals import StopSignals
@@ -97,7 +97,7 @@ class Group(Job):
         recover(self.folder)
         for stage in self.runs:
             if stage.done():
-                self.turns[stage] = Turn(end=Ended(stage, 0), seconds=stage.seconds)
+                self.turns[stage] = Turn(end=StageEnd(stage, 0), seconds=stage.seconds)
                 stage.errors.unlink(missing_ok=True)
 
     def run(self, stop: StopSignals) -> None:
@@ -117,7 +117,7 @@ class Group(Job):
     def general(self, stage: Stage) -> GeneralConfig:
         return self.members[self.runs[stage]].general
 
-    def ended(self, end: Ended) -> None:
+    def ended(self, end: StageEnd) -> None:
         """Tells the end of a run."""
         name = end.stage.label
         if end.status == 0:

@@ -16,7 +16,7 @@ from framework.disk.atomic import make_folder
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
 from framework.jobs.children import POLL_SECONDS
-from framework.jobs.processes import Ended, Runner
+from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
 from framework.record.console import pausing_for
 from framework.runs.signals import StopSignals
@@ -42,7 +42,7 @@ class Turn:
     """State of the processes of a stage: not started (no beginning), running (no end) or ended."""
 
     began: float | None = None
-    end: Ended | None = None
+    end: StageEnd | None = None
     seconds: float = 0.0
     """Duration of the processes that have ended."""
 
@@ -71,7 +71,7 @@ class Job(ABC):
         """Returns True if there is nothing to run for a stage."""
 
     @abstractmethod
-    def ended(self, end: Ended) -> None:
+    def ended(self, end: StageEnd) -> None:
         """Takes note of a process that has ended, and whose stage does not run again."""
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Job(ABC):
         self.turns[stage].began = time.monotonic()
         self.runner.start(stage)
 
-    def _must_run_again(self, end: Ended) -> bool:
+    def _must_run_again(self, end: StageEnd) -> bool:
         """Takes note of the end of a process. Returns True if no more than that is known, and its stage is not done: an
         earlier session has started it, or its machine was lost."""
         self._next_page = min(self._next_page, self._written + PAGE_SHARE * self._page_seconds)

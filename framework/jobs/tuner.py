@@ -30,7 +30,7 @@ from framework.errors import JoystickError, TaskDirError
 from framework.jobs import results
 from framework.jobs.job import Job, Waiting
 from framework.jobs.plan import SCORES, Plan, Ready
-from framework.jobs.processes import Ended, Runner, is_locked
+from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome
 from framework.jobs.stages import Stage
@@ -188,7 +188,7 @@ class Tuner(Job):
         """Returns True if a stage is done, or its trial has failed."""
         return stage.done() or bool(self.known[stage.trial].failure)
 
-    def ended(self, end: Ended) -> None:
+    def ended(self, end: StageEnd) -> None:
         """Takes note of a trial that has failed."""
         stage = end.stage
         if stage.done() or end.stopped:

@@ -26,7 +26,7 @@ from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
 from framework.jobs import group, job, results
-from framework.jobs.processes import Ended, Processes
+from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.record.console import Console
@@ -565,7 +565,7 @@ class OneRun(job.Job):
     def general(self, stage: Stage) -> GeneralConfig:
         return self.cfg
 
-    def ended(self, end: Ended) -> None: ...
+    def ended(self, end: StageEnd) -> None: ...
 
     def refresh(self) -> None: ...
 
@@ -596,9 +596,9 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
         end = "evaluation 7.25 ± 0.5   measuring the random policy"
         assert one.look_at() == (1.0, f"100%   step 200   return 2   {end}")
     console.close()
-    one.turns[one.stage] = job.Turn(end=Ended(one.stage, 0), seconds=64.9)
+    one.turns[one.stage] = job.Turn(end=StageEnd(one.stage, 0), seconds=64.9)
     assert one.look_at() == (1.0, "ended in 1:05")
-    one.turns[one.stage].end = Ended(one.stage, 130, stopped=True)
+    one.turns[one.stage].end = StageEnd(one.stage, 130, stopped=True)
     assert one.look_at() == (1.0, "stopped after 1:05")
     [_, line] = tables.lines([results._cells(result(task, 1, 130, 64.9))])
     assert line.split()[-1] == "stopped"

@@ -15,7 +15,7 @@ from framework.disk.task_dir import take_lock
 from framework.jobs import job
 from framework.jobs.job import Waiting
 from framework.jobs.plan import RunPlan
-from framework.jobs.processes import Ended
+from framework.jobs.processes import StageEnd
 from framework.jobs.schedulers import Leg, Trial
 from framework.jobs.stages import Stage
 from framework.jobs.tuner import Tuner
@@ -49,7 +49,7 @@ class Still:
         self.running.append(stage)
         self.free = 0
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         return []
 
     def stop(self, number: int) -> None:
