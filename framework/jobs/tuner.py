@@ -46,7 +46,7 @@ _FAILURE = {"status", "reason"}
 
 
 @dataclass
-class Known:
+class TrialState:
     """A trial of this tuning."""
 
     trial: Trial
@@ -67,7 +67,7 @@ class Tuner(Job):
         super().__init__(folder, runner, screen, in_cluster=plan.cfg.ray_address is not None)
         self.plan, self.cfg = plan, plan.cfg
         self.paths = [domain.path for domain in plan.domains]
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, TrialState] = {}
         self.legs: list[Leg] = []
         """Legs that are trained now."""
         self.final: dict[str, float] = {}
@@ -120,7 +120,7 @@ class Tuner(Job):
 
     def add(self, trial: Trial) -> None:
         """Writes the settings of a trial, unless an earlier session has."""
-        known = self.known[trial.name] = Known(trial, self.plan.ready(trial.settings))
+        known = self.known[trial.name] = TrialState(trial, self.plan.ready(trial.settings))
         known.failure = self.failures.get(trial.name, {})
         for place in {task.parent for task in self.tasks(trial)}:
             recover(place)
@@ -248,7 +248,7 @@ class Tuner(Job):
         replaced = {_of(name) for name in self.known if "_" in name}
         return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
 
-    def row(self, known: Known, replaced: bool) -> TrialResult:
+    def row(self, known: TrialState, replaced: bool) -> TrialResult:
         said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
@@ -258,7 +258,7 @@ class Tuner(Job):
             said["last_return"],
         )  # fmt: skip
 
-    def state(self, known: Known) -> str:
+    def state(self, known: TrialState) -> str:
         """Returns the state of a trial: as of its last comparison, unless it has begun to go on."""
         if known.state in ("finished", "failed"):
             return known.state
@@ -306,7 +306,7 @@ class Tuner(Job):
             say(f"{'to train it':<11}  {begin_command(self.files.best, (), self.folder, config.allow_import)}")
         return 0
 
-    def _write_best(self, best: Known, row: TrialResult) -> None:
+    def _write_best(self, best: TrialState, row: TrialResult) -> None:
         """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
         tasks, ready = self.tasks(best.trial), best.ready
         score = combined([RecordedRun(task).score_at(None, "evaluation", self.cfg.mode) for task in tasks])
