@@ -145,15 +145,7 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
 
 def _threshold(compared: Comparison) -> str:
     counting = words.counting(compared)
-    rows = [
-        (
-            row.series.name,
-            html.Number(words.reached(row)),
-            html.Number(words.amount(row.steps)),
-            html.Number(words.duration(row.seconds)),
-        )
-        for row in compared.rows
-    ]
+    rows = [(row.series.name, *map(html.Number, words.threshold(row, compared).values())) for row in compared.rows]
     note = (
         f"Threshold {short(compared.threshold.value)}: {compared.threshold.origin}. The first score that is not below "
         f"it counts. {counting.capitalize()} and time of training are medians over all runs; empty if half of them "

@@ -37,7 +37,7 @@ def show(compared: Comparison, screen: Screen) -> None:
     screen.say("")
     _print(screen, [_improvement(row) for row in compared.rows[1:]])
     _say(screen, f"\nuntil {words.number(compared.threshold.value)} ({compared.threshold.origin})")
-    _print(screen, [_threshold(row, compared) for row in compared.rows])
+    _print(screen, [{"series": _name(row), **words.threshold(row, compared)} for row in compared.rows])
     for line in _settings(compared):
         _say(screen, line) if len(line) > WIDTH else screen.say(line)
     screen.say("")
@@ -87,15 +87,6 @@ def _improvement(row: SeriesScores) -> dict[str, str]:
         "P(> first)": words.number(row.improvement.value),
         "95 % interval": between(row.improvement.interval),
         "verdict": row.verdict,
-    }
-
-
-def _threshold(row: SeriesScores, compared: Comparison) -> dict[str, str]:
-    return {
-        "series": _name(row),
-        "reached": words.reached(row),
-        words.counting(compared): words.amount(row.steps),
-        "time": words.duration(row.seconds),
     }
 
 

@@ -20,10 +20,6 @@ def amount(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-def duration(seconds: float | None) -> str:
-    return "" if seconds is None else clock(seconds)
-
-
 def places(series: Series) -> list[str]:
     """Returns the folders of the runs, those with one parent together."""
     below: dict[Path, list[str]] = {}
@@ -32,13 +28,18 @@ def places(series: Series) -> list[str]:
     return [f"{', '.join(names)} in {parent}" for parent, names in below.items()]
 
 
-def reached(row: SeriesScores) -> str:
-    return f"{row.reached} of {row.scored}"
-
-
 def counting(compared: Comparison) -> str:
     """Returns what the steps to a threshold are: steps, or updates."""
     return "updates" if compared.curves.over == UPDATES else "steps"
+
+
+def threshold(row: SeriesScores, compared: Comparison) -> dict[str, str]:
+    """Returns the cells about the threshold by the head of their column."""
+    return {
+        "reached": f"{row.reached} of {row.scored}",
+        counting(compared): amount(row.steps),
+        "time": "" if row.seconds is None else clock(row.seconds),
+    }
 
 
 def measure(compared: Comparison) -> tuple[str, str]:
