@@ -32,18 +32,18 @@ def run(
     """Tunes to the end, or until a signal. Returns the tuner and the exit status. folder: of a tuning that is
     continued; None: a new one."""
     plan = RunPlan(tuning)
-    found = plan.check(check)
-    general, here = plan.config(plan.first[0]).general, runs_at_once(plan, found)
+    checks = plan.check(check)
+    general, here = plan.config(plan.first[0]).general, runs_at_once(plan, checks)
     with runner(plan.cfg.ray_address, general, plan.cfg.jobs, here, tuning.start, screen, "trial") as running:
         if folder is None:
-            folder = _begin(tuning, plan, found, screen, command_line)
+            folder = _begin(tuning, plan, checks, screen, command_line)
         return drive(plan, folder, running, screen)
 
 
-def runs_at_once(plan: RunPlan, found: Sequence[Checked]) -> int:
+def runs_at_once(plan: RunPlan, checks: Sequence[Checked]) -> int:
     """Returns how many runs this machine trains at once."""
     configs = [plan.config(settings) for settings in plan.first] * plan.cfg.seeds
-    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in found), default=math.inf))
+    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in checks), default=math.inf))
 
 
 def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
@@ -55,11 +55,11 @@ def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tu
         return tuner, tuner.drive()
 
 
-def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
+def _begin(tuning: Tuning, plan: RunPlan, checks: list[Checked], screen: Screen, command_line: list[str]) -> Path:
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
-    screen.say(room(plan, found, tuning.into or tuning.start))
-    folder = make_folder(tuning, found[0].env_id, config.algorithms, command_line)
+    screen.say(room(plan, checks, tuning.into or tuning.start))
+    folder = make_folder(tuning, checks[0].env_id, config.algorithms, command_line)
     for note in plan.notes:
         screen.say(note)
     return folder
@@ -74,10 +74,10 @@ def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str]
     return folder
 
 
-def room(plan: RunPlan, found: Sequence[Checked], place: Path) -> str:
+def room(plan: RunPlan, checks: Sequence[Checked], place: Path) -> str:
     """Returns how much all runs may write. Raises JoystickError if the disk has no room for it."""
     place = existing(place)
-    needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
+    needed, free = max(each.disk for each in checks) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
     text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
     if needed > free:

@@ -153,19 +153,19 @@ class Tuner(Job):
         address = config.general.ray_address if config else None
         more = [f"general_cfg.ray_address={address}"] if address else []
         parents = self.tasks(self.known[trial.parent].trial) if trial.parent else itertools.repeat(None)
-        found = []
+        stages = []
         for seed, task, source in zip(self.seeds(trial), self.tasks(trial), parents, strict=False):
             words, label = list(more), trial.name
             if self.cfg.seeds > 1:
                 words.append(f"general_cfg.seed={seed}")
                 label += f" seed {seed}"
-            found.append(
+            stages.append(
                 Stage(
                     trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
                     config.allow_import if config else (), self.evaluated(config),
                 )
             )  # fmt: skip
-        return found
+        return stages
 
     def evaluated(self, config: RunConfig | None) -> bool:
         """Returns True if trials are evaluated when they are compared."""

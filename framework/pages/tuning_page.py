@@ -63,47 +63,47 @@ class TuningContents(NamedTuple):
     """Seconds after which the page of a tuning that runs is written again."""
 
 
-def write(found: TuningContents) -> Path:
+def write(contents: TuningContents) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
     parts = [
-        _subtitle(found),
-        _outcome(found),
-        html.section("Search", html.pairs(_search(found))),
-        html.section("Best settings", _best(found)),
-        _commands(found),
-        html.section("Trials", _trials(found)),
-        html.section("Settings and scores", _parallel(found)),
-        html.section("Importance of the settings", _importance(found.importance)),
-        html.section("Learning curves", _curves(found)),
-        html.section("Trials that failed", html.pairs(found.reasons.items())),
-        html.section("System", html.pairs(system(Circumstances.read(found.facts)))),
+        _subtitle(contents),
+        _outcome(contents),
+        html.section("Search", html.pairs(_search(contents))),
+        html.section("Best settings", _best(contents)),
+        _commands(contents),
+        html.section("Trials", _trials(contents)),
+        html.section("Settings and scores", _parallel(contents)),
+        html.section("Importance of the settings", _importance(contents.importance)),
+        html.section("Learning curves", _curves(contents)),
+        html.section("Trials that failed", html.pairs(contents.reasons.items())),
+        html.section("System", html.pairs(system(Circumstances.read(contents.facts)))),
     ]
-    return html.write(found.folder, found.title, parts, STYLE, SCRIPT)
+    return html.write(contents.folder, contents.title, parts, STYLE, SCRIPT)
 
 
-def _subtitle(found: TuningContents) -> str:
-    started = Circumstances.read(found.facts).started
-    parts = [found.folder.name, *([f"begun {started}"] if started else [])]
+def _subtitle(contents: TuningContents) -> str:
+    started = Circumstances.read(contents.facts).started
+    parts = [contents.folder.name, *([f"begun {started}"] if started else [])]
     line = "  ·  ".join(map(html.text, parts))
-    if found.session != "running":
-        return f"<p class=quiet>{line}  ·  {found.session}</p>"
+    if contents.session != "running":
+        return f"<p class=quiet>{line}  ·  {contents.session}</p>"
     now = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    until = f'data-until="{time.time() + LATE * found.patience:.0f}" data-written="{now}"'
+    until = f'data-until="{time.time() + LATE * contents.patience:.0f}" data-written="{now}"'
     return f'<p class=quiet>{line}  ·  <span class="alive" {until}>running, as of {now}</span></p>'
 
 
-def _commands(found: TuningContents) -> str:
-    hidden = " hidden" if found.session == "running" else ""
-    body = html.section("Commands", html.commands(found.commands))
+def _commands(contents: TuningContents) -> str:
+    hidden = " hidden" if contents.session == "running" else ""
+    body = html.section("Commands", html.commands(contents.commands))
     return f"<div{hidden}>{body}</div>" if body else ""
 
 
-def _outcome(found: TuningContents) -> str:
-    states = [row.state for row in found.rows]
-    seconds = [row.seconds for row in found.rows if row.seconds]
-    top = found.best or next((row for row in found.rows if row.score is not None), None)
+def _outcome(contents: TuningContents) -> str:
+    states = [row.state for row in contents.rows]
+    seconds = [row.seconds for row in contents.rows if row.seconds]
+    top = contents.best or next((row for row in contents.rows if row.score is not None), None)
     facts = [
-        ("best score" if found.best else "best score so far", top.score if top else None),
+        ("best score" if contents.best else "best score so far", top.score if top else None),
         ("trial", html.plain(top.trial.name) if top else None),
         ("trials", len(states)),
         *((state, states.count(state) or None) for state in STATES),
@@ -112,9 +112,9 @@ def _outcome(found: TuningContents) -> str:
     return html.cards(facts)
 
 
-def _search(found: TuningContents) -> list[tuple[str, Any]]:
-    cfg = found.cfg
-    rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in found.domains]
+def _search(contents: TuningContents) -> list[tuple[str, Any]]:
+    cfg = contents.cfg
+    rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in contents.domains]
     batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
     each = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
     rows += [
@@ -134,10 +134,10 @@ def _written(domain: Domain) -> str:
     return f"{domain.kind} from {low} to {high}"
 
 
-def _best(found: TuningContents) -> str:
-    if found.best is None:
+def _best(contents: TuningContents) -> str:
+    if contents.best is None:
         return ""
-    chosen = zip(found.domains, found.best.trial.settings, strict=True)
+    chosen = zip(contents.domains, contents.best.trial.settings, strict=True)
     return html.pairs((html.Name(domain.path), cell(value)) for domain, value in chosen)
 
 
@@ -150,9 +150,9 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return [name if last.count(name) == 1 else path for name, path in zip(last, paths, strict=True)]
 
 
-def _trials(found: TuningContents) -> str:
-    shown = found.rows[: html.MOST_ROWS]
-    names = short_names([domain.path for domain in found.domains])
+def _trials(contents: TuningContents) -> str:
+    shown = contents.rows[: html.MOST_ROWS]
+    names = short_names([domain.path for domain in contents.domains])
     rows = [
         [
             html.Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
@@ -160,7 +160,7 @@ def _trials(found: TuningContents) -> str:
         ]
         for row in shown
     ]  # fmt: skip
-    part = html.part_of(found.rows, shown, "best", GroupFiles(found.folder).table("trial").name)
+    part = html.part_of(contents.rows, shown, "best", GroupFiles(contents.folder).table("trial").name)
     note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
         *map(html.Number, ("trial", "score", "best")),
@@ -168,7 +168,7 @@ def _trials(found: TuningContents) -> str:
         *map(html.Number, ("steps", "last return", "seconds")),
     )
     whole = html.table((*heads, "state"), rows)
-    if found.best is not None:
+    if contents.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
     return f'{html.paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
 
@@ -178,37 +178,37 @@ def _setting(value: Any) -> str:
     return html.Number(cell(value)) if number else cell(value)
 
 
-def _lines(found: TuningContents) -> list[tuple[TrialResult, Line]]:
+def _lines(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
     """Returns how the line of each trial looks, the best first."""
-    scored = [row.trial.name for row in found.rows if row.score is not None and row.state != "failed"]
+    scored = [row.trial.name for row in contents.rows if row.score is not None and row.state != "failed"]
     shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
     lines = []
-    for row in found.rows[:MOST_LINES]:
+    for row in contents.rows[:MOST_LINES]:
         share = shares.get(row.trial.name)
         kind = "failed" if share is None else "" if row.state == "finished" else "pale"
-        if found.best is not None and row.trial.name == found.best.trial.name:
+        if contents.best is not None and row.trial.name == contents.best.trial.name:
             kind = "first"
-        lines.append((row, Line(_about(found, row), share, kind)))
+        lines.append((row, Line(_about(contents, row), share, kind)))
     return lines
 
 
-def _about(found: TuningContents, row: TrialResult) -> str:
-    names = short_names([domain.path for domain in found.domains])
+def _about(contents: TuningContents, row: TrialResult) -> str:
+    names = short_names([domain.path for domain in contents.domains])
     values = (f"{name} {cell(value)}" for name, value in zip(names, row.trial.settings, strict=True))
     score = "no score" if row.score is None else f"score {short(row.score)}"
     return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
 
 
-def _parallel(found: TuningContents) -> str:
-    scores = [row.score for row in found.rows if row.score is not None]
+def _parallel(contents: TuningContents) -> str:
+    scores = [row.score for row in contents.rows if row.score is not None]
     if not scores:
         return ""
-    names = short_names([domain.path for domain in found.domains])
-    axes = [_axis(name, domain) for name, domain in zip(names, found.domains, strict=True)]
+    names = short_names([domain.path for domain in contents.domains])
+    axes = [_axis(name, domain) for name, domain in zip(names, contents.domains, strict=True)]
     axes.append(Axis("score", "linear", (min(scores), max(scores))))
     lines = [
-        (line, [*map(_on_axis, found.domains, row.trial.settings), None if line.kind == "failed" else row.score])
-        for row, line in _lines(found)
+        (line, [*map(_on_axis, contents.domains, row.trial.settings), None if line.kind == "failed" else row.score])
+        for row, line in _lines(contents)
     ]
     note = (
         "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
@@ -239,10 +239,10 @@ def _importance(importance: Importance) -> str:
     return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
-def _curves(found: TuningContents) -> str:
+def _curves(contents: TuningContents) -> str:
     lines = []
-    for row, line in _lines(found):
-        if row.trial.name in found.curves.lines:
-            step, value = found.curves.lines[row.trial.name]
+    for row, line in _lines(contents):
+        if row.trial.name in contents.curves.lines:
+            step, value = contents.curves.lines[row.trial.name]
             lines.append((line, svg.thinned(step, value)))
-    return svg.curves(lines, found.curves.what, found.curves.over) if lines else ""
+    return svg.curves(lines, contents.curves.what, contents.curves.over) if lines else ""
