@@ -153,6 +153,10 @@ def test_only_the_fast_room_uses_private_parts_of_torch():
     assert not [module for module in house.private_reaches() if not inside(module, "algos.common.fast")]
 
 
+def test_one_module_names_the_files_of_a_run():
+    assert house.readers_of_runs() == ["config.read.task_files"]
+
+
 def test_no_agent_does_a_chore_of_the_learner():
     assert list(house.chores().values()) == [0, 0, 0, 1]
 
