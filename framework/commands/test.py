@@ -1,6 +1,7 @@
 """Plays a saved model, by default the best, and scores it."""
 
-from framework.commands.line import settings, shared, start
+from framework.commands import train
+from framework.commands.line import settings, shared
 from framework.commands.line.parser import Parser
 
 HELP = "test NAME                        play and score its best model\n"
@@ -12,4 +13,4 @@ def flags(parser: Parser) -> None:
     shared.add_settings(parser)
 
 
-check, run = settings.twice, start.run
+check, run = settings.twice, train.run

@@ -61,7 +61,7 @@ def _serve(request: Namespace) -> int:
             print("There is no run in it yet; the page shows each one when it begins.", flush=True)
         if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print("no browser was found; open the address above", flush=True)
-        while signals.received is None:
+        while not signals.came():
             time.sleep(LOOK_SECONDS)
         server.shutdown()
     return signals.exit_status

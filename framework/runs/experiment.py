@@ -27,11 +27,11 @@ from framework.collect.env_calls import Watch
 from framework.dataset.writers import episode_writer
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
-from framework.errors import CallbackError, CheckpointError, JoystickError
+from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError
 from framework.film.film import TrainingVideos
 from framework.loop.backend import Backend, Lost, SingleProcess
 from framework.loop.curriculum import Phases
-from framework.loop.evaluator import MOST_ROWS, Interrupted
+from framework.loop.evaluator import MOST_ROWS
 from framework.loop.iteration import Count, EpisodeRows
 from framework.loop.observer import Observer
 from framework.loop.profile import profiling

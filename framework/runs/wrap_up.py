@@ -15,9 +15,10 @@ from framework.assemble import build
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
 from framework.disk.task_dir import REPORT, TaskDir
+from framework.errors import Interrupted
 from framework.film.film import Taped, file_name, film_into
 from framework.loop import profile
-from framework.loop.evaluator import Evaluation, Interrupted
+from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Score
 from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report

@@ -24,7 +24,6 @@ from framework.export import example, onnx_file, tensors_file
 from framework.export.check import compare
 from framework.export.played import Seen, play
 from framework.export.policy import FileModule, network_facts, parts_facts, space_facts, text_facts
-from framework.loop.evaluator import Interrupted
 from framework.policies.plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
@@ -48,10 +47,6 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
     with opened(config) as model:
         if model.note:
             print(model.note)
@@ -59,11 +54,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
         _check_new(places, kind, written)
         modules = {each.name: _module(each, model) for each in chosen}
-        evaluator = build.make_evaluator(config, model.env, check, model.watch)
-        try:
-            seen = play(model.agent, evaluator, OBSERVATIONS)
-        except Interrupted:
-            return signals.exit_status
+        seen = play(model.agent, build.make_evaluator(config, model.env, signals.check, model.watch), OBSERVATIONS)
         for each in chosen:
             if not seen[each.name]:
                 raise JoystickError(

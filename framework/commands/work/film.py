@@ -20,9 +20,8 @@ from framework.dataset.columns import Columns
 from framework.dataset.episodes import episodes
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import TaskDir, circumstances
-from framework.errors import DataError, JoystickError, TaskDirError
+from framework.errors import DataError, Interrupted, JoystickError, TaskDirError
 from framework.film.film import Taped, file_name, film_into, write_meta
-from framework.loop.evaluator import Interrupted
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
 from framework.runs.wrap_up import Wanted
@@ -47,11 +46,6 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
             "--episode: the run has several agents, whose trajectories are apart; "
             "general_cfg.video_fre films episodes while they are trained"
         )
-
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
     taped = _taped(config, source, number, watch)
     task = TaskDir.create(
         "test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into, config.start
@@ -66,23 +60,20 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
             task.write_run({**circumstances(command_line), **facts})
             with console.during(f"filming episode {number:,}"):
                 place = task.videos / file_name(config)
-                made, different = film_into(place, build.open_drawing(config, watch), [taped], check, watch)
+                made, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
         except Interrupted:
             console.note("stopped")
-            return signals.exit_status
+            raise
         finally:
             console.close()
     if made.path is None:
         raise JoystickError(made.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)
     task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
-    print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {_total(taped)}")
+    total = short(taped.episode.total)
+    print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {total}")
     print(f"{made.text}   {as_written(made.path)}")
     return 0
-
-
-def _total(taped: Taped) -> str:
-    return short(taped.episode.total)
 
 
 def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Taped:

@@ -17,9 +17,9 @@ from framework.dataset.writers import episode_writer
 from framework.disk.atomic import write_whole
 from framework.disk.csv_log import CsvLog
 from framework.disk.task_dir import TaskDir, circumstances
-from framework.errors import JoystickError
+from framework.errors import Interrupted, JoystickError
 from framework.loop.curriculum import Phases
-from framework.loop.evaluator import Evaluation, Interrupted
+from framework.loop.evaluator import Evaluation
 from framework.policies.plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
@@ -83,7 +83,7 @@ class _Test:
             self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
         except Interrupted:
             self.console.note("stopped; the model was not changed")
-            return self.signals.exit_status
+            raise
         except (JoystickError, EnvError) as error:
             self.console.log_traceback(error)
             raise
@@ -93,8 +93,7 @@ class _Test:
 
     def _check(self) -> None:
         self.console.waiting()
-        if self.signals.received is not None:
-            raise Interrupted
+        self.signals.check()
 
     def _play(self, episodes: int) -> tuple[Evaluation, Tape]:
         cfg = self.config.general

@@ -16,7 +16,7 @@ from framework.screen.formatting import resume_command
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Trains, and returns the exit status."""
-    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line), handle=Run.of)
+    training = Experiment(config, signals.came, circumstances(command_line), handle=Run.of)
     with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:
