@@ -15,13 +15,13 @@ from envs.dialog.config import Config
 from envs.dialog.database import Database, Table
 from envs.dialog.evaluator import Evaluator
 from envs.dialog.goal import Goal, sample
-from envs.dialog.parts import OURS, Judge, Language, Parts, made_evaluator, made_user
+from envs.dialog.parts import OURS, Guest, Judge, Language, Parts
 from envs.dialog.person import Person, Read, Write
 from envs.dialog.rule_policy import RulePolicy
 from envs.dialog.speech import legal, utter
 from envs.dialog.tracker import Tracker
 from envs.dialog.transcript import Exchange, lines, text
-from envs.dialog.user import Speaker, User
+from envs.dialog.user import User
 
 
 class DialogEnv(gymnasium.Env):
@@ -98,20 +98,20 @@ class DialogEnv(gymnasium.Env):
 
     # ------------------------------------------------------------------------------------------------- parts
 
-    def _speaker(self) -> Speaker:
+    def _speaker(self) -> User | Person | Guest:
         """Returns who talks to the system in this dialogue."""
         cfg = self.cfg
         if self._person is not None:
             (read, write), self._person = self._person, None
             return Person(self.goal, self.tracker, read, write, cfg.max_turn)
         if self.parts.user is not None:
-            return made_user(self.parts.user, self.goal, self.np_random, cfg)
+            return Guest(self.parts.user, self.goal, self.np_random, cfg)
         return User(self.goal, self.np_random, cfg.max_turn, cfg.patience, cfg.max_initiative)
 
     def _judge(self) -> Evaluator | Judge:
         """Returns who judges this dialogue."""
         if self.parts.evaluator is not None:
-            return made_evaluator(self.parts.evaluator, self.goal, self.tables, self.cfg)
+            return Judge(self.parts.evaluator, self.goal, self.tables, self.cfg)
         return Evaluator(self.goal, self.tables)
 
     def _listen(self, system: Sequence[Act], user: Sequence[Act]) -> Sequence[Act]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from envs.dialog.config import Config
 from envs.dialog.database import Database, DatabaseError, Table
 from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS
 from envs.dialog.templates import NAMES, with_article
@@ -14,18 +15,6 @@ TRIES_OF_A_GOAL = 1000
 TRIES_OF_A_CONTRADICTION = 20
 
 Values = dict[str, str]
-
-
-class Chances(Protocol):
-    """Settings that goals are drawn with; envs.dialog.config.Config has them, and explains them."""
-
-    p_domains: list[float]
-    p_name: float
-    p_request: float
-    p_book: float
-    p_unsatisfiable: float
-    max_constraints: int
-    couple: bool
 
 
 @dataclass
@@ -96,7 +85,7 @@ def _paragraph(name: str, part: Part) -> str:
 # ------------------------------------------------------------------------------------------------- sampling
 
 
-def sample(database: Database, rng: np.random.Generator, chances: Chances) -> Goal:
+def sample(database: Database, rng: np.random.Generator, chances: Config) -> Goal:
     """Draws a goal in which every domain has a question or a booking."""
     for _ in range(TRIES_OF_A_GOAL):
         parts = {name: _draw(name, database, rng, chances) for name in _domains(database.domains, rng, chances)}
@@ -110,12 +99,12 @@ def sample(database: Database, rng: np.random.Generator, chances: Chances) -> Go
     )
 
 
-def _domains(domains: tuple[str, ...], rng: np.random.Generator, chances: Chances) -> list[str]:
+def _domains(domains: tuple[str, ...], rng: np.random.Generator, chances: Config) -> list[str]:
     number = 1 + int(np.searchsorted(np.cumsum(chances.p_domains)[:-1], rng.random(), side="right"))
     return [domains[i] for i in rng.permutation(len(domains))[:number]]
 
 
-def _draw(name: str, database: Database, rng: np.random.Generator, chances: Chances) -> Part:
+def _draw(name: str, database: Database, rng: np.random.Generator, chances: Config) -> Part:
     domain, table = DOMAINS[name], database.tables.get(name)
     part = Part(_constraints(name, database, rng, chances))
     # a taxi is no entity of the database, so that its slots have no columns; both are always asked for
@@ -132,7 +121,7 @@ def _draw(name: str, database: Database, rng: np.random.Generator, chances: Chan
     return part
 
 
-def _constraints(name: str, database: Database, rng: np.random.Generator, chances: Chances) -> Values:
+def _constraints(name: str, database: Database, rng: np.random.Generator, chances: Config) -> Values:
     if name == "taxi":
         start, end = rng.choice(len(database.places), 2, replace=False)
         ends = {"departure": database.places[start], "destination": database.places[end]}
@@ -147,7 +136,7 @@ def _constraints(name: str, database: Database, rng: np.random.Generator, chance
     return known
 
 
-def _of_place(known: Values, rng: np.random.Generator, chances: Chances) -> Values:
+def _of_place(known: Values, rng: np.random.Generator, chances: Config) -> Values:
     """Returns the name alone, or some of the other known values."""
     others = [slot for slot in known if slot != "name"]
     by_name = rng.random() < chances.p_name
