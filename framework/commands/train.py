@@ -61,7 +61,8 @@ def run(request: Namespace) -> int:
         from framework.commands.work import entry
 
         if len(configs) == 1 and not request.seeds:
-            return entry.run(*configs.values(), request.command_line)
+            [config] = configs.values()
+            return entry.run(config, request.command_line)
         from framework.jobs import many_runs
 
         title = Path(request.yaml).stem if request.yaml else "_".join(configs)

@@ -59,10 +59,6 @@ FIRST_PAUSE = 0.5
 """Seconds before the first restart; doubled after each further loss, since a cluster may notice a loss late."""
 
 
-def _print(text: str) -> None:
-    print(text, flush=True)
-
-
 class Experiment:
     """One training run, from the environment to the report. A context manager: closes everything that it opened."""
 
@@ -72,7 +68,7 @@ class Experiment:
         stopping: Callable[[], bool] = lambda: False,
         facts: Mapping[str, Any] | None = None,
         make_console: Callable[[Path, GeneralConfig], Console] = Console,
-        say: Callable[[str], None] = _print,
+        say: Callable[[str], None] = lambda text: print(text, flush=True),
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
         self.process = os.getpid()
@@ -109,14 +105,7 @@ class Experiment:
             with self._saving():
                 record.write_start(self.task, self.config, self.start, self.facts)
                 self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
-                for note in (
-                    *self.config.notes,
-                    *self._disk_notes(),
-                    f"task directory: {as_written(self.task.path)}",
-                    f"seed: {self.config.general.seed}",
-                    *self._compile_notes(),
-                    *build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None),
-                ):
+                for note in self._notes():
                     self.console.note(note)
                 self._load()
         except BaseException:
@@ -247,16 +236,17 @@ class Experiment:
         collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
         yield SingleProcess(collector, memory, build.make_learner(config, spec, agent), plan(config, spec).fragment)
 
-    def _disk_notes(self) -> Iterator[str]:
-        """Yields how much of the disk the replay buffer can take; of a run that goes on that is known."""
+    def _notes(self) -> Iterator[str]:
+        """Yields the lines before the first step."""
+        yield from self.config.notes
         size = resources.journal_bytes(self.config, plan(self.config, self.spec))
-        if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):
+        if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):  # a run that goes on has said it
             yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
-
-    def _compile_notes(self) -> Iterator[str]:
-        """Yields that updates are compiled, since the first one then takes long."""
+        yield f"task directory: {as_written(self.task.path)}"
+        yield f"seed: {self.config.general.seed}"
         if self.config.general.compile == "on":
             yield "updates are compiled (general_cfg.compile): the first one takes up to a minute"
+        yield from build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
 
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""
@@ -320,7 +310,9 @@ class Experiment:
         if self.trainer.count == before and not self.stopping():
             self.console.note(f"nothing was left to train: {reason}; {self._continuation()}")
         elif 0 < self.config.general.max_episode < self.trainer.count.episode:
-            self.console.note(self._more_episodes())
+            played = counted(self.trainer.count.episode, "episode")
+            limit = self.config.general.max_episode
+            self.console.note(f"{played} for max_episode {limit}: the last round was played to its end")
         if self.stopping():
             self.trainer.save()
             return None
@@ -329,11 +321,6 @@ class Experiment:
         else:
             self._finish()
         return reason
-
-    def _more_episodes(self) -> str:
-        """Describes that more episodes were played than the limit says."""
-        played = counted(self.trainer.count.episode, "episode")
-        return f"{played} for max_episode {self.config.general.max_episode}: the last round was played to its end"
 
     def _continuation(self) -> str:
         """Describes how to train a run further whose limit is reached."""
@@ -474,7 +461,9 @@ class Experiment:
         Returns False if the run was asked to stop meanwhile."""
         trainer, asked = self.trainer, str(self.trainer.pause_at)
         try:
-            evaluation = None if trainer.points.unsaved else self._evaluated()
+            evaluation: dict[str, Any] | None = None if trainer.points.unsaved else {}
+            if evaluation is not None and not self.config.no_evaluation:
+                evaluation = trainer.evaluate().facts()
         except Interrupted:
             self.interrupted()
             return False
@@ -485,18 +474,13 @@ class Experiment:
             self.task.write_run({"pauses": {**(run.facts.pauses or {}), asked: pause}})
         return True
 
-    def _evaluated(self) -> dict[str, Any]:
-        """Returns the score of the agent as it is; nothing with --no-evaluation."""
-        return {} if self.config.no_evaluation else self.trainer.evaluate().facts()
-
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
         trainer = self.trainer
         known, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
             figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
-        score = trainer.points.score
-        self._tell(Ending(reason, False, score, known, figure))
+        self._tell(Ending(reason, False, trainer.points.score, known, figure))
 
     def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
         wrap_up.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)

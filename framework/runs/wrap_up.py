@@ -1,7 +1,7 @@
 """End-of-run output: random policy, figure, video, report and summary. A failure costs a warning, never the run."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -153,9 +153,8 @@ def tell(
         allowed=config.allow_import,
     )
     if ending.finished:
-        texts = [*remarks(config, trainer.count, trainer.agent.spec, ending.reason), *_zero_sum(config, evaluations)]
-        for text in texts:
-            console.warn(text)
+        for remark in remarks(config, trainer.count, trainer.agent.spec, ending.reason, evaluations):
+            console.warn(remark)
     console.summary(outcome)
     if parts:
         console.profile(profile.lines(parts))
@@ -196,12 +195,14 @@ def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
     return {"policies": found, "score_policy": config.general.score_policy} if found else {}
 
 
-def remarks(config: RunConfig, count: Count, spec: EnvSpec, reason: str) -> list[str]:
-    """Returns what a newcomer would wonder about: a run without updates, and a limit that was overshot."""
-    texts = []
+def remarks(
+    config: RunConfig, count: Count, spec: EnvSpec, reason: str, evaluations: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[str]:
+    """Yields what a newcomer would wonder about: a run without updates, a limit that was overshot, and a score that is
+    0 whatever the policies do."""
     if not count.update:
         starts = getattr(config.algo, "learning_starts", None)
-        texts.append("nothing was learned: 0 updates" + (f"; learning_starts is {starts} steps" if starts else ""))
+        yield "nothing was learned: 0 updates" + (f"; learning_starts is {starts} steps" if starts else "")
     cfg = config.general
     limits = {
         "max_episode": (cfg.max_episode, count.episode, "episodes"),
@@ -211,26 +212,14 @@ def remarks(config: RunConfig, count: Count, spec: EnvSpec, reason: str) -> list
     limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
     if limit > 0 and done > OVERSHOOT * limit:
         every = plan(config, spec).fragment * spec.rows
-        texts.append(f"stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps")
-    return texts
-
-
-def _zero_sum(config: RunConfig, evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns what to do about evaluations whose score is 0 whatever the policies do."""
-    if config.general.score_policy or not config.policies or not evaluations:
-        return []
-    if any(row["min"] or row["max"] for row in evaluations):
-        return []
-    name = next(iter(config.policies))
-    return [
-        "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
-        f"another; general_cfg.score_policy={name} in a new run scores the agents of one policy"
-    ]
-
-
-def _several(config: RunConfig) -> list[str]:
-    """Returns the names of the policies; nothing if there is only one."""
-    return list(config.policies) if len(config.policies) > 1 else []
+        yield f"stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps"
+    zero_sum = evaluations and not any(row["min"] or row["max"] for row in evaluations)
+    if config.policies and not cfg.score_policy and zero_sum:
+        yield (
+            "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
+            f"another; general_cfg.score_policy={next(iter(config.policies))} in a new run scores the agents of one "
+            "policy"
+        )
 
 
 def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
@@ -261,7 +250,7 @@ def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: 
         random_return=random_return,
         expected_return=config.expected_return,
         data_return=run.facts.data_return,
-        policies=_several(config),
+        policies=list(config.policies) if len(config.policies) > 1 else [],
         score=config.general.score_policy,
         numbers=run.facts.numbers or (),
         show=show,
