@@ -69,7 +69,9 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS, domains: Iterable[st
     if intent not in intents:
         raise ValueError(f"{text!r} begins with no intent; there are: {', '.join(intents)}")
     if len(words) == 1:
-        return _without_domain(intent, domains)
+        if intent in ("bye", "reqmore", "greet"):
+            return Act(intent, GENERAL)
+        raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(domains)}")
     domain = DOMAINS.get(words[1].lower())
     if domain is None:
         raise ValueError(f"{words[1]!r} is not a domain; there are: {', '.join(domains)}")
@@ -81,12 +83,6 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS, domains: Iterable[st
     if intent == "request" and (rest or not slot):
         raise ValueError(f"a request has a slot and no value: request {domain.name} SLOT")
     return Act(intent, domain.name, slot, ANY if rest == ANY.value else rest or None)
-
-
-def _without_domain(intent: str, domains: Iterable[str]) -> Act:
-    if intent in ("bye", "reqmore", "greet"):
-        return Act(intent, GENERAL)
-    raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(domains)}")
 
 
 def split_slot(domain: Domain, words: Sequence[str]) -> tuple[str | None, str]:

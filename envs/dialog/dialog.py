@@ -54,7 +54,8 @@ class DialogEnv(gymnasium.Env):
             raise ValueError(f"{self.cfg.id} has no {', '.join(sorted(missing))}, which the goal has")
         self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)
         self.tracker: Tracker = (self.parts.tracker or Tracker)(self.tables, self.codec.domains, self.database.places)
-        self.evaluator = self._judge()
+        judge, goal, tables = self.parts.evaluator, self.goal, self.tables
+        self.evaluator = Evaluator(goal, tables) if judge is None else Judge(judge, goal, tables, self.cfg)
         self.user = self._speaker()
         self.language.begin(self.np_random)
         self.transcript: list[Exchange] = []
@@ -108,12 +109,6 @@ class DialogEnv(gymnasium.Env):
             return Guest(self.parts.user, self.goal, self.np_random, cfg)
         return User(self.goal, self.np_random, cfg.max_turn, cfg.patience, cfg.max_initiative)
 
-    def _judge(self) -> Evaluator | Judge:
-        """Returns who judges this dialogue."""
-        if self.parts.evaluator is not None:
-            return Judge(self.parts.evaluator, self.goal, self.tables, self.cfg)
-        return Evaluator(self.goal, self.tables)
-
     def _listen(self, system: Sequence[Act], user: Sequence[Act]) -> Sequence[Act]:
         """Writes an exchange down; returns what the system understands."""
         heard, tracker = self._channel.heard(self.language.to_system(user), self.tables, self.np_random), self.tracker
@@ -143,7 +138,9 @@ class DialogEnv(gymnasium.Env):
         if own is not None:
             return own
         if cfg.reward == "convlab":
-            return self._reward_of_convlab(domain)
+            if self.evaluator.success():
+                return 40.0
+            return 5.0 if domain in self.goal.parts and self.evaluator.success(domain) else -1.0
         reward = -1.0
         if cfg.reward == "task":
             finished = user.finished()
@@ -153,8 +150,3 @@ class DialogEnv(gymnasium.Env):
             good = self.evaluator.strict(user.reason) if cfg.reward == "task" else user.reason == "complete"
             reward += 2.0 * cfg.max_turn if good else -float(cfg.max_turn)
         return reward
-
-    def _reward_of_convlab(self, domain: str | None) -> float:
-        if self.evaluator.success():
-            return 40.0
-        return 5.0 if domain in self.goal.parts and self.evaluator.success(domain) else -1.0

@@ -87,21 +87,20 @@ def _paragraph(name: str, part: Part) -> str:
 
 def sample(database: Database, rng: np.random.Generator, chances: Config) -> Goal:
     """Draws a goal in which every domain has a question or a booking."""
+    domains, bounds = database.domains, np.cumsum(chances.p_domains)[:-1]
     for _ in range(TRIES_OF_A_GOAL):
-        parts = {name: _draw(name, database, rng, chances) for name in _domains(database.domains, rng, chances)}
+        number = 1 + int(np.searchsorted(bounds, rng.random(), side="right"))
+        names = [domains[i] for i in rng.permutation(len(domains))[:number]]
+        parts = {name: _draw(name, database, rng, chances) for name in names}
         if all(part.requests or part.booking for part in parts.values()):
-            if chances.couple:
-                _couple(parts)
+            hotel, restaurant = (parts.get(name, Part()).booking for name in ("hotel", "restaurant"))
+            if chances.couple and hotel and restaurant:  # they are booked for the same people and day
+                restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
             return Goal(parts)
     raise DatabaseError(
         f"no goal was found in {TRIES_OF_A_GOAL} tries in which every domain has a question or a booking; raise "
         "p_request or p_book, or give databases with more columns"
     )
-
-
-def _domains(domains: tuple[str, ...], rng: np.random.Generator, chances: Config) -> list[str]:
-    number = 1 + int(np.searchsorted(np.cumsum(chances.p_domains)[:-1], rng.random(), side="right"))
-    return [domains[i] for i in rng.permutation(len(domains))[:number]]
 
 
 def _draw(name: str, database: Database, rng: np.random.Generator, chances: Config) -> Part:
@@ -155,13 +154,6 @@ def _contradiction(table: Table, constraints: Values, rng: np.random.Generator) 
         if not table.match(changed):
             return changed
     return None
-
-
-def _couple(parts: dict[str, Part]) -> None:
-    """Makes a hotel and a restaurant be booked for the same people and day."""
-    hotel, restaurant = (parts[name].booking if name in parts else None for name in ("hotel", "restaurant"))
-    if hotel and restaurant:
-        restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
 
 
 def _one_of(values: tuple[str, ...], rng: np.random.Generator) -> str:

@@ -138,7 +138,7 @@ class RayBackend:
                 self._learn(now)
                 self._collect(now)
                 yield from self._receive()
-                busy = self.adding or self.learning or self.owed or self._collecting()
+                busy = self.adding or self.learning or self.owed or self._arrived or self.pool.awaited()
                 if self.stopping() or self.ahead or not busy:
                     return
 
@@ -166,9 +166,6 @@ class RayBackend:
         self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
         if len(self.learners) > 1 and len(set(self._get([each.digest.remote() for each in self.learners]))) > 1:
             raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
-
-    def _collecting(self) -> bool:
-        return bool(self._arrived) or any(worker.asked for worker in self.pool.workers)
 
     def _learn(self, now: Now) -> None:
         """Hands what is owed to the learners; with run_ahead, one chunk is queued at them while they learn."""

@@ -101,19 +101,16 @@ class StageActor:
                 # a thread of Ray has blocked the signals that stop a run, and its child would, too
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.NAMES)
                 child.start(of_command(here.command()))
-            self._wait(child)
+            while not child.ended():
+                if self._signal is not None and not child.signalled:
+                    child.send(self._signal)
+                time.sleep(POLL_SECONDS)
             ended = end_of(here, child)
             errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not ended.stopped else b""
             return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
         finally:
             watch.close()
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _wait(self, child: Child) -> None:
-        while not child.ended():
-            if self._signal is not None and not child.signalled:
-                child.send(self._signal)
-            time.sleep(POLL_SECONDS)
 
 
 # ------------------------------------------------------------------------------------------------------- here

@@ -433,7 +433,9 @@ class Experiment:
             guarded(console, "run.json could not be written", said)
         score, known, figure = trainer.points.score, None, None
         try:
-            agent = guarded(console, "no second agent could be made", self._second_agent)
+            # checkpoints are evaluated with a second agent, so that the trained one stays as it is
+            second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
+            agent = guarded(console, "no second agent could be made", second)
             if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent, self.log)
                 score = guarded(console, "the best model could not be chosen", choose) or score
@@ -484,10 +486,6 @@ class Experiment:
 
     def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
         wrap_up.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
-
-    def _second_agent(self) -> TrainableActor:
-        """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""
-        return build.make_agent(self.config, self.spec, self.config.general.seed, self.trainer.agent.device)
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
