@@ -43,11 +43,11 @@ from framework.record.recorders import TRAJECTORIES, Tape
 from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.record.traces import TRACES, TraceWriter
-from framework.runs import exactness, initial_weights, record, wrap_up
+from framework.runs import exactness, final_output, initial_weights, record
 from framework.runs.choice import choose_best
+from framework.runs.final_output import Ending, guarded
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
-from framework.runs.wrap_up import Ending, guarded
 from framework.screen.formatting import counted, resume_command
 
 T = TypeVar("T")
@@ -182,7 +182,7 @@ class Experiment:
         if cfg.video_fre:
             opens = build.open_drawing(build.drawing(config), self.watch)
             observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self._check, self.watch))
-        observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer, log), self.console))
+        observers.append(Redraw(lambda: final_output.draw_so_far(config, self.task, self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
@@ -444,7 +444,7 @@ class Experiment:
                 known = guarded(console, failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
-                figure = wrap_up.draw_curve(self.config, self.task, known, console)
+                figure = final_output.draw_curve(self.config, self.task, known, console)
             self._check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 guarded(console, "the best model could not be filmed", partial(self._film, agent))
@@ -481,15 +481,15 @@ class Experiment:
         trainer = self.trainer
         known, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
-            figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
+            figure = final_output.draw_curve(self.config, self.task, known, self.console)
         self._tell(Ending(reason, False, trainer.points.score, known, figure))
 
     def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
-        wrap_up.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
+        final_output.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
         agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
         tape = Tape(self.evaluator.env.rows)
         evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
-        wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
+        final_output.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)

@@ -20,15 +20,15 @@ from framework.dataset.episodes import episodes
 from framework.disk.task_dir import TaskDir
 from framework.errors import DataError, JoystickError, TaskDirError
 from framework.film.film import Taped, file_name, film_into, write_meta
+from framework.runs.final_output import FilmSelection
 from framework.runs.signals import StopSignals
-from framework.runs.wrap_up import Wanted
 from framework.screen.formatting import short
 
 
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Tests and films, or films an episode of the training. Returns the exit status."""
     if request.episode is None:
-        return test.run(config, request.command_line, signals, Wanted(request.worst, request.grid))
+        return test.run(config, request.command_line, signals, FilmSelection(request.worst, request.grid))
     return _again(config, request.command_line, request.episode, signals)
 
 

@@ -24,7 +24,8 @@ from framework.loop.evaluator import Evaluation
 from framework.policies.plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
-from framework.runs import wrap_up
+from framework.runs import final_output
+from framework.runs.final_output import ALL_PLAYED, FilmSelection
 from framework.runs.model import Model, opened
 from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
@@ -53,12 +54,10 @@ def recorded(
             raise
 
 
-def run(
-    config: RunConfig, command_line: list[str], signals: StopSignals, wanted: wrap_up.Wanted = wrap_up.ALL_PLAYED
-) -> int:
-    """Tests a model, and returns the exit status. wanted: what a video shows."""
+def run(config: RunConfig, command_line: list[str], signals: StopSignals, selection: FilmSelection = ALL_PLAYED) -> int:
+    """Tests a model, and returns the exit status. selection: what a video shows."""
     config = with_seed(config)
-    if fault := wanted.fault(config):
+    if fault := selection.fault(config):
         raise JoystickError(fault)
     with opened(config) as model:
         facts = {
@@ -69,7 +68,7 @@ def run(
         }
         stopped = "stopped; the model was not changed"
         with recorded(config, model.agent.spec.id, command_line, facts, stopped) as (task, console):
-            _Test(config, model, task, console, signals).go(wanted)
+            _Test(config, model, task, console, signals).go(selection)
     return 0
 
 
@@ -80,7 +79,7 @@ class _Test:
         self.config, self.model, self.task, self.console, self.signals = config, model, task, console, signals
         self.saved, self.agent, self.env, self.watch = model.saved, model.agent, model.env, model.watch
 
-    def go(self, wanted: wrap_up.Wanted) -> None:
+    def go(self, selection: FilmSelection) -> None:
         cfg = self.config.general
         for line in filter(None, (*self.config.notes, self.model.note, f"testing {as_written(self.saved.path)}")):
             self.console.note(line)
@@ -91,10 +90,10 @@ class _Test:
         self.task.write_run({"score": evaluation.facts(), "compared": compared})
         video = None
         if self.config.env.render_mode is not None:
-            work = partial(wrap_up.film, self.config, evaluation, tape, self.task, self.console)
-            film = partial(work, self._check, self.watch, wanted)
-            video = wrap_up.guarded(self.console, "the episodes could not be filmed", film)
-        wrap_up.write_report(self.task, self.console)
+            work = partial(final_output.film, self.config, evaluation, tape, self.task, self.console)
+            film = partial(work, self._check, self.watch, selection)
+            video = final_output.guarded(self.console, "the episodes could not be filmed", film)
+        final_output.write_report(self.task, self.console)
         self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
 
     def _check(self) -> None:

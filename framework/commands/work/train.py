@@ -8,9 +8,9 @@ from framework.disk.task_dir import circumstances
 from framework.errors import MISTAKE, JoystickError
 from framework.runs import record
 from framework.runs.experiment import Experiment
+from framework.runs.final_output import guarded
 from framework.runs.session import Run
 from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.runs.wrap_up import guarded
 from framework.screen.formatting import resume_command
 
 

@@ -45,7 +45,7 @@ class Ending(NamedTuple):
     figure: Path | None = None
 
 
-class Wanted(NamedTuple):
+class FilmSelection(NamedTuple):
     """Choice of the played episodes that a video shows, and their arrangement."""
 
     worst: bool = False
@@ -85,7 +85,7 @@ class Wanted(NamedTuple):
         return taped[:1] if self.worst else taped
 
 
-ALL_PLAYED = Wanted()
+ALL_PLAYED = FilmSelection()
 
 
 def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
@@ -266,19 +266,19 @@ def film(
     console: Console,
     check: Callable[[], None],
     watch: Watch,
-    wanted: Wanted = ALL_PLAYED,
+    selection: FilmSelection = ALL_PLAYED,
 ) -> Path | None:
     """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
     before each step and may raise. Returns the path of the video."""
-    taped = wanted.of(evaluation, tape)
+    taped = selection.of(evaluation, tape)
     with console.during(f"filming {counted(len(taped), 'episode')}"):
         path, open_env = task.videos / file_name(config), build.open_drawing(config, watch)
-        made, different = film_into(path, open_env, taped, check, watch, wanted.columns)
+        made, different = film_into(path, open_env, taped, check, watch, selection.columns)
     if different:
         console.warn(different)
     if config.env.render_mode == config.env.FILM[0]:
         console.note(made.text)
-    if wanted.worst:
+    if selection.worst:
         shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
         console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
     return made.path
