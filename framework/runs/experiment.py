@@ -44,7 +44,7 @@ from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, final_output, initial_weights, record
-from framework.runs.choice import choose_best
+from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, guarded
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
