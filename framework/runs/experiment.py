@@ -43,7 +43,7 @@ from framework.record.recorders import TRAJECTORIES, Tape
 from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.record.traces import TRACES, TraceWriter
-from framework.runs import exactness, final_output, initial_weights, record
+from framework.runs import exactness, final_output, initial_weights, run_files
 from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, guarded
 from framework.runs.resume import plain, start
@@ -103,7 +103,7 @@ class Experiment:
             self._open()
             self.opened = True
             with self._saving():
-                record.write_start(self.task, self.config, self.start, self.facts)
+                run_files.write_start(self.task, self.config, self.start, self.facts)
                 self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
                 for note in self._notes():
                     self.console.note(note)
@@ -165,14 +165,14 @@ class Experiment:
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         self.log = log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
-            loggers, record.repeatable(config).as_dict(),
+            loggers, run_files.repeatable(config).as_dict(),
         )  # fmt: skip
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
         facts = {
             **identity(config, self.spec),
-            "config": plain(record.repeatable(config)),
+            "config": plain(run_files.repeatable(config)),
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
@@ -290,7 +290,7 @@ class Experiment:
         (self.console.warn if rows else self.console.note)(str(verdict))
         for note in exactness.of_limits(self.config, self.start.changed):
             self.console.note(note)
-        record.write_verdict(self.task, self.start.branch, verdict)
+        run_files.write_verdict(self.task, self.start.branch, verdict)
 
     def _write_processes(self) -> None:
         if self.backend.processes is not None:
@@ -410,7 +410,7 @@ class Experiment:
             with contextlib.suppress(OSError):  # the disk may be full
                 self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
-                    record.write_failure(self.task, str(error) or type(error).__name__)
+                    run_files.write_failure(self.task, str(error) or type(error).__name__)
             raise
 
     def _check(self) -> None:

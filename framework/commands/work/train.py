@@ -6,7 +6,7 @@ from config.read.loader import RunConfig
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
 from framework.errors import MISTAKE, JoystickError
-from framework.runs import record
+from framework.runs import run_files
 from framework.runs.experiment import Experiment
 from framework.runs.final_output import guarded
 from framework.runs.session import Run
@@ -58,7 +58,7 @@ def _hangs(training: Experiment) -> None:
     else:
         lines[0] = f"error: {lines[0]}"
     if training.opened and not training.trained:
-        guarded(training.console, "run.json could not be written", lambda: record.write_failure(training.task, why))
+        guarded(training.console, "run.json could not be written", lambda: run_files.write_failure(training.task, why))
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()
