@@ -13,7 +13,7 @@ from config.read.loader import RunConfig
 from framework.assemble import build
 from framework.collect.collector_state import beginning
 from framework.distributed import ray_cluster, ray_errors
-from framework.distributed.pace import adapted
+from framework.distributed.throttle import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
 from framework.policies.plan import plan

@@ -177,7 +177,7 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
         run.take_in(backend.round(run.now))
         early = 0.02 * run.count.step * spec.updates_per_step if algo == "DQN" else 0
         found.append(backend.backlog() / max(ahead * one * workers, early, ahead))
-        assert backend.owed <= backend.pace.limit()
+        assert backend.owed <= backend.throttle.limit()
         assert len(backend.learning) <= 2
         assert all(len(worker.asked) <= 2 for worker in backend.pool.workers)
     assert run.learned
@@ -200,7 +200,7 @@ def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     assert run.backend.owed == 0
     assert run.count.update == pytest.approx(run.count.step - 15, abs=workers)
     # a worker that runs ahead does not collect while the last updates are made
-    assert run.count.step < 800 + 2 * run.backend.pace.limit()
+    assert run.count.step < 800 + 2 * run.backend.throttle.limit()
 
 
 def test_what_is_owed_is_learned_before_a_limit_ends_a_run_and_not_beyond_max_update():

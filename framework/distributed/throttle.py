@@ -19,7 +19,7 @@ def adapted(size: int, seconds: float, least: int, most: int) -> int:
     return max(least, min(most, size))
 
 
-class Pace:
+class Throttle:
     """Counts work in what a memory owes: minibatches of a replay memory, or windows of fresh steps.
 
     With run_ahead, no more than run_ahead chunks are between the workers and the learners at any time: being collected,
