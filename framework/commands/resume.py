@@ -7,7 +7,7 @@ from framework.commands import train
 from framework.commands.line import settings, shared
 from framework.commands.line.parser import Parser
 
-HELP = "resume NAME [section.key=value]  train it further\n"
+HELP = {"resume NAME [section.key=value]": "train it further"}
 REFUSED, run = settings.OF_RESUME, train.run
 
 

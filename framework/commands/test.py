@@ -4,7 +4,7 @@ from framework.commands import train
 from framework.commands.line import settings, shared
 from framework.commands.line.parser import Parser
 
-HELP = "test NAME                        play and score its best model\n"
+HELP = {"test NAME": "play and score its best model"}
 
 
 def flags(parser: Parser) -> None:

@@ -12,7 +12,7 @@ from framework.commands.line.parser import Parser
 if TYPE_CHECKING:
     from config.read.run_config import RunConfig
 
-HELP = "train ...                        the same without the word\n"
+HELP = {"train ...": "the same without the word"}
 ABOUT = """\
 Train or test a reinforcement learning agent. Settings come from the Python
 defaults, then the YAML file, then section.key=value; sections are general_cfg,

@@ -16,10 +16,7 @@ from config.read import arguments
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-watch [FOLDER] [--port N] [--open]
-                                                  see them train, in a browser
-"""
+HELP = {"watch [FOLDER] [--port N] [--open]": "see them train, in a browser"}
 LOOK_SECONDS = 0.1
 """Seconds between two looks for a signal."""
 

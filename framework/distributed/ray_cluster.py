@@ -92,7 +92,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     """Starts a Ray of our own: on the loopback interface, without dashboard, in a temporary folder."""
     short = len(tempfile.gettempdir()) <= 22  # paths of sockets have at most 107 characters
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))
-    watch = reaper.start(folder)
+    watch = reaper.Reaper(folder)
     try:
         with inherited(_environment(folder)), _no_hangup():
             _init(

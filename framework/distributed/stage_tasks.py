@@ -84,7 +84,7 @@ class StageActor:
     def run(self, stage: Stage, settings: bytes, task: bytes, source: bytes) -> Result:
         """Trains to the next pause. task, source: the task directory, and the one whose checkpoint it begins from."""
         folder = Path(tempfile.mkdtemp(prefix="joystick-stage-"))
-        watch = reaper.start(folder, detached=True)  # ends the process if this one is killed
+        watch = reaper.Reaper(folder, detached=True)  # ends the process if this one is killed
         try:
             here = replace(
                 stage,
