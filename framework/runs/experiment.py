@@ -43,9 +43,9 @@ from framework.record.recorders import TRAJECTORIES, Tape
 from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
 from framework.record.traces import TRACES, TraceWriter
-from framework.runs import exactness, final_output, initial_weights, run_files
+from framework.runs import exactness, initial_weights, run_files
 from framework.runs.best_model import choose_best
-from framework.runs.final_output import Ending, guarded
+from framework.runs.final_output import Ending, FinalOutput
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.screen.formatting import counted, resume_command
@@ -162,6 +162,7 @@ class Experiment:
             self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
+        self.output = FinalOutput(config, self.task, self.console)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         self.log = log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
@@ -182,7 +183,7 @@ class Experiment:
         if cfg.video_fre:
             opens = build.open_drawing(build.drawing(config), self.watch)
             observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self._check, self.watch))
-        observers.append(Redraw(lambda: final_output.draw_so_far(config, self.task, self.trainer, log), self.console))
+        observers.append(Redraw(lambda: self.output.draw_so_far(self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
@@ -424,34 +425,33 @@ class Experiment:
         """Chooses the best model, measures the random policy, draws, films and reports. Nothing here changes the agent
         or writes a checkpoint, and a failure costs a warning. Returns False if the run was asked to stop meanwhile; a
         resume then does all of it again."""
-        trainer, cfg, console = self.trainer, self.config.general, self.console
+        trainer, cfg, console, output = self.trainer, self.config.general, self.console, self.output
         if cfg.compile == "on" and self.backend.processes is None and trainer.count.update and not trainer.compiling():
             console.warn("no update was compiled: none had as many samples as the settings name (missing steps?)")
         if self.load:
             console.note(f"processes: {self.load}")
-            said = partial(self.task.write_run, {"processes_said": self.load})
-            guarded(console, "run.json could not be written", said)
+            output.write_run({"processes_said": self.load})
         score, known, figure = trainer.points.score, None, None
         try:
             # checkpoints are evaluated with a second agent, so that the trained one stays as it is
             second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
-            agent = guarded(console, "no second agent could be made", second)
+            agent = output.guarded("no second agent could be made", second)
             if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent, self.log)
-                score = guarded(console, "the best model could not be chosen", choose) or score
+                score = output.guarded("the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
             with console.during("measuring the random policy"):
-                known = guarded(console, failure, self.evaluator.random_return)
+                known = output.guarded(failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
-                figure = final_output.draw_curve(self.config, self.task, known, console)
+                figure = output.draw_curve(known)
             self._check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
-                guarded(console, "the best model could not be filmed", partial(self._film, agent))
+                output.guarded("the best model could not be filmed", partial(self._film, agent))
             self._check()
-            self._tell(Ending(reason, True, score, known, figure), self._check)
+            output.tell(trainer, self.log, Ending(reason, True, score, known, figure), self._check)
         except Interrupted:
-            self._tell(Ending("interrupted", False, score, known, figure))
+            output.tell(trainer, self.log, Ending("interrupted", False, score, known, figure))
             return False
         if trainer.points.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
@@ -481,15 +481,12 @@ class Experiment:
         trainer = self.trainer
         known, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
-            figure = final_output.draw_curve(self.config, self.task, known, self.console)
-        self._tell(Ending(reason, False, trainer.points.score, known, figure))
-
-    def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
-        final_output.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
+            figure = self.output.draw_curve(known)
+        self.output.tell(trainer, self.log, Ending(reason, False, trainer.points.score, known, figure))
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
         agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
         tape = Tape(self.evaluator.env.rows)
         evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
-        final_output.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
+        self.output.film(evaluation, tape, self._check, self.watch)

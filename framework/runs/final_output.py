@@ -88,76 +88,145 @@ class FilmSelection(NamedTuple):
 ALL_PLAYED = FilmSelection()
 
 
-def guarded(console: Console, failure: str, work: Callable[[], T]) -> T | None:
-    """Runs a part of the end. An error becomes a warning, and the result None; Interrupted passes."""
-    try:
-        return work()
-    except Interrupted:
-        raise
-    except Exception as error:  # the run is complete and saved, whatever fails now
-        console.log_traceback(error)
-        console.warn(f"{failure}: {error}")
-        return None
+class FinalOutput:
+    """Figure, videos, report and summary of a run or a test. A failure costs a warning."""
 
+    def __init__(self, config: RunConfig, task: TaskDir, console: Console) -> None:
+        self.config, self.task, self.console = config, task, console
 
-def tell(
-    config: RunConfig,
-    task: TaskDir,
-    trainer: Trainer,
-    console: Console,
-    log: RunLog,
-    ending: Ending,
-    check: Callable[[], None] = lambda: None,
-) -> None:
-    """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the summary
-    and may raise."""
-    score, evaluations = ending.score, RecordedRun(task.path).evaluations
-    mean = evaluations[-1]["mean"] if evaluations and score.update is not None else None
-    worse = not_above_random(mean, ending.random_return)
-    best = task.models / "best"
-    facts = {
-        "outcome": ending.reason,
-        "finished": ending.finished,
-        **so_far(trainer),
-        "best": score.mean,
-        "best_update": score.update,
-        "random_return": ending.random_return,
-        "worse_than_random": worse,
-        "can_film": not drawing_faults(config),
-        **_policies(config, trainer.agent.spec),
-    }
-    parts = trainer.profile.parts() if trainer.profile else []
-    if parts:
-        facts["profile"] = [part._asdict() for part in parts]
-    guarded(console, "run.json could not be written", lambda: task.write_run(facts))
-    write_report(task, console)
-    videos = sorted(task.videos.glob("video.*"))
-    left = (task.config, task.path / REPORT, task.results / "learning_curve.png", *videos)
-    log.loggers.files([path for path in left if path.is_file()])
-    check()
-    outcome = Outcome(
-        task=task.path,
-        reason=ending.reason,
-        finished=ending.finished,
-        count=trainer.count,
-        seconds=trainer.seconds(),
-        score=evaluations[-1] if mean is not None else None,
-        best=score.mean,
-        best_update=score.update,
-        random_return=ending.random_return,
-        expected_return=config.expected_return,
-        data_return=task.facts().data_return,
-        figure=ending.figure,
-        best_model=best if best.is_dir() else None,
-        can_film=not drawing_faults(config),
-        allowed=config.allow_import,
-    )
-    if ending.finished:
-        for remark in remarks(config, trainer.count, trainer.agent.spec, ending.reason, evaluations):
-            console.warn(remark)
-    console.summary(outcome)
-    if parts:
-        console.profile(profile.lines(parts))
+    def guarded(self, failure: str, work: Callable[[], T]) -> T | None:
+        """Runs a part of the end. An error becomes a warning, and the result None; Interrupted passes."""
+        try:
+            return work()
+        except Interrupted:
+            raise
+        except Exception as error:  # the run is complete and saved, whatever fails now
+            self.console.log_traceback(error)
+            self.console.warn(f"{failure}: {error}")
+            return None
+
+    def write_run(self, facts: Mapping[str, Any]) -> None:
+        """Adds facts to run.json."""
+        self.guarded("run.json could not be written", lambda: self.task.write_run(facts))
+
+    def tell(self, trainer: Trainer, log: RunLog, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
+        """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the
+        summary and may raise."""
+        score, evaluations = ending.score, RecordedRun(self.task.path).evaluations
+        mean = evaluations[-1]["mean"] if evaluations and score.update is not None else None
+        worse = not_above_random(mean, ending.random_return)
+        best = self.task.models / "best"
+        facts = {
+            "outcome": ending.reason,
+            "finished": ending.finished,
+            **so_far(trainer),
+            "best": score.mean,
+            "best_update": score.update,
+            "random_return": ending.random_return,
+            "worse_than_random": worse,
+            "can_film": not drawing_faults(self.config),
+            **_policies(self.config, trainer.agent.spec),
+        }
+        parts = trainer.profile.parts() if trainer.profile else []
+        if parts:
+            facts["profile"] = [part._asdict() for part in parts]
+        self.write_run(facts)
+        self.write_report()
+        videos = sorted(self.task.videos.glob("video.*"))
+        left = (self.task.config, self.task.path / REPORT, self.task.results / "learning_curve.png", *videos)
+        log.loggers.files([path for path in left if path.is_file()])
+        check()
+        outcome = Outcome(
+            task=self.task.path,
+            reason=ending.reason,
+            finished=ending.finished,
+            count=trainer.count,
+            seconds=trainer.seconds(),
+            score=evaluations[-1] if mean is not None else None,
+            best=score.mean,
+            best_update=score.update,
+            random_return=ending.random_return,
+            expected_return=self.config.expected_return,
+            data_return=self.task.facts().data_return,
+            figure=ending.figure,
+            best_model=best if best.is_dir() else None,
+            can_film=not drawing_faults(self.config),
+            allowed=self.config.allow_import,
+        )
+        if ending.finished:
+            for remark in remarks(self.config, trainer.count, trainer.agent.spec, ending.reason, evaluations):
+                self.console.warn(remark)
+        self.console.summary(outcome)
+        if parts:
+            self.console.profile(profile.lines(parts))
+
+    def draw_so_far(self, trainer: Trainer, log: RunLog) -> None:
+        """Draws the learning curve and writes report.html of a run that trains. Leaves run.json and the run as they
+        are."""
+        log.flush()
+        if self.config.general.save_fig:
+            self._curve(self.task.facts().random_return, show=False)
+        ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
+        parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
+        load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
+        said = "; limit: ".join(filter(None, load)) or None
+        now = {**ended, **so_far(trainer), "profile": parts, "processes_said": said}
+        html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
+
+    def draw_curve(self, random_return: float | None) -> Path | None:
+        """Draws results/learning_curve.png, and returns its path."""
+        draw = partial(self._curve, random_return, self.config.general.show_fig)
+        return self.guarded("the learning curve could not be drawn", draw)
+
+    def curve_now(self) -> bytes:
+        """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
+        with TemporaryDirectory() as folder:
+            place = Path(folder) / "curve.png"
+            return self._curve(self.task.facts().random_return, False, place).read_bytes()
+
+    def _curve(self, random_return: float | None, show: bool, path: Path | None = None) -> Path:
+        path, run = path or self.task.results / "learning_curve.png", RecordedRun(self.task.path)
+        figures.learning_curve(
+            run.episodes,
+            run.evaluations,
+            path,
+            title=title_of(self.config),
+            random_return=random_return,
+            expected_return=self.config.expected_return,
+            data_return=run.facts.data_return,
+            policies=list(self.config.policies) if len(self.config.policies) > 1 else [],
+            score=self.config.general.score_policy,
+            numbers=run.facts.numbers or (),
+            show=show,
+        )
+        return path
+
+    def film(
+        self,
+        evaluation: Evaluation,
+        tape: Tape,
+        check: Callable[[], None],
+        watch: Watch,
+        selection: FilmSelection = ALL_PLAYED,
+    ) -> Path | None:
+        """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
+        before each step and may raise. Returns the path of the video."""
+        taped = selection.of(evaluation, tape)
+        with self.console.during(f"filming {counted(len(taped), 'episode')}"):
+            path, open_env = self.task.videos / file_name(self.config), build.open_drawing(self.config, watch)
+            made, different = film_into(path, open_env, taped, check, watch, selection.columns)
+        if different:
+            self.console.warn(different)
+        if self.config.env.render_mode == self.config.env.FILM[0]:
+            self.console.note(made.text)
+        if selection.worst:
+            shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
+            self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
+        return made.path
+
+    def write_report(self) -> None:
+        """Writes report.html."""
+        self.guarded("report.html could not be written", lambda: html_report.write(self.task.path))
 
 
 def so_far(trainer: Trainer) -> dict[str, Any]:
@@ -170,19 +239,6 @@ def so_far(trainer: Trainer) -> dict[str, Any]:
         **({"compile_seconds": round(compiling, 3)} if compiling else {}),
         "peak_memory": memory,
     }
-
-
-def draw_so_far(config: RunConfig, task: TaskDir, trainer: Trainer, log: RunLog) -> None:
-    """Draws the learning curve and writes report.html of a run that trains. Changes neither run.json nor the run."""
-    log.flush()
-    if config.general.save_fig:
-        _curve(config, task, task.facts().random_return, show=False)
-    ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
-    parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
-    load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
-    said = "; limit: ".join(filter(None, load)) or None
-    now = {**ended, **so_far(trainer), "profile": parts, "processes_said": said}
-    html_report.write(task.path, {**now, **_policies(config, trainer.agent.spec)})
 
 
 def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
@@ -222,68 +278,6 @@ def remarks(
         )
 
 
-def draw_curve(config: RunConfig, task: TaskDir, random_return: float | None, console: Console) -> Path | None:
-    """Draws results/learning_curve.png, and returns its path."""
-    draw = partial(_curve, config, task, random_return, config.general.show_fig)
-    return guarded(console, "the learning curve could not be drawn", draw)
-
-
-def curve_now(config: RunConfig, task: TaskDir) -> bytes:
-    """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
-    with TemporaryDirectory() as folder:
-        place = Path(folder) / "curve.png"
-        return _curve(config, task, task.facts().random_return, False, place).read_bytes()
-
-
 def title_of(config: RunConfig) -> str:
     """Returns what a run is called in figures: PPO on CartPole-v1."""
     return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
-
-
-def _curve(config: RunConfig, task: TaskDir, random_return: float | None, show: bool, path: Path | None = None) -> Path:
-    path, run = path or task.results / "learning_curve.png", RecordedRun(task.path)
-    figures.learning_curve(
-        run.episodes,
-        run.evaluations,
-        path,
-        title=title_of(config),
-        random_return=random_return,
-        expected_return=config.expected_return,
-        data_return=run.facts.data_return,
-        policies=list(config.policies) if len(config.policies) > 1 else [],
-        score=config.general.score_policy,
-        numbers=run.facts.numbers or (),
-        show=show,
-    )
-    return path
-
-
-def film(
-    config: RunConfig,
-    evaluation: Evaluation,
-    tape: Tape,
-    task: TaskDir,
-    console: Console,
-    check: Callable[[], None],
-    watch: Watch,
-    selection: FilmSelection = ALL_PLAYED,
-) -> Path | None:
-    """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
-    before each step and may raise. Returns the path of the video."""
-    taped = selection.of(evaluation, tape)
-    with console.during(f"filming {counted(len(taped), 'episode')}"):
-        path, open_env = task.videos / file_name(config), build.open_drawing(config, watch)
-        made, different = film_into(path, open_env, taped, check, watch, selection.columns)
-    if different:
-        console.warn(different)
-    if config.env.render_mode == config.env.FILM[0]:
-        console.note(made.text)
-    if selection.worst:
-        shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
-        console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
-    return made.path
-
-
-def write_report(task: TaskDir, console: Console) -> None:
-    """Writes report.html."""
-    guarded(console, "report.html could not be written", lambda: html_report.write(task.path))

@@ -88,7 +88,7 @@ def picture(experiment: Experiment, running: bool) -> Picture:
     """Draws the current learning curve. running: as for `summary`."""
     if running:
         experiment.log.flush()
-    return Picture(final_output.curve_now(experiment.config, experiment.task))
+    return Picture(experiment.output.curve_now())
 
 
 class Film:

@@ -24,8 +24,7 @@ from framework.loop.evaluator import Evaluation
 from framework.policies.plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
-from framework.runs import final_output
-from framework.runs.final_output import ALL_PLAYED, FilmSelection
+from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput
 from framework.runs.model import Model, opened
 from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
@@ -80,7 +79,7 @@ class _Test:
         self.saved, self.agent, self.env, self.watch = model.saved, model.agent, model.env, model.watch
 
     def go(self, selection: FilmSelection) -> None:
-        cfg = self.config.general
+        cfg, output = self.config.general, FinalOutput(self.config, self.task, self.console)
         for line in filter(None, (*self.config.notes, self.model.note, f"testing {as_written(self.saved.path)}")):
             self.console.note(line)
         with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):
@@ -90,10 +89,9 @@ class _Test:
         self.task.write_run({"score": evaluation.facts(), "compared": compared})
         video = None
         if self.config.env.render_mode is not None:
-            work = partial(final_output.film, self.config, evaluation, tape, self.task, self.console)
-            film = partial(work, self._check, self.watch, selection)
-            video = final_output.guarded(self.console, "the episodes could not be filmed", film)
-        final_output.write_report(self.task, self.console)
+            film = partial(output.film, evaluation, tape, self._check, self.watch, selection)
+            video = output.guarded("the episodes could not be filmed", film)
+        output.write_report()
         self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
 
     def _check(self) -> None:
