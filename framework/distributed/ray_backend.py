@@ -164,7 +164,7 @@ class RayBackend:
                 break
             yield from self._receive(workers=False)
         self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
-        if len(self.learners) > 1 and len(set(self._get([each.digest.remote() for each in self.learners]))) > 1:
+        if len(self.learners) > 1 and len(set(self._get([learner.digest.remote() for learner in self.learners]))) > 1:
             raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
 
     def _learn(self, now: Now) -> None:
@@ -184,7 +184,7 @@ class RayBackend:
 
     def _hand_out(self, chunk: Any, size: int, progress: Progress) -> None:
         """Hands a reference to a chunk to the learners."""
-        calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
+        calls = [learner.learn.options(num_returns=2).remote(chunk, progress) for learner in self.learners]
         self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
 
     def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
@@ -192,7 +192,9 @@ class RayBackend:
 
     def backlog(self) -> float:
         """Returns the work between the workers and the learners (see Throttle)."""
-        collecting = self.throttle.per_step * sum(asked.steps for worker in self.pool.workers for asked in worker.asked)
+        collecting = self.throttle.per_step * sum(
+            request.steps for worker in self.pool.workers for request in worker.requests
+        )
         adding = sum(fragments.work for fragments in self.adding.values())
         queued = sum(chunk.size for chunk in self.learning) - (self.learning[0].size if self.learning else 0)
         return collecting + adding + self.owed + queued
@@ -292,11 +294,13 @@ class RayBackend:
         if not self.config.algo.held_out():
             return {}
         chunk = self.server.held_out.remote()
-        found: list[dict[str, float]] = self._get([each.validate.remote(chunk, now()) for each in self.learners])
-        return {name: float(np.mean([metrics[name] for metrics in found])) for name in found[0]}
+        results: list[dict[str, float]] = self._get(
+            [learner.validate.remote(chunk, now()) for learner in self.learners]
+        )
+        return {name: float(np.mean([metrics[name] for metrics in results])) for name in results[0]}
 
     def set_weights(self, weights: dict[str, Array]) -> None:
-        self._get([each.load_weights.remote(weights) for each in self.learners])
+        self._get([learner.load_weights.remote(weights) for learner in self.learners])
         self.agent.load_weights(weights)
         self.version, self.weights = self.version + 1, self.learners[0].weights.remote()
 
@@ -304,8 +308,8 @@ class RayBackend:
         return self.pool.each(lambda worker: worker.call.remote(function, self.version, self.weights))
 
     def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
-        found = self.pool.each(lambda worker: worker.visit.remote(function))
-        return [result for results in found for result in results]
+        results_of_workers = self.pool.each(lambda worker: worker.visit.remote(function))
+        return [result for results in results_of_workers for result in results]
 
     # stopping and going on --------------------------------------------------------------------------------
 

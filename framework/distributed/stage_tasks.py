@@ -117,7 +117,7 @@ class StageActor:
 
 
 @dataclass
-class _Running:
+class _Entry:
     """A stage in the cluster."""
 
     stage: Stage
@@ -131,14 +131,14 @@ class _Running:
 
 
 class StageTasks:
-    """An actor for each stage."""
+    """An actor for entry stage."""
 
     def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None], noun: str = "trial") -> None:
-        """gpus: requested for each stage; say: prints a line; noun: of what a stage trains."""
+        """gpus: requested for entry stage; say: prints a line; noun: of what a stage trains."""
         self._ray, self._at_once, self._say, self._noun = ray, at_once, say, noun
         options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
         self._new_actor = ray.remote(max_concurrency=2, **options)(StageActor).remote
-        self._running: list[_Running] = []
+        self._running: list[_Entry] = []
         self._losses: Counter[Stage] = Counter()
 
     @property
@@ -147,31 +147,31 @@ class StageTasks:
 
     @property
     def running(self) -> list[Stage]:
-        return [each.stage for each in self._running]
+        return [entry.stage for entry in self._running]
 
     def start(self, stage: Stage) -> None:
         actor = self._new_actor()
         source = packed(stage.source) if stage.source else b""
         begun = actor.begun.remote()
         result = actor.run.remote(stage, read_regular(stage.file, MAX_BYTES), packed(stage.task), source)
-        self._running.append(_Running(stage, actor, begun, result))
+        self._running.append(_Entry(stage, actor, begun, result))
 
     def poll(self) -> list[Ended]:
-        results = [each.result for each in self._running]
+        results = [entry.result for entry in self._running]
         done, _ = self._ray.wait(results, timeout=POLL_SECONDS) if results else ([], [])
-        gone = [each for each in self._running if each.result in done]
-        self._running = [each for each in self._running if each not in gone]
-        return [self._ended(each) for each in gone]
+        gone = [entry for entry in self._running if entry.result in done]
+        self._running = [entry for entry in self._running if entry not in gone]
+        return [self._ended(entry) for entry in gone]
 
-    def _ended(self, each: _Running) -> Ended:
+    def _ended(self, entry: _Entry) -> Ended:
         """Takes the result of a stage."""
-        stage = each.stage
+        stage = entry.stage
         try:
-            result: Result = self._ray.get(each.result)
+            result: Result = self._ray.get(entry.result)
         except Exception as error:
-            return self._failed(each, error)
+            return self._failed(entry, error)
         finally:
-            self._ray.kill(each.actor)
+            self._ray.kill(entry.actor)
         if result.task:
             new = unfinished(stage.task)
             discard(new)
@@ -183,46 +183,46 @@ class StageTasks:
             stage.errors.unlink(missing_ok=True)
         return Ended(stage, result.status, result.stopped, result.complaint)
 
-    def _failed(self, each: _Running, error: Exception) -> Ended:
+    def _failed(self, entry: _Entry, error: Exception) -> Ended:
         """Returns what becomes of a stage without a result."""
         try:
             ray_errors.raised(self._ray.exceptions, error)
         except Lost:
             why = ray_errors.reason(error)
-            self._losses[each.stage] += not each.asked
-            if self._losses[each.stage] < MOST_LOSSES:
-                if not each.asked:
-                    self._say(f"{self._noun} {each.stage.label}: {why}; it goes on from where it was")
-                return Ended(each.stage, None)
-            return Ended(each.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
-        return Ended(each.stage, 1, complaint=ray_errors.reason(error))
+            self._losses[entry.stage] += not entry.asked
+            if self._losses[entry.stage] < MOST_LOSSES:
+                if not entry.asked:
+                    self._say(f"{self._noun} {entry.stage.label}: {why}; it goes on from where it was")
+                return Ended(entry.stage, None)
+            return Ended(entry.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
+        return Ended(entry.stage, 1, complaint=ray_errors.reason(error))
 
     def stop(self, number: int) -> None:
         """Asks all stages, once; those that wait for room end at once."""
-        for each in self._running:
-            if each.asked:
+        for entry in self._running:
+            if entry.asked:
                 continue
-            each.asked = True
-            if self._ray.wait([each.begun], timeout=0)[0]:
-                each.actor.stop.remote(number)
+            entry.asked = True
+            if self._ray.wait([entry.begun], timeout=0)[0]:
+                entry.actor.stop.remote(number)
             else:
-                self._ray.kill(each.actor)
+                self._ray.kill(entry.actor)
 
     def end_at_once(self, number: int) -> None:
         self.end_all()
         signals.end(number)
 
     def end_all(self) -> None:
-        for each in self._running:
+        for entry in self._running:
             with contextlib.suppress(Exception):
-                self._ray.kill(each.actor)
+                self._ray.kill(entry.actor)
 
 
 @contextlib.contextmanager
 def started(
     address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], noun: str
 ) -> Iterator[StageTasks]:
-    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for each CPU; noun:
+    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for entry CPU; noun:
     what a stage trains."""
     changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
     setting = f"{SECTIONS[noun]}.ray_address"

@@ -63,8 +63,8 @@ class Throttle:
         """Returns the largest backlog."""
         return self.ahead * max(float(self.chunk), self._round)
 
-    def shortfall(self, made: int, asked: int) -> str:
+    def shortfall(self, updates: int, due: int) -> str:
         """Returns a sentence if clearly fewer updates were made than the settings ask for."""
-        if self.ratio is None or made >= (1 - TOLERANCE) * asked:
+        if self.ratio is None or updates >= (1 - TOLERANCE) * due:
             return ""
-        return f"{self.ratio * made / asked:.2g} updates per step, {self.ratio:g} was asked for"
+        return f"{self.ratio * updates / due:.2g} updates per step, {self.ratio:g} was asked for"

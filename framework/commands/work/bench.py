@@ -56,18 +56,18 @@ Results = dict[Choice, Speed | str]
 
 def run(config: RunConfig, request: Namespace) -> int:
     """Measures every combination and prints the table. config: as it is without them. Returns the exit status."""
-    choices = [Choice(count, each) for count in request.workers for each in request.envs]
+    choices = [Choice(count, rows) for count in request.workers for rows in request.envs]
     results: Results = {}
     folder = Path(tempfile.mkdtemp(prefix="joystick-bench-"))
     screen = terminal.choose(sys.stdout)
     try:
         with StopSignals(doing="stopping; what is complete is shown") as signals:
             for number, choice in enumerate(choices):
-                what = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
+                message = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
                 if isinstance(screen, terminal.Plain):
-                    screen.say(what)  # its draw leaves out some
+                    screen.say(message)  # its draw leaves out some
                 else:
-                    screen.draw(number / len(choices), what, [])
+                    screen.draw(number / len(choices), message, [])
                 try:
                     [config] = configured(request, choice.words()).values()
                     config = _lean(config, folder / f"{choice.workers}-{choice.rows}")
