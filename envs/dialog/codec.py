@@ -35,18 +35,18 @@ class Codec:
         self, heard: Sequence[Act], uttered: Iterable[int], tracker: Tracker, time: float, ended: bool
     ) -> np.ndarray:
         """Returns the observation [D]: what the user said, what the system said before, and what is known."""
-        told: list[Name] = [*(("user", *act[:3]) for act in heard), *(("system", number) for number in uttered)]
-        told += [("active", tracker.active), *(("booked", name) for name in tracker.booked)]
-        told += [("ended",)] if ended else []
+        names: list[Name] = [*(("user", *act[:3]) for act in heard), *(("system", number) for number in uttered)]
+        names += [("active", tracker.active), *(("booked", name) for name in tracker.booked)]
+        names += [("ended",)] if ended else []
         for name in self.domains:
-            told += (("belief", name, slot) for slot in tracker.belief[name])
-            told += (("booking", name, slot) for slot in tracker.booking[name])
+            names += (("belief", name, slot) for slot in tracker.belief[name])
+            names += (("booking", name, slot) for slot in tracker.booking[name])
             if ("matches", name, 0) in self.place:
                 levels = LEVELS_OF_TRAINS if name == "train" else LEVELS
                 count = tracker.matches(name).bit_count()
-                told.append(("matches", name, sum(count > level for level in levels)))
+                names.append(("matches", name, sum(count > level for level in levels)))
         obs = np.zeros(self.size, np.float32)
-        obs[[self.place[name] for name in told if name in self.place]] = 1.0
+        obs[[self.place[name] for name in names if name in self.place]] = 1.0
         if ("turn",) in self.place:
             obs[self.place["turn",]] = time
         return obs

@@ -46,10 +46,10 @@ class DialogEnv(gymnasium.Env):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts a dialogue. options: {"goal": a Goal, or its JSON}; otherwise a goal is drawn."""
         super().reset(seed=seed)
-        given = (options or {}).get("goal")
-        if given is None:
-            given = sample(self.database, self.np_random, self.cfg)
-        self.goal = given if isinstance(given, Goal) else Goal.from_json(given)
+        goal = (options or {}).get("goal")
+        if goal is None:
+            goal = sample(self.database, self.np_random, self.cfg)
+        self.goal = goal if isinstance(goal, Goal) else Goal.from_json(goal)
         if missing := set(self.goal.parts) - set(self.codec.domains):
             raise ValueError(f"{self.cfg.id} has no {', '.join(sorted(missing))}, which the goal has")
         self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)

@@ -127,23 +127,23 @@ def _constraints(name: str, database: Database, rng: np.random.Generator, chance
         return {**ends, _one_of((AFTER, BEFORE), rng): _one_of(BOOKING_VALUES["time"], rng)}
     table = database.tables[name]
     entity = table.entities[int(rng.integers(len(table.entities)))]
-    known = {slot: value for slot in table.domain.informable if (value := entity[slot]) is not None}
+    values = {slot: value for slot in table.domain.informable if (value := entity[slot]) is not None}
     if table.domain.named:
-        return _of_place(known, rng, chances)
-    if AFTER in known and BEFORE in known:
-        del known[_one_of((AFTER, BEFORE), rng)]
-    return known
+        return _of_place(values, rng, chances)
+    if AFTER in values and BEFORE in values:
+        del values[_one_of((AFTER, BEFORE), rng)]
+    return values
 
 
-def _of_place(known: Values, rng: np.random.Generator, chances: Config) -> Values:
+def _of_place(values: Values, rng: np.random.Generator, chances: Config) -> Values:
     """Returns the name alone, or some of the other known values."""
-    others = [slot for slot in known if slot != "name"]
+    others = [slot for slot in values if slot != "name"]
     by_name = rng.random() < chances.p_name
-    if "name" in known and (by_name or not others):
-        return {"name": known["name"]}
+    if "name" in values and (by_name or not others):
+        return {"name": values["name"]}
     count = min(int(rng.integers(1, chances.max_constraints + 1)), len(others))
     chosen = {others[i] for i in rng.permutation(len(others))[:count]}
-    return {slot: known[slot] for slot in others if slot in chosen}
+    return {slot: values[slot] for slot in others if slot in chosen}
 
 
 def _contradiction(table: Table, constraints: Values, rng: np.random.Generator) -> Values | None:

@@ -83,8 +83,8 @@ class Own:
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
         parameters = own.parameters_of(self.make, len(arguments)) or ()
-        names = {each.name for each in parameters}
-        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        names = {parameter.name for parameter in parameters}
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
         taken = {name: value for name, value in settings.items() if takes_all or name in names}
         part = self.make(*arguments, **{**taken, **self.options})
         if fault := lacking(part, self.contract):
@@ -115,8 +115,8 @@ class Own:
         parameters, count = own.parameters_of(self.make), len(contract.arguments)
         if parameters is None:
             return
-        places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-        if len(places) < count and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        places = [part for part in parameters if part.kind in (part.POSITIONAL_ONLY, part.POSITIONAL_OR_KEYWORD)]
+        if len(places) < count and not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
             names = ", ".join(contract.arguments)
             yield f"{_called(self.make)} takes {len(places)} of the arguments it is made with: {names}"
             return
@@ -299,17 +299,17 @@ class Language:
         return self._through("user_nlg", "nlu", acts)
 
     def _through(self, speaker: str, hearer: str, acts: Sequence[Act]) -> Sequence[Act]:
-        said: Any = acts
+        speech: Any = acts
         if speaker in self._says:
-            said, last = self._says[speaker].generate(acts), ("generate", speaker)
+            speech, last = self._says[speaker].generate(acts), ("generate", speaker)
         if hearer in self._hears:
-            said, last = self._hears[hearer].predict(said), ("predict", hearer)
-        if said is acts:
+            speech, last = self._hears[hearer].predict(speech), ("predict", hearer)
+        if speech is acts:
             return acts
         method, key = last
         part: Own = getattr(self._parts, key)
         end = "" if method == "predict" else f"; {hearer} makes acts of what is said"
-        return acts_of(said, f"{part.where}: {method} of {_called(part.make)}", end)
+        return acts_of(speech, f"{part.where}: {method} of {_called(part.make)}", end)
 
 
 def acts_of(value: Any, whose: str, end: str = "") -> list[Act]:

@@ -103,11 +103,11 @@ class User:
 
     def _hear_bookings(self, acts: Sequence[Act], wrong: set[str]) -> None:
         """Accepts bookings with the right values; otherwise repeats those that differ."""
-        for intent, name, _, made in acts:
+        for intent, name, _, booking in acts:
             part = self.goal.parts.get(name)
-            if intent != "book" or not part or not part.booking or name in wrong or not isinstance(made, Booking):
+            if intent != "book" or not part or not part.booking or name in wrong or not isinstance(booking, Booking):
                 continue
-            differ = {slot: value for slot, value in part.booking.items() if made.values.get(slot) != value}
+            differ = {slot: value for slot, value in part.booking.items() if booking.values.get(slot) != value}
             if differ:
                 for slot, value in differ.items():
                     self._push("inform", name, slot, value)

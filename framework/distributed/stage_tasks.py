@@ -131,10 +131,10 @@ class _Entry:
 
 
 class StageTasks:
-    """An actor for entry stage."""
+    """An actor for each stage."""
 
     def __init__(self, ray: Any, at_once: int, gpus: float, say: Callable[[str], None], noun: str = "trial") -> None:
-        """gpus: requested for entry stage; say: prints a line; noun: of what a stage trains."""
+        """gpus: requested for each stage; say: prints a line; noun: of what a stage trains."""
         self._ray, self._at_once, self._say, self._noun = ray, at_once, say, noun
         options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
         self._new_actor = ray.remote(max_concurrency=2, **options)(StageActor).remote
@@ -222,7 +222,7 @@ class StageTasks:
 def started(
     address: str, cfg: GeneralConfig, jobs: int | None, say: Callable[[str], None], noun: str
 ) -> Iterator[StageTasks]:
-    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for entry CPU; noun:
+    """Connects to a cluster, and leaves it on exit. cfg: of a run; jobs: stages at once, None: one for each CPU; noun:
     what a stage trains."""
     changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
     setting = f"{SECTIONS[noun]}.ray_address"
