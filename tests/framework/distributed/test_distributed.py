@@ -179,7 +179,7 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
         found.append(backend.backlog() / max(ahead * one * workers, early, ahead))
         assert backend.owed <= backend.throttle.limit()
         assert len(backend.learning) <= 2
-        assert all(len(worker.asked) <= 2 for worker in backend.pool.workers)
+        assert all(len(worker.requests) <= 2 for worker in backend.pool.workers)
     assert run.learned
     assert all(chunk is not None for chunk in taken), "nobody asks for what is not there"
     assert 0.5 < max(found) <= 1 + 1e-6
@@ -242,4 +242,4 @@ def test_a_worker_that_runs_ahead_has_its_second_fragment_to_do_before_the_first
     config = config_of("PPO", workers=2, ahead=2, rows=8)
     backend = remote(config)
     backend._collect(Run(config, backend).now)
-    assert [len(worker.asked) for worker in backend.pool.workers] == [2, 2]
+    assert [len(worker.requests) for worker in backend.pool.workers] == [2, 2]
