@@ -91,7 +91,7 @@ def tune(
     folder = Path(resume) if resume is not None else None
     tuning = _tuning(what, space, folder, words, flags, options)
     folder = fixed(folder) if folder else None
-    screen = terminal.choose(sys.stdout) if show else terminal.Silent()
+    screen = terminal.choose(sys.stdout) if show else terminal.Screen()
     if function is None:
         work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
     else:

@@ -94,7 +94,7 @@ class Plan:
         return spec.updates_per_step if isinstance(spec, ReplaySpec) else None
 
     def work(self, rows: int) -> float:
-        """Returns the work (see distributed.pace.Pace) that each step of a worker with this number of rows allows."""
+        """Returns the work (see distributed.throttle) that each step of a worker with this number of rows allows."""
         if self.single is not None:
             spec = self.single.memory
             return spec.updates_per_step * rows if isinstance(spec, ReplaySpec) else 1 / spec.length

@@ -32,7 +32,7 @@ from framework.pages import figures, group_page
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
 from framework.screen import tables
-from framework.screen.terminal import Silent
+from framework.screen.terminal import Screen
 from framework.seeding import number
 from main import main
 from tests.tools.process import Forked, forked, forking
@@ -552,7 +552,7 @@ class OneRun(job.Job):
     """A job of one run."""
 
     def __init__(self, folder: Path, cfg: GeneralConfig) -> None:
-        super().__init__(folder, Processes(1), Silent())
+        super().__init__(folder, Processes(1), Screen())
         self.cfg, self.stage = cfg, Stage("seed_1", "seed 1", folder / "config.yaml", folder / "seed_1")
 
     def look_at(self) -> tuple[float, str]:

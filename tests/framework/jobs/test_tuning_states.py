@@ -20,7 +20,7 @@ from framework.jobs.schedulers import Leg, Trial
 from framework.jobs.stages import Stage
 from framework.jobs.tuner import Tuner
 from framework.runs.signals import StopSignals
-from framework.screen.terminal import Silent
+from framework.screen.terminal import Screen
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
 __all__ = ["forking"]
@@ -76,7 +76,7 @@ def four(more: str = "") -> Tuner:
     plan.check(compatibility.check)
     folder = Path("x")
     folder.mkdir()
-    work = Tuner(plan, folder, Still(), Silent())
+    work = Tuner(plan, folder, Still(), Screen())
     for place, settings in enumerate(plan.first):
         work.add(Trial(f"{place:03}", settings))
     facts(Path("x/trials/000"), {"finished": True, "step": 60, "seconds": 3}, "1,60,9,5.0\n", "60,7.5\n")
