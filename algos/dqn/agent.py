@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
+from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.maths.exploration import Explorer
 from algos.common.maths.masking import masked
@@ -81,8 +82,8 @@ class Agent(ValueAgent):
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)
 
-    def _loss(self, batch: Batch) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:
-        """Returns the loss; the metrics, and the TD errors [M]."""
+    def _loss(self, batch: Batch) -> tuple[Tensor, Outcome]:
+        """Returns the loss, and the TD errors [M]."""
         with torch.no_grad():
             target, metrics = self.head.target(self._successor(batch))
         out = unroll.outputs_of(self.network, batch["obs"], "actor")
@@ -93,7 +94,7 @@ class Agent(ValueAgent):
         if self.cfg.cql_alpha:
             gap = conservatism(self.head.values(out), batch["action"], batch.get("action_mask"))
             loss = loss + self.cfg.cql_alpha * gap
-        return loss, ({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
+        return loss, Outcome({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:

@@ -12,13 +12,13 @@ from algos.common.maths import targets
 from algos.common.maths.distributions import Categorical
 from algos.common.maths.masking import IMPOSSIBLE, masked
 from algos.common.maths.normalize import normalizer_for
-from algos.common.maths.temperature import Temperature
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
 from algos.common.parts.greedy import Greedy
 from algos.common.parts.tables import actions_of
 from algos.common.parts.unroll import Carried, Observed, outputs_of
+from algos.sac.temperature import Temperature
 from algos.sac_d.config import Config
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
+from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
@@ -112,15 +113,13 @@ class Agent(ActingAgent):
             standard_normal(rows, self.bounds.size, self.streams.learn, self.device) if self.cfg.policy_noise else None
         )
 
-    def _critic_loss(
-        self, batch: Batch, noise: Tensor | None
-    ) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor | None]]:
-        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritized replay."""
+    def _critic_loss(self, batch: Batch, noise: Tensor | None) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the critics, and with prioritized replay the priorities [M]."""
         target, weight = self._target(batch, noise), batch.get("weight")
         q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
         loss = critics.td_loss(q, target, weight, self.cfg.loss == "huber")
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
-        return loss, (metrics, None if weight is None else critics.priorities(q, target))
+        return loss, Outcome(metrics, None if weight is None else critics.priorities(q, target))
 
     def _actor_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""

@@ -8,8 +8,8 @@ import torch
 
 from algos.common.nets.renorm import EPSILON, BatchRenorm, batch_statistics
 from algos.common.parts import optim
-from algos.crossq.agent import soft_target
 from algos.crossq.config import Config
+from algos.sac.losses import soft_target
 from config.model import layers as layer_settings
 from tests.tools.actor_critic import agent_for, batch_for
 from tests.tools.core import stream
@@ -127,7 +127,7 @@ def test_present_and_next_actions_are_judged_in_one_pass_with_common_statistics(
     twin = agent_for("CrossQ", alpha=0.2).critic
     with batch_statistics(twin):
         both = twin(torch.cat([batch["obs"], batch["next_obs"]]), torch.cat([unit, next_action])).detach().squeeze(-1)
-    q, target = agent._values(batch)
+    q, target = agent._values(batch, noise)
     torch.testing.assert_close(q.detach(), both[:, :16])
     expected = soft_target(batch["reward"], batch["discount"], both[:, 16:], log_prob, torch.tensor(0.2))
     torch.testing.assert_close(target, expected)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,6 +15,16 @@ from algos.common.settings import NetworkConfig
 
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
+
+
+class Outcome(NamedTuple):
+    """What a loss may give besides its value, without gradients."""
+
+    metrics: dict[str, Tensor]
+    each: Tensor | None = None
+    """Number of each sample [M] that the update needs, such as its priority."""
+
+
 NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
