@@ -9,14 +9,13 @@ from torch import Tensor, nn
 from algos.awac.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
+from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
+from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.actor_critic import policy_loss
 from algos.common.parts.continuous import Bounds, standard_normal
-from algos.common.parts.greedy import Greedy
 
 
 def advantages(q: Tensor, drawn: Tensor, baseline: str) -> Tensor:
@@ -82,7 +81,7 @@ class Agent(ActingAgent):
             next_value = self._of_policy(self.target, batch["next_obs"], 1)[0]
             target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
         q = self.critic(batch["obs"], unit).squeeze(-1)
-        loss = critics.td_loss(q, target, None, cfg.loss == "huber")
+        loss = targets.td_loss(q, target, None, cfg.loss == "huber")
         optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}

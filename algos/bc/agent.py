@@ -9,9 +9,9 @@ from torch import Tensor
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, Progress, Result, Streams
 from algos.bc.config import Config
-from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
+from algos.bc.mixture import Mixture
 from algos.common.maths.exploration import exponential
-from algos.common.maths.mixture import Mixture
+from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
 from algos.common.maths.normalize import normalizer_for
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent

@@ -11,8 +11,8 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.bcq.config import Config
 from algos.common.maths import targets
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics
-from algos.common.parts import optim, own_loss
+from algos.common.nets import critics, custom
+from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
 from algos.common.parts.continuous import Bounds, standard_normal
 
@@ -124,7 +124,7 @@ class Agent(ActingAgent):
         vae_loss = self._imitate(obs, unit)
         target = self._target(batch)
         q = self.critic(obs, unit).squeeze(-1)
-        loss = critics.td_loss(q, target, None, cfg.loss == "huber")
+        loss = targets.td_loss(q, target, None, cfg.loss == "huber")
         optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         actor_loss = self._improve(obs)
         targets.follow(self.slow, self.online, cfg, self.updates)
@@ -153,7 +153,7 @@ class Agent(ActingAgent):
         """Makes one step of the perturbation towards a higher Q_1. Returns its loss."""
         action = self._propose(obs, self._noise(len(obs), self.streams.learn), self.actor)
         loss = -self.critic(obs, action)[0].mean()
-        own_loss.completed(loss, self.actor_parameters, obs).backward(inputs=self.actor_parameters)
+        custom.completed(loss, self.actor_parameters, obs).backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         return loss.detach()
 

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.fast.gradient_step import Outcome
-from algos.common.nets import critics
-from algos.common.nets.renorm import BatchRenorm, batch_statistics
-from algos.common.parts.unroll import Observed
+from algos.common.maths import targets
+from algos.common.nets.layers import BatchRenorm, batch_statistics
+from algos.common.parts.sequences import Observed
 from algos.crossq.config import Config
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.losses import soft_target
@@ -34,8 +34,8 @@ class Agent(SoftActorCritic):
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
         weight = batch.get("weight")
         q, target = self._values(batch, noise)
-        loss = critics.td_loss(q, target, weight, self.cfg.loss == "huber")
-        priorities = None if weight is None else critics.priorities(q, target)
+        loss = targets.td_loss(q, target, weight, self.cfg.loss == "huber")
+        priorities = None if weight is None else targets.priorities(q, target)
         return loss, Outcome({"critic_loss": loss.detach(), "q_mean": q.detach().mean()}, priorities)
 
     def _values(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,13 +8,12 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import epsilon_greedy, greedy
-from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.greedy import highest
+from algos.common.parts.acting import ActingAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.discretebcq.config import Config
 

@@ -10,14 +10,13 @@ from torch import Tensor
 from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
 from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer
-from algos.common.maths.masking import masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import layers as modules
 from algos.common.nets import networks
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import ValueAgent
-from algos.common.parts.greedy import Greedy, highest
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
 from algos.dqn.heads import HEADS, Head, Successor, of_action
@@ -50,7 +49,7 @@ class Agent(ValueAgent):
             noise=cfg.std_init if cfg.noisy else None, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
-        self.carried = unroll.Carried(self.network, device)
+        self.carried = sequences.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
@@ -86,7 +85,7 @@ class Agent(ValueAgent):
         """Returns the loss, and the TD errors [M]."""
         with torch.no_grad():
             target, metrics = self.head.target(self._successor(batch))
-        out = unroll.outputs_of(self.network, batch["obs"], "actor")
+        out = sequences.outputs_of(self.network, batch["obs"], "actor")
         each, error = self.head.loss(out, batch["action"], target)
         q = of_action(self.head.values(out.detach()), batch["action"])
         weight = batch.get("weight")
@@ -107,10 +106,10 @@ class Agent(ValueAgent):
         def legal_values(out: Tensor) -> Tensor:
             return masked(self.head.values(out), mask)
 
-        out = unroll.outputs_of(self.target, batch["next_obs"], "actor")
+        out = sequences.outputs_of(self.target, batch["next_obs"], "actor")
         chooser = None
         if self.cfg.double:
-            chooser = legal_values(unroll.outputs_of(self.network, batch["next_obs"], "actor"))
+            chooser = legal_values(sequences.outputs_of(self.network, batch["next_obs"], "actor"))
         return Successor(batch["reward"] * self.cfg.reward_scale, batch["discount"], out, legal_values(out), chooser)
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast.device import on_both
+from algos.common.fast.tensors import on_both
 from algos.common.nets.layers import Features, ImplicitQuantiles, value_layer
 
 Metrics = dict[str, Tensor]

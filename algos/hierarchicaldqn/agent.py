@@ -11,13 +11,13 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, greedy
-from algos.common.maths.masking import masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
+from algos.common.parts.sequences import Carried, outputs_of
 from algos.common.parts.tables import actions_of
-from algos.common.parts.unroll import Carried, outputs_of
 from algos.hierarchicaldqn.config import Config
 
 OWN = 3

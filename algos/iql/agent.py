@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import keep_spread, log_stds
+from algos.common.maths.gaussian import keep_spread, log_stds
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics
 from algos.common.parts import optim
@@ -73,7 +73,7 @@ class Agent(PolicyAgent[ActorCritic]):
         value = policy.value(batch)
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
-        critic_loss = critics.td_loss(values, target, None, cfg.loss == "huber")
+        critic_loss = targets.td_loss(values, target, None, cfg.loss == "huber")
         optim.descend(value_loss + critic_loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
         actor_loss = self._improve(batch, q - value.detach())
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)

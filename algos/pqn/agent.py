@@ -7,15 +7,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer
-from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import RewardScaler, normalizer_for
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import ValueAgent
-from algos.common.parts.greedy import Greedy, highest
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.pqn.config import Config
 
@@ -48,7 +47,7 @@ class Agent(ValueAgent):
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
             cfg, streams.init, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
-        self.carried = unroll.Carried(self.network, device)
+        self.carried = sequences.Carried(self.network, device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
@@ -62,7 +61,7 @@ class Agent(ValueAgent):
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
             window = self.carried.recomputed(window, cfg.lookup_step)
-        _, next_values = unroll.of_window(self.network, window, window["state"][0] if self.carried.size else None)
+        _, next_values = sequences.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
         terminated, truncated, reward = window["terminated"], window["truncated"], window["reward"]
@@ -79,7 +78,7 @@ class Agent(ValueAgent):
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss, and the metrics."""
-        q = unroll.outputs_of(self.network, batch["obs"], "actor")
+        q = sequences.outputs_of(self.network, batch["obs"], "actor")
         chosen = q.gather(1, batch["action"].unsqueeze(1)).squeeze(1)
         penalty = F.smooth_l1_loss if self.cfg.loss == "huber" else F.mse_loss
         loss = penalty(chosen, batch["target"])

@@ -9,14 +9,13 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
+from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer, greedy
-from algos.common.maths.masking import IMPOSSIBLE
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import joint, networks
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.greedy import Greedy, highest
-from algos.common.parts.unroll import Observed
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import ActingAgent, Greedy, highest
+from algos.common.parts.sequences import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
 
@@ -56,7 +55,7 @@ class Agent(ActingAgent):
             self.networks["hyper"] = hyper
         self.networks.to(device)
         self.targets = targets.frozen_copy(self.networks)
-        self.carried = unroll.Carried(network, device)
+        self.carried = sequences.Carried(network, device)
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
@@ -86,7 +85,7 @@ class Agent(ActingAgent):
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
-        values = unroll.outputs_of(self.networks["agent"], batch["obs"], "actor")
+        values = sequences.outputs_of(self.networks["agent"], batch["obs"], "actor")
         action = batch["action"].reshape(values.shape[:2])
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
         penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
@@ -102,8 +101,8 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns r + discount Q_tot(s', the best action of each agent) [M], from the target networks."""
-        values = unroll.outputs_of(self.targets["agent"], batch["next_obs"], "actor")
-        online = unroll.outputs_of(self.networks["agent"], batch["next_obs"], "actor") if self.cfg.double else values
+        values = sequences.outputs_of(self.targets["agent"], batch["next_obs"], "actor")
+        online = sequences.outputs_of(self.networks["agent"], batch["next_obs"], "actor") if self.cfg.double else values
         if (mask := batch.get("next_action_mask")) is not None:
             online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
         best = of_actions(values, online.argmax(2))
@@ -114,4 +113,4 @@ class Agent(ActingAgent):
         """Returns Q_tot [M] of the values [M, S] of the agents' actions."""
         if "hyper" not in nets:
             return values.sum(1)
-        return mixer.monotonic(values, unroll.outputs_of(nets["hyper"], state, "hyper"))
+        return mixer.monotonic(values, sequences.outputs_of(nets["hyper"], state, "hyper"))

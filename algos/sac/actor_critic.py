@@ -12,7 +12,7 @@ from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
-from algos.common.parts.unroll import Observed
+from algos.common.parts.sequences import Observed
 from algos.sac.policy import SoftPolicy
 
 

@@ -11,7 +11,7 @@ from algos.base import Batch, EnvSpec, Streams
 from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.nets import critics
-from algos.common.parts.unroll import Observed
+from algos.common.parts.sequences import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.config import Config
 from algos.sac.losses import conservatism, soft_target
@@ -47,13 +47,13 @@ class Agent(SoftActorCritic):
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
         cfg, target = self.cfg, self._target(batch, noise)
         q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = critics.td_loss(q, target, batch.get("weight"), cfg.loss == "huber")
+        loss = targets.td_loss(q, target, batch.get("weight"), cfg.loss == "huber")
         extra = {}
         if cfg.cql_alpha:
             conservative = conservatism(*self._drawn(batch["obs"], batch["next_obs"]), q)
             loss, extra = loss + cfg.cql_alpha * conservative, {"cql_loss": conservative.detach()}
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **extra}
-        return loss, Outcome(metrics, critics.priorities(q, target) if "weight" in batch else None)
+        return loss, Outcome(metrics, targets.priorities(q, target) if "weight" in batch else None)
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:

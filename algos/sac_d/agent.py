@@ -9,15 +9,13 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import Categorical
-from algos.common.maths.masking import IMPOSSIBLE, masked
+from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.greedy import Greedy
+from algos.common.parts.acting import ActingAgent, Greedy
+from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.tables import actions_of
-from algos.common.parts.unroll import Carried, Observed, outputs_of
 from algos.sac.temperature import Temperature
 from algos.sac_d.config import Config
 
@@ -90,12 +88,12 @@ class Agent(ActingAgent):
         target = self._target(batch)
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
         q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
+        loss = targets.td_loss(q, target, weight, cfg.loss == "huber")
         optim.descend(loss, batch, self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"], batch.get("action_mask"))
-        priorities = None if weight is None else critics.priorities(q, target)
+        priorities = None if weight is None else targets.priorities(q, target)
         return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.metrics}, priorities)
 
     @torch.no_grad()

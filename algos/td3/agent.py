@@ -13,10 +13,9 @@ from algos.common.nets import critics, networks
 from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
+from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
-from algos.common.parts.greedy import Greedy
-from algos.common.parts.unroll import Carried, outputs_of
+from algos.common.parts.sequences import Carried, outputs_of
 from algos.td3.config import Config
 
 
@@ -117,9 +116,9 @@ class Agent(ActingAgent):
         """Returns the loss of the critics, and with prioritized replay the priorities [M]."""
         target, weight = self._target(batch, noise), batch.get("weight")
         q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, self.cfg.loss == "huber")
+        loss = targets.td_loss(q, target, weight, self.cfg.loss == "huber")
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
-        return loss, Outcome(metrics, None if weight is None else critics.priorities(q, target))
+        return loss, Outcome(metrics, None if weight is None else targets.priorities(q, target))
 
     def _actor_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""

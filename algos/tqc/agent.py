@@ -9,8 +9,7 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Streams
 from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
-from algos.common.nets import critics
-from algos.common.parts.unroll import Observed
+from algos.common.parts.sequences import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.tqc.config import Config
 
@@ -61,7 +60,7 @@ class Agent(SoftActorCritic):
         quantiles = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"]))
         loss = quantile_loss(quantiles, target, self.levels, weight)
         q = quantiles.detach().mean(2)
-        priorities = None if weight is None else critics.priorities(q, target.mean(1))
+        priorities = None if weight is None else targets.priorities(q, target.mean(1))
         return loss, Outcome({"critic_loss": loss.detach(), "q_mean": q.mean()}, priorities)
 
     @torch.no_grad()

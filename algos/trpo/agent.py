@@ -7,8 +7,9 @@ from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.nets import custom
 from algos.common.nets.recurrent import differentiable_twice
-from algos.common.parts import optim, own_loss, unroll
+from algos.common.parts import optim, sequences
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
 from algos.trpo.config import Config
@@ -41,7 +42,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
-        own_loss.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
+        custom.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
         self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
         self.value_parameters: list[Tensor] = list(self.networks["critic"].parameters())
         self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
@@ -120,7 +121,7 @@ class Agent(PolicyAgent[ActorCritic]):
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
             for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
-                part = self.share(unroll.samples(batch, chosen))
+                part = self.share(sequences.samples(batch, chosen))
                 loss = squared_error(self.policy.value(part), part["target"])
                 optim.descend(loss, part, self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
                 losses.append(loss.detach())

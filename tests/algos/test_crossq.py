@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from algos.common.nets.renorm import EPSILON, BatchRenorm, batch_statistics
+from algos.common.nets.layers import EPSILON, BatchRenorm, batch_statistics
 from algos.common.parts import optim
 from algos.crossq.config import Config
 from algos.sac.losses import soft_target

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from algos.common.fast.device import on_device
+from algos.common.fast.tensors import on_device
 
 BETAS = (0.9, 0.999)
 FRESH = dict.fromkeys(("exp_avg", "exp_avg_sq", "step"), torch.zeros(()))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from algos.common.fast import switch
 from algos.common.fast.layers import Linear, Tanh
-from algos.common.maths.distributions import LogStd
+from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import LIMIT, Normalizer
 from algos.common.nets.encoder import ToFloat
 from algos.common.nets.layers import Network

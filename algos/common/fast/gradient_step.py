@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algos.common.fast import compiler
 from algos.common.fast.adam import FusedAdam
-from algos.common.parts import own_loss
+from algos.common.nets import custom
 from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor
 from algos.common.settings import NetworkConfig
 
@@ -69,7 +69,7 @@ class GradientStep:
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)
         loss, besides = self._loss(*inputs)
-        own_loss.completed(loss, self._parameters, inputs[0]).backward(inputs=self._parameters)
+        custom.completed(loss, self._parameters, inputs[0]).backward(inputs=self._parameters)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return besides
 

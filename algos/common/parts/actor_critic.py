@@ -6,15 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
-from algos.common.maths.distributions import Distribution, distribution_for
-from algos.common.maths.masking import masked
+from algos.common.maths.distributions import Distribution, distribution_for, masked
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import Policy
-from algos.common.parts.greedy import Greedy
-from algos.common.parts.unroll import Carried
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import Greedy, Policy
+from algos.common.parts.sequences import Carried
 
 EPSILON = 1e-5
 """Epsilon of Adam, as in OpenAI's implementations."""
@@ -93,7 +91,7 @@ class ActorCritic(Policy):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
-        return masked(unroll.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
+        return masked(sequences.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
@@ -110,14 +108,14 @@ class ActorCritic(Policy):
     def value(self, batch: Batch) -> Tensor:
         """Returns V(s) [M]."""
         assert self.critic is not None
-        return unroll.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
+        return sequences.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns V(s) and V of the true successor, [T, N] each."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
-        value, next_value = unroll.of_window(self.critic, window, state.get("critic"))
+        value, next_value = sequences.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
 
 

@@ -16,8 +16,8 @@ from algos.common.nets.encoder import encode
 from algos.common.nets.layers import seed_dropout
 from algos.common.parts import optim
 from algos.common.parts.actor_critic import ActorCritic
-from algos.common.parts.keep import load_state_of, state_of
 from algos.common.parts.optim import Reduce
+from algos.common.parts.state import load_state_of, state_of
 from config.model.memory_spec import EXPERT
 
 SEEDS = 100

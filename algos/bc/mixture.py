@@ -6,7 +6,8 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.maths.distributions import Array, DiagGaussian, LogStd, draw_index
+from algos.common.maths.distributions import Array, draw_index
+from algos.common.maths.gaussian import DiagGaussian, LogStd
 
 
 class Mixture:
