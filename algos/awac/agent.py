@@ -10,7 +10,6 @@ from algos.awac.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
@@ -42,7 +41,6 @@ class Agent(ActingAgent):
         self.bounds = Bounds(spec.action_space, device)
         size, seed = self.bounds.size, streams.init
         self.distribution = DiagGaussian(Box(-1.0, 1.0, (size,)))
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
         self.actor: nn.Module = actor.extend([nn.Tanh(), *self.distribution.tail(cfg.log_std_init)]).to(device)
         self.critic = critics.build(

@@ -12,7 +12,6 @@ from algos.bc.config import Config
 from algos.bc.mixture import Mixture
 from algos.common.maths.exploration import exponential
 from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
-from algos.common.maths.normalize import normalizer_for
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic
@@ -36,7 +35,6 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         space = spec.action_space
         mixture = Mixture(space, cfg.components) if isinstance(space, Box) and cfg.head == "mixture" else None
         self.policy = ActorCritic(

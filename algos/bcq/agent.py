@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.bcq.config import Config
 from algos.common.maths import targets
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, custom
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
@@ -56,7 +55,6 @@ class Agent(ActingAgent):
         size = self.bounds.size
         self.latents = 2 * size
         """Size of a latent, as in the authors' code."""
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.encoder = self._built(0, size, 2 * self.latents, "vae_layers")
         self.decoder = self._built(1, self.latents, size, "vae_layers")
         self.actor = self._built(2, size, size, "actor_layers")

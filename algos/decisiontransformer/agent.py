@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths.distributions import distribution_for, masked
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
@@ -34,7 +33,6 @@ class Agent(ActingAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.distribution = distribution_for(spec.action_space)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         observer = networks.build(
             spec, cfg.obs_layers, cfg.embed_size, cfg, streams.init, normalizer=self.normalizer
         )  # fmt: skip

@@ -10,7 +10,6 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.common.maths import targets
 from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import epsilon_greedy, greedy
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, highest
@@ -44,7 +43,6 @@ class Agent(ActingAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         actions, seed = actions_of(spec.action_space), streams.init
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.critic = networks.build(spec, cfg.value_layers, actions, cfg, seed, normalizer=self.normalizer).to(device)
         self.actor = networks.build(spec, cfg.actor_layers, actions, cfg, seed + 1, normalizer=self.normalizer)
         self.networks = nn.ModuleDict({"critic": self.critic, "actor": self.actor.to(device)})

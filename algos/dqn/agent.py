@@ -12,7 +12,6 @@ from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import layers as modules
 from algos.common.nets import networks
 from algos.common.parts import optim, sequences
@@ -41,7 +40,6 @@ class Agent(ValueAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space), device)
         self.METRICS = (*type(self).METRICS, *self.head.METRICS)  # type: ignore[misc]
         self.network = networks.build(

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.gaussian import keep_spread, log_stds
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
@@ -37,7 +36,6 @@ class Agent(PolicyAgent[ActorCritic]):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.critic = critics.build(
             spec, cfg.critic_layers, cfg, streams.init + 2, members=cfg.n_critics, actions=self.bounds.size,

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer
-from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.maths.normalize import RewardScaler
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
@@ -40,7 +40,6 @@ class Agent(ValueAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         actions = actions_of(spec.action_space)
         self.network = networks.build(

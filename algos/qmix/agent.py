@@ -11,7 +11,6 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progre
 from algos.common.maths import targets
 from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer, greedy
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import ActingAgent, Greedy, highest
@@ -44,7 +43,6 @@ class Agent(ActingAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.actions, seed = actions_of_each(spec), streams.init
         network = joint.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
         self.networks = nn.ModuleDict({"agent": network})

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.fast.gradient_step import Outcome
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
@@ -27,7 +26,6 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         """out: numbers that a critic gives for an action. beta1: of Adam."""
         super().__init__(cfg, spec, streams, device)
         self.out = out
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, beta1)
         self.critic = self._critics(cfg.n_critics)
         self.policy.carried.add("critic", self.critic.front)

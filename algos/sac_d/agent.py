@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
@@ -45,7 +44,6 @@ class Agent(ActingAgent):
         super().__init__(cfg, spec, streams, device)
         self.actions, seed = actions_of(spec.action_space), streams.init
         self.distribution = Categorical(spec.action_space)  # type: ignore[arg-type]
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.actor = networks.build(spec, cfg.actor_layers, self.actions, cfg, seed, normalizer=self.normalizer)
         self.critic = critics.build(
             spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=0, out=self.actions,

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
@@ -53,7 +52,6 @@ class Agent(ActingAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         size, seed = self.bounds.size, streams.init
         actor = self._actor(size, seed)
         self.sees, seen, normalizer = self._critic_input()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.maths.normalize import RewardScaler
 from algos.common.nets import custom
 from algos.common.nets.recurrent import differentiable_twice
 from algos.common.parts import optim, sequences
@@ -38,7 +38,6 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks

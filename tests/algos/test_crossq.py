@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from algos.common.nets.layers import EPSILON, BatchRenorm, batch_statistics
+from algos.common.nets.layers import RENORM_EPSILON, BatchRenorm, batch_statistics
 from algos.common.parts import optim
 from algos.crossq.config import Config
 from algos.sac.losses import soft_target
@@ -26,7 +26,7 @@ def layer_of(*shape, mean=0.5, deviation=0.5, count=10.0, **settings):
 
 BATCH = torch.tensor([[0.0], [2.0]])
 """Mean 1 and variance 1."""
-DEVIATION = math.sqrt(1 + EPSILON)
+DEVIATION = math.sqrt(1 + RENORM_EPSILON)
 
 
 def learning(layer, x=BATCH):
@@ -82,7 +82,7 @@ def test_no_gradient_flows_through_r_and_d():
     pull = torch.tensor([[1.0], [-2.0], [0.5]])
     (learning(layer, x) * pull).sum().backward()
     again = x.detach().double().requires_grad_()
-    mean, deviation = again.mean(), (again.var(correction=0) + EPSILON).sqrt()
+    mean, deviation = again.mean(), (again.var(correction=0) + RENORM_EPSILON).sqrt()
     r, d = (deviation / 0.8).detach(), ((mean - 0.3) / 0.8).detach()
     (((again - mean) / deviation * r + d) * pull).sum().backward()
     torch.testing.assert_close(x.grad.double(), again.grad, rtol=1e-4, atol=1e-5)

@@ -24,6 +24,7 @@ CONTRACTS = (
     "config.model.schema",
     "algos.common.settings",
     "algos.common.parts.acting",
+    "algos.common.parts.actor_critic",
     "algos.sac.actor_critic",
     "framework.data.policy",
     "framework.loop.observer",

@@ -13,13 +13,19 @@ from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, Tree
 from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.maths.normalize import normalizer_for
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts.sequences import Carried
 from algos.common.parts.tables import ActionTable
 
 
 class ActingAgent(base.Agent):
-    """An agent whose actions of every kind come from one function."""
+    """An agent whose actions of every kind come from one function. With normalize_obs it has a normalizer."""
+
+    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        if getattr(cfg, "normalize_obs", False):
+            self.normalizer = normalizer_for(spec.observation_space, device)
 
     @abstractmethod
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
