@@ -28,9 +28,7 @@ COMMANDS = ROOT / "docs" / "commands.md"
 ZH = ROOT / "docs" / "zh"
 ENGLISH = {
     CHINESE: README,
-    ZH / "commands.md": COMMANDS,
-    ZH / "sources.md": ROOT / "docs" / "sources.md",
-    ZH / "tianshou.md": ROOT / "docs" / "tianshou.md",
+    **{ZH / path.name: path for path in ROOT.glob("docs/[a-z]*.md") if (ZH / path.name).exists()},
     **{ZH / path.name: path for path in ROOT.glob("docs/tutorials/*.md")},
 }
 """Page in English by its page in Chinese."""
