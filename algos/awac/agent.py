@@ -48,12 +48,11 @@ class Agent(ActingAgent):
         ).to(device)
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
-        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
         self.log_stds = log_stds(self.actor)
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -80,7 +79,7 @@ class Agent(ActingAgent):
             target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
         q = self.critic(batch["obs"], unit).squeeze(-1)
         loss = targets.td_loss(q, target, None, cfg.loss == "huber")
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
         return Result({**metrics, **self._improve(batch["obs"], unit)})
@@ -102,6 +101,6 @@ class Agent(ActingAgent):
         advantage = advantages(q, self._of_policy(self.critic, obs, cfg.advantage_actions), cfg.advantage_baseline)
         weight = weights(advantage, cfg.weights, cfg.temperature, cfg.most_weight)
         loss = policy_loss(self.distribution.log_prob(self.actor(obs), unit), weight)
-        optim.descend(loss, obs, self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss, obs, self.actor_optimizer)
         keep_spread(self.log_stds, cfg.log_std_min)
         return {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}

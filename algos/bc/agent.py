@@ -41,8 +41,7 @@ class Agent(PolicyAgent[ActorCritic]):
             cfg, spec, streams.init, self.normalizer, device, with_critic=False, distribution=mixture
         )
         self.networks = self.policy.networks
-        self.parameters: list[Tensor] = list(self.networks.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.optimizer = optim.make(self.networks.parameters(), cfg, cfg.lr)
         self.log_stds = log_stds(self.networks)
         self.squared = isinstance(self.policy.distribution, DiagGaussian) and cfg.head == "deterministic"
 
@@ -77,6 +76,6 @@ class Agent(PolicyAgent[ActorCritic]):
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
         else:
             loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)
-        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})

@@ -67,12 +67,10 @@ class Agent(ActingAgent):
         self.fixed = self._noise(cfg.acting_actions, np.random.default_rng(streams.init))
         """Latents [K, L] of the best known action, which must not be random."""
         self.networks.register_buffer("latents", self.fixed)
-        self.parameters: list[Tensor] = list(self.critic.parameters())
         self.actor_parameters: list[Tensor] = list(self.actor.parameters())
-        self.vae_parameters: list[Tensor] = [*self.encoder.parameters(), *self.decoder.parameters()]
-        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        self.optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.vae_optimizer = optim.make(self.vae_parameters, cfg, cfg.vae_lr)
+        self.vae_optimizer = optim.make([*self.encoder.parameters(), *self.decoder.parameters()], cfg, cfg.vae_lr)
         self.updates = 0
 
     def _built(self, at: int, inputs: int, out: int, layers: str, members: int = 1) -> critics.Critic:
@@ -123,7 +121,7 @@ class Agent(ActingAgent):
         target = self._target(batch)
         q = self.critic(obs, unit).squeeze(-1)
         loss = targets.td_loss(q, target, None, cfg.loss == "huber")
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         actor_loss = self._improve(obs)
         targets.follow(self.slow, self.online, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
@@ -136,7 +134,7 @@ class Agent(ActingAgent):
         noise = standard_normal(len(unit), self.latents, self.streams.learn, self.device)
         decoded = self.decoder(obs, torch.addcmul(mean, log_std.exp(), noise))[0].tanh()
         loss = autoencoder_loss(decoded, unit, mean, log_std, self.cfg.kl_weight)
-        optim.descend(loss, obs, self.vae_optimizer, self.vae_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, obs, self.vae_optimizer)
         return loss.detach()
 
     @torch.no_grad()

@@ -42,8 +42,7 @@ class Agent(ActingAgent):
                 observer, self.distribution.outputs, self.distribution.outputs,
                 cfg.embed_size, cfg.n_blocks, cfg.n_heads, cfg.dropout,
             ).to(device)  # fmt: skip
-        self.parameters: list[Tensor] = list(self.network.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
         self.discrete = isinstance(spec.action_space, Discrete)
         self.numbers = 1 if self.discrete else self.distribution.outputs
         """Numbers of an action in the recurrent state."""
@@ -126,5 +125,5 @@ class Agent(ActingAgent):
             loss = -self.distribution.log_prob(outputs, action.flatten()).mean()
         else:
             loss = squared_error(outputs, steps.action.flatten(0, 1))
-        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         return Result({"loss": loss.detach()})

@@ -18,7 +18,7 @@ from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
-from algos.dqn.heads import HEADS, Head, Successor, of_action
+from algos.dqn.heads import HEADS, Head, Successor
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
@@ -27,7 +27,7 @@ UPDATES_BEFORE_WARNING = 1000
 def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> Tensor:
     """Returns the mean of log sum_a' exp Q(s, a') - Q(s, a) (equation 4 of Kumar et al., 2020), of values [B, A]. The
     sum is over the legal actions; mask [B, A] is True for them."""
-    return (masked(values, mask).logsumexp(1) - of_action(values, action)).mean()
+    return (masked(values, mask).logsumexp(1) - targets.of_action(values, action)).mean()
 
 
 class Agent(ValueAgent):
@@ -85,7 +85,7 @@ class Agent(ValueAgent):
             target, metrics = self.head.target(self._successor(batch))
         out = sequences.outputs_of(self.network, batch["obs"], "actor")
         each, error = self.head.loss(out, batch["action"], target)
-        q = of_action(self.head.values(out.detach()), batch["action"])
+        q = targets.of_action(self.head.values(out.detach()), batch["action"])
         weight = batch.get("weight")
         loss = each.mean() if weight is None else (weight * each).mean()
         if self.cfg.cql_alpha:

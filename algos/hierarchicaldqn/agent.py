@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
@@ -22,11 +21,6 @@ from algos.hierarchicaldqn.config import Config
 
 OWN = 3
 """Numbers of the recurrent state before that of the controller's network."""
-
-
-def of(values: Tensor, chosen: Tensor) -> Tensor:
-    """Returns the values [M] of what was chosen [M], from all values [M, K]."""
-    return values.gather(1, chosen.unsqueeze(1)).squeeze(1)
 
 
 def controller_target(reached: Tensor, discount: Tensor, next_values: Tensor) -> Tensor:
@@ -65,7 +59,7 @@ class Agent(ActingAgent):
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.target_parameters: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
+        self.penalty = targets.penalty(cfg)
         self.explorer = Explorer(cfg)
         self.updates = 0
 
@@ -122,7 +116,7 @@ class Agent(ActingAgent):
         (meta, meta_error), (controller, controller_error) = self._meta_loss(batch), self._controller_loss(batch)
         weight = batch.get("weight", torch.ones_like(meta))
         loss = (weight * (meta + controller)).mean()
-        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         losses = {"controller_loss": controller.detach().mean(), "meta_loss": meta.detach().mean()}
@@ -135,7 +129,7 @@ class Agent(ActingAgent):
             earned = (batch["earned"] + batch["reward"]) * self.cfg.reward_scale
             target = meta_target(earned, batch["discount"], self.targets["meta"](batch["after"]))
         over = batch["reached"] | batch["terminated"]
-        loss, error = self._losses(of(self.networks["meta"](batch["chosen_at"]), batch["goal"]), target)
+        loss, error = self._losses(targets.of_action(self.networks["meta"](batch["chosen_at"]), batch["goal"]), target)
         return over * loss, over * error
 
     def _controller_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -144,7 +138,9 @@ class Agent(ActingAgent):
             following = outputs_of(self.targets["controller"], batch["next_obs"], "actor")
             following = masked(following, batch.get("next_action_mask"))
             target = controller_target(batch["reached"], batch["discount"], following)
-        return self._losses(of(outputs_of(self.networks["controller"], batch["obs"], "actor"), batch["action"]), target)
+        return self._losses(
+            targets.of_action(outputs_of(self.networks["controller"], batch["obs"], "actor"), batch["action"]), target
+        )
 
     def _losses(self, value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         return self.penalty(value, target, reduction="none"), (target - value.detach()).abs()

@@ -43,14 +43,13 @@ class Agent(PolicyAgent[ActorCritic]):
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({**self.policy.networks, "action_values": self.critic})
-        self.actor_parameters = list(self.policy.actor.parameters())
         self.log_stds = log_stds(self.policy.actor)
         assert self.policy.critic is not None
-        self.parameters = [*self.policy.critic.parameters(), *self.critic.parameters()]
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        values = [*self.policy.critic.parameters(), *self.critic_parameters]
+        self.optimizer = optim.make(values, cfg, cfg.critic_lr)
+        self.actor_optimizer = optim.make(self.policy.actor.parameters(), cfg, cfg.actor_lr)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -72,7 +71,7 @@ class Agent(PolicyAgent[ActorCritic]):
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
         critic_loss = targets.td_loss(values, target, None, cfg.loss == "huber")
-        optim.descend(value_loss + critic_loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(value_loss + critic_loss, batch, self.optimizer)
         actor_loss = self._improve(batch, q - value.detach())
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
@@ -89,6 +88,6 @@ class Agent(PolicyAgent[ActorCritic]):
         distribution = self.policy.distribution
         log_prob = distribution.log_prob(self.policy.outputs(batch), distribution.from_env(batch["action"]))
         loss = weighted_cloning_loss(log_prob, advantage, self.cfg.beta, self.cfg.most_weight)
-        optim.descend(loss, batch, self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.actor_optimizer)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return loss.detach()

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.common.maths import targets
 from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer
 from algos.common.maths.normalize import RewardScaler
@@ -78,7 +78,6 @@ class Agent(ValueAgent):
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss, and the metrics."""
         q = sequences.outputs_of(self.network, batch["obs"], "actor")
-        chosen = q.gather(1, batch["action"].unsqueeze(1)).squeeze(1)
-        penalty = F.smooth_l1_loss if self.cfg.loss == "huber" else F.mse_loss
-        loss = penalty(chosen, batch["target"])
+        chosen = targets.of_action(q, batch["action"])
+        loss = targets.penalty(self.cfg)(chosen, batch["target"])
         return loss, {"loss": loss.detach(), "q_mean": chosen.detach().mean()}

@@ -5,7 +5,6 @@ from typing import ClassVar
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
@@ -86,10 +85,9 @@ class Agent(ActingAgent):
         values = sequences.outputs_of(self.networks["agent"], batch["obs"], "actor")
         action = batch["action"].reshape(values.shape[:2])
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
-        penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
-        each = penalty(total, target, reduction="none")
+        each = targets.penalty(cfg)(total, target, reduction="none")
         loss = each.mean() if weight is None else (weight * each).mean()
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         self.updates += 1
         targets.follow(self.slow, self.parameters, cfg, self.updates)
         error = (target - total.detach()).abs()

@@ -55,10 +55,9 @@ class Agent(ActingAgent):
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
-        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
@@ -87,7 +86,7 @@ class Agent(ActingAgent):
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
         q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)
         loss = targets.td_loss(q, target, weight, cfg.loss == "huber")
-        optim.descend(loss, batch, self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.critic_optimizer)
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"], batch.get("action_mask"))
@@ -108,7 +107,7 @@ class Agent(ActingAgent):
             q = self.critic(obs).amin(0)
         log_pi = log_policy(outputs_of(self.actor, obs, "actor"), mask)
         loss = -soft_value(log_pi, q, alpha).mean()
-        optim.descend(loss, obs, self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, obs, self.actor_optimizer)
         entropy = entropy_of(log_pi.detach())
         self.temperature.step(entropy, self._target_entropy(mask), self.reduce)
         self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}

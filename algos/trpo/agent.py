@@ -43,8 +43,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.networks = self.policy.networks
         custom.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
         self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
-        self.value_parameters: list[Tensor] = list(self.networks["critic"].parameters())
-        self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
+        self.optimizer = optim.make(self.networks["critic"].parameters(), cfg, cfg.critic_lr)
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
@@ -122,6 +121,6 @@ class Agent(PolicyAgent[ActorCritic]):
             for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
                 part = self.share(sequences.samples(batch, chosen))
                 loss = squared_error(self.policy.value(part), part["target"])
-                optim.descend(loss, part, self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
+                self.descend(loss, part, self.optimizer)
                 losses.append(loss.detach())
         return torch.stack(losses).mean()

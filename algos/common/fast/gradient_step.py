@@ -10,7 +10,7 @@ from torch import Tensor
 from algos.common.fast import compiler
 from algos.common.fast.adam import FusedAdam
 from algos.common.nets import custom
-from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor
+from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor, parameters_of
 from algos.common.settings import NetworkConfig
 
 Loss = Callable[..., tuple[Tensor, Any]]
@@ -55,7 +55,7 @@ class GradientStep:
     def __init__(self, loss: Loss, optimizer: Optimizer, max_norm: float | None) -> None:
         """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
-        self._parameters: list[Tensor] = [p for group in optimizer.param_groups for p in group["params"]]
+        self._parameters = parameters_of(optimizer)
         self._samples: int | None = None
         self._graph: compiler.Graph | None = None
         self._of: list[torch.dtype] = []

@@ -1,7 +1,8 @@
 """Target networks, slowly updated copies of an online network, and the losses of errors from their targets."""
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +41,18 @@ def follow(target: list[Tensor], online: list[Tensor], cfg: TargetConfig, update
     """Updates the target network every target_update updates; `updates` is the agent's saved counter."""
     if updates % cfg.target_update == 0:
         soft_update(target, online, cfg.tau)
+
+
+def of_action(values: Tensor, action: Tensor) -> Tensor:
+    """Returns the values [M] or [M, K] of one action [M] of each sample, from all values [M, A] or [M, A, K]."""
+    if values.ndim == 2:
+        return values.gather(1, action.unsqueeze(1)).squeeze(1)
+    return values.gather(1, action.view(-1, 1, 1).expand(-1, 1, values.shape[2])).squeeze(1)
+
+
+def penalty(cfg: Any) -> Callable[..., Tensor]:
+    """Returns the loss of errors that the setting `loss` names."""
+    return F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
 
 
 def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:

@@ -15,6 +15,7 @@ from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets.recurrent import Recurrent
+from algos.common.parts import optim
 from algos.common.parts.sequences import Carried
 from algos.common.parts.tables import ActionTable
 
@@ -31,6 +32,12 @@ class ActingAgent(base.Agent):
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Returns exploratory actions; for None the best known ones, without randomness. mask [N, A] is True for legal
         actions; None if all are legal."""
+
+    def descend(self, loss: Tensor, inputs: Any, optimizer: optim.Optimizer) -> None:
+        """Makes a step of an optimizer down the gradient of a loss, to which layers of the user's own have added
+        theirs. inputs: minibatch that the loss is of."""
+        parameters = optim.parameters_of(optimizer)
+        optim.descend(loss, inputs, optimizer, parameters, self.cfg.max_grad_norm, self.reduce)
 
     def initial_state(self, rows: int) -> Array | None:
         return None if self.carried is None else self.carried.initial(rows)

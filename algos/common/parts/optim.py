@@ -84,6 +84,11 @@ def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
             yield from optimizers_of(part, getattr(part, "KEPT", ()))
 
 
+def parameters_of(optimizer: Optimizer) -> list[Tensor]:
+    """Returns the parameters of an optimizer."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
 @torch.no_grad()
 def norm_of(grads: list[Tensor]) -> Tensor:
     """Returns the Euclidean norm over all gradients, 0-dimensional."""

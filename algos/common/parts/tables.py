@@ -12,13 +12,10 @@ from algos import base
 from algos.base import Array, EnvSpec, Model, Progress, Result, Streams, Tree, UnfitError
 from algos.common.maths.exploration import (
     Explorer,
-    epsilon_greedy,
     epsilon_greedy_policy,
     greedy,
     greedy_policy,
-    softmax,
     softmax_policy,
-    ucb,
     ucb_policy,
 )
 from algos.common.settings import TableConfig
@@ -99,16 +96,8 @@ class ActionTable:
     def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
         """Returns actions [N] for observations [N, ...]."""
         state = self.index(obs)
-        values, strength = self.values[state], self.explorer.strength(progress)
-        match self.cfg.exploration_type:
-            case "e-greedy":
-                return epsilon_greedy(values, strength["epsilon"], rng, mask)
-            case "softmax":
-                return softmax(values, strength["temperature"], rng, mask)
-            case "ucb":
-                return ucb(values, self.counts[state], strength["ucb_c"], rng, mask)
-            case _:
-                return greedy(values, mask)
+        counts = self.counts[state] if self.counting else None
+        return self.explorer.choose(self.values[state], progress, rng, mask, counts)
 
     def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
         """Returns the probabilities [N, A] with which explore chooses in states [N]."""
