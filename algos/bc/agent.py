@@ -55,9 +55,9 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def _labelled(self, act: Act, label: Array, explore: Explore) -> Act:
         """Returns the mixture of both policies, beta of it the expert's, with the expert's actions to learn from."""
-        asked = explore.rng.random(len(label)) < self._beta(explore.progress)
-        played = np.where(asked.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)
-        return Act(played.astype(label.dtype, copy=False), {"expert_action": label}, act.state)
+        by_expert = explore.rng.random(len(label)) < self._beta(explore.progress)
+        action = np.where(by_expert.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)
+        return Act(action.astype(label.dtype, copy=False), {"expert_action": label}, act.state)
 
     def _beta(self, progress: Progress) -> float:
         return exponential(self.cfg.beta, 0.0, self.cfg.beta_decay, progress.step)

@@ -91,8 +91,8 @@ class Agent(ActingAgent):
         obs = obs.reshape(*real.shape, *(space.shape or ())).astype(space.dtype)
         action = action.reshape(*real.shape, *(self.spec.action_space.shape or ())).astype(self.spec.action_space.dtype)
         columns = (self._target() - earned[..., 0], obs, action, timestep, real)
-        found = self.network(self._steps(*(torch.from_numpy(each).to(self.device) for each in columns)))
-        return found[-1].cpu().numpy()
+        outputs = self.network(self._steps(*(torch.from_numpy(column).to(self.device) for column in columns)))
+        return outputs[-1].cpu().numpy()
 
     def _target(self) -> float:
         """Returns the return that an episode is asked for; 0 before anything was learned."""

@@ -12,8 +12,8 @@ from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer
-from algos.common.nets import layers as modules
 from algos.common.nets import networks
+from algos.common.nets.layers import draw, noisy_parts
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
@@ -50,7 +50,7 @@ class Agent(ValueAgent):
         self.carried = sequences.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
+        self.noise, self.target_noise = noisy_parts(self.network), noisy_parts(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer, self.eval_epsilon = Explorer(cfg), cfg.eval_epsilon
@@ -61,19 +61,19 @@ class Agent(ValueAgent):
     def values(
         self, obs: Array, state: Array | None = None, rng: np.random.Generator | None = None
     ) -> tuple[Array, Array | None]:
-        modules.draw(self.noise, rng)
+        draw(self.noise, rng)
         out, after = self.carried.act(obs, state)
         return self.head.values(torch.from_numpy(out)).numpy(), after
 
     def as_module(self) -> PolicyModule:
-        modules.draw(self.noise, None)
+        draw(self.noise, None)
         return Greedy(self.network, highest, self.head.values)
 
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        modules.draw(self.noise, self.streams.learn)
-        modules.draw(self.target_noise, self.streams.learn)
+        draw(self.noise, self.streams.learn)
+        draw(self.target_noise, self.streams.learn)
         metrics, error = self.step(batch, reduce=self.reduce)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
@@ -83,11 +83,11 @@ class Agent(ValueAgent):
         """Returns the loss, and the TD errors [M]."""
         with torch.no_grad():
             target, metrics = self.head.target(self._successor(batch))
-        out = sequences.outputs_of(self.network, batch["obs"], "actor")
-        each, error = self.head.loss(out, batch["action"], target)
+        out = sequences.outputs_of(self.network, batch["obs"])
+        losses, error = self.head.loss(out, batch["action"], target)
         q = targets.of_action(self.head.values(out.detach()), batch["action"])
         weight = batch.get("weight")
-        loss = each.mean() if weight is None else (weight * each).mean()
+        loss = losses.mean() if weight is None else (weight * losses).mean()
         if self.cfg.cql_alpha:
             gap = conservatism(self.head.values(out), batch["action"], batch.get("action_mask"))
             loss = loss + self.cfg.cql_alpha * gap
@@ -104,10 +104,10 @@ class Agent(ValueAgent):
         def legal_values(out: Tensor) -> Tensor:
             return masked(self.head.values(out), mask)
 
-        out = sequences.outputs_of(self.target, batch["next_obs"], "actor")
+        out = sequences.outputs_of(self.target, batch["next_obs"])
         chooser = None
         if self.cfg.double:
-            chooser = legal_values(sequences.outputs_of(self.network, batch["next_obs"], "actor"))
+            chooser = legal_values(sequences.outputs_of(self.network, batch["next_obs"]))
         return Successor(batch["reward"] * self.cfg.reward_scale, batch["discount"], out, legal_values(out), chooser)
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:

@@ -171,8 +171,8 @@ class Categorical(Head):
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the cross entropy, and the Kullback-Leibler divergence as the error."""
-        each = -(target * of_action(out, action).log_softmax(1)).sum(1)
-        return each, each.detach() + torch.xlogy(target, target).sum(1)
+        losses = -(target * of_action(out, action).log_softmax(1)).sum(1)
+        return losses, losses.detach() + torch.xlogy(target, target).sum(1)
 
     def warning(self, metrics: Mapping[str, float]) -> str | None:
         for setting, word in (("v_max", "low"), ("v_min", "high")):

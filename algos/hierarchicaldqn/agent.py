@@ -82,19 +82,19 @@ class Agent(ActingAgent):
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Chooses a goal where there is none or it is reached, and an action."""
         assert state is not None
-        kept = state[:, 0].astype(np.int64) - 1
-        due = (kept < 0) | (kept == obs - self.start)
+        last_goal = state[:, 0].astype(np.int64) - 1
+        due = (last_goal < 0) | (last_goal == obs - self.start)
         with torch.inference_mode():
             of_goals = self.networks["meta"](torch.from_numpy(obs).to(self.device)).cpu().numpy()
-        goal = np.where(due, self._chosen(of_goals, None, explore), kept)
+        goal = np.where(due, self._chosen(of_goals, None, explore), last_goal)
         values, memory = self.carried.act(np.stack([obs, goal], 1), state[:, OWN:] if self.carried.size else None)
         columns = {
             "goal": goal.astype(np.int32),
             "chosen_at": np.where(due, obs, state[:, 1]).astype(np.int32),
             "earned": np.where(due, np.float32(0), state[:, 2]),
         }
-        own = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
-        after = own if memory is None else np.concatenate([own, memory], 1)
+        of_goal = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
+        after = of_goal if memory is None else np.concatenate([of_goal, memory], 1)
         return Act(self._chosen(values, mask, explore), columns, after)
 
     def _chosen(self, values: Array, mask: Array | None, explore: Explore | None) -> Array:
@@ -135,11 +135,11 @@ class Agent(ActingAgent):
     def _controller_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the losses and the absolute TD errors [M] of actions."""
         with torch.no_grad():
-            following = outputs_of(self.targets["controller"], batch["next_obs"], "actor")
+            following = outputs_of(self.targets["controller"], batch["next_obs"])
             following = masked(following, batch.get("next_action_mask"))
             target = controller_target(batch["reached"], batch["discount"], following)
         return self._losses(
-            targets.of_action(outputs_of(self.networks["controller"], batch["obs"], "actor"), batch["action"]), target
+            targets.of_action(outputs_of(self.networks["controller"], batch["obs"]), batch["action"]), target
         )
 
     def _losses(self, value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

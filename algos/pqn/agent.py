@@ -69,15 +69,15 @@ class Agent(ValueAgent):
         target = lambda_returns(
             reward * cfg.reward_scale, next_values.amax(2), terminated, truncated, cfg.gamma, cfg.q_lambda
         )
-        kept = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
-        return {**{name: window[name] for name in kept if name in window}, "target": target}
+        names = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
+        return {**{name: window[name] for name in names if name in window}, "target": target}
 
     def update(self, batch: Batch) -> Result:
         return Result(self.step(batch, reduce=self.reduce))
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss, and the metrics."""
-        q = sequences.outputs_of(self.network, batch["obs"], "actor")
+        q = sequences.outputs_of(self.network, batch["obs"])
         chosen = targets.of_action(q, batch["action"])
         loss = targets.penalty(self.cfg)(chosen, batch["target"])
         return loss, {"loss": loss.detach(), "q_mean": chosen.detach().mean()}

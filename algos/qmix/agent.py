@@ -68,9 +68,9 @@ class Agent(ActingAgent):
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         values, after = self.carried.act(obs, state)
-        each = values.reshape(-1, self.actions)  # of the agents of all rows, [N S, A]
-        legal = None if mask is None else mask.reshape(each.shape)
-        action = greedy(each, legal) if explore is None else self.explorer.choose(each, *explore, legal)
+        of_agents = values.reshape(-1, self.actions)  # of the agents of all rows, [N S, A]
+        legal = None if mask is None else mask.reshape(of_agents.shape)
+        action = greedy(of_agents, legal) if explore is None else self.explorer.choose(of_agents, *explore, legal)
         return Act(action.reshape(-1, *(self.spec.action_space.shape or ())), state=after)
 
     def as_module(self) -> PolicyModule:
@@ -82,11 +82,11 @@ class Agent(ActingAgent):
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
-        values = sequences.outputs_of(self.networks["agent"], batch["obs"], "actor")
+        values = sequences.outputs_of(self.networks["agent"], batch["obs"])
         action = batch["action"].reshape(values.shape[:2])
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
-        each = targets.penalty(cfg)(total, target, reduction="none")
-        loss = each.mean() if weight is None else (weight * each).mean()
+        losses = targets.penalty(cfg)(total, target, reduction="none")
+        loss = losses.mean() if weight is None else (weight * losses).mean()
         self.descend(loss, batch, self.optimizer)
         self.updates += 1
         targets.follow(self.slow, self.parameters, cfg, self.updates)
@@ -97,8 +97,8 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns r + discount Q_tot(s', the best action of each agent) [M], from the target networks."""
-        values = sequences.outputs_of(self.targets["agent"], batch["next_obs"], "actor")
-        online = sequences.outputs_of(self.networks["agent"], batch["next_obs"], "actor") if self.cfg.double else values
+        values = sequences.outputs_of(self.targets["agent"], batch["next_obs"])
+        online = sequences.outputs_of(self.networks["agent"], batch["next_obs"]) if self.cfg.double else values
         if (mask := batch.get("next_action_mask")) is not None:
             online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
         best = of_actions(values, online.argmax(2))

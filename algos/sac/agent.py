@@ -63,10 +63,10 @@ class Agent(SoftActorCritic):
         """Returns values [n, K, B] in states obs and log densities [K, B] of actions drawn uniformly, and from the
         policy in these states and in the next ones."""
         count, rows, size = self.cfg.cql_actions, len(obs), self.policy.bounds.size
-        here, there = (critics.repeated(each, count) for each in (obs, next_obs))
+        here, there = (critics.repeated(states, count) for states in (obs, next_obs))
         uniform = self.streams.learn.uniform(-1.0, 1.0, (count * rows, size)).astype(np.float32)
         with torch.no_grad():
-            drawn = [self.policy.draw(each, self.policy.noise(len(each))) for each in (here, there)]
+            drawn = [self.policy.draw(states, self.policy.noise(len(states))) for states in (here, there)]
         drawn.append((torch.from_numpy(uniform).to(self.device), obs.new_full((count * rows,), -size * math.log(2.0))))
         values = [self.critic(here, action).squeeze(-1).unflatten(1, (count, rows)) for action, _ in drawn]
         return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])

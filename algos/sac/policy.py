@@ -77,7 +77,7 @@ class SoftPolicy(Policy):
 
     def draw(self, obs: Observed, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
-        return self.distribution.draw(outputs_of(self.network, obs, "actor"), noise)
+        return self.distribution.draw(outputs_of(self.network, obs), noise)
 
     def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
         """Makes one actor step towards actions of higher value, and one of the temperature."""

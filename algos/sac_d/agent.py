@@ -96,7 +96,7 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns the TD target r + discount V(s') [B]; discount is gamma^k, and 0 if s' is terminal."""
-        log_pi = log_policy(outputs_of(self.actor, batch["next_obs"], "actor"), batch.get("next_action_mask"))
+        log_pi = log_policy(outputs_of(self.actor, batch["next_obs"]), batch.get("next_action_mask"))
         value = soft_value(log_pi, self.target(batch["next_obs"]).amin(0), self.temperature.alpha())
         return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], value)
 
@@ -105,7 +105,7 @@ class Agent(ActingAgent):
         alpha = self.temperature.alpha()
         with torch.no_grad():
             q = self.critic(obs).amin(0)
-        log_pi = log_policy(outputs_of(self.actor, obs, "actor"), mask)
+        log_pi = log_policy(outputs_of(self.actor, obs), mask)
         loss = -soft_value(log_pi, q, alpha).mean()
         self.descend(loss, obs, self.actor_optimizer)
         entropy = entropy_of(log_pi.detach())

@@ -120,7 +120,7 @@ class Agent(ActingAgent):
 
     def _actor_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""
-        action = outputs_of(self.actor, batch["obs"], "actor")
+        action = outputs_of(self.actor, batch["obs"])
         q = self.critic(batch[self.sees], action).squeeze(-1)
         if self.cfg.bc_alpha is None:
             loss = policy_loss(q)
@@ -131,7 +131,7 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch, noise: Tensor | None) -> Tensor:
         """Returns the TD target [B]. noise: of the smoothing of the target actions."""
-        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"], "actor")
+        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"])
         if noise is not None:
             action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
         next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)

@@ -66,9 +66,9 @@ class Agent(SoftActorCritic):
     @torch.no_grad()
     def _target(self, batch: Batch, noise: Tensor) -> Tensor:
         next_action, next_log_prob = self.policy.draw(batch["next_obs"], noise)
-        kept = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
+        quantiles = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
-        return quantile_target(reward, batch["discount"], kept, next_log_prob, alpha)
+        return quantile_target(reward, batch["discount"], quantiles, next_log_prob, alpha)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:
         """Returns the mean of all quantiles [B]."""

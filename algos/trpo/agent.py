@@ -21,7 +21,7 @@ def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tens
     return ((log_prob - old_log_prob).exp() * advantage).mean()
 
 
-class Found(NamedTuple):
+class AcceptedStep(NamedTuple):
     """gain, kl and share of the full step, for the accepted step; all 0 if none was accepted."""
 
     gain: float = 0.0
@@ -60,9 +60,9 @@ class Agent(PolicyAgent[ActorCritic]):
         """Makes one policy step with the whole window, and epochs of minibatches for the value network."""
         steps = self.share(batch)
         step, entropy = self._full_step(steps)
-        found = self._line_search(steps, step)
+        accepted = self._line_search(steps, step)
         explained = self.policy.explained_variance
-        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share, explained)
+        metrics = (accepted.gain, self._fit_value(batch), entropy, accepted.kl, accepted.share, explained)
         tensors = (torch.as_tensor(metric, device=self.device) for metric in metrics)
         return Result(dict(zip(self.METRICS, tensors, strict=True)))
 
@@ -88,7 +88,7 @@ class Agent(PolicyAgent[ActorCritic]):
         return longest_step(direction, fisher, cfg.max_kl), entropy.detach()
 
     @torch.no_grad()
-    def _line_search(self, batch: Batch, step: Tensor) -> Found:
+    def _line_search(self, batch: Batch, step: Tensor) -> AcceptedStep:
         """Backtracking line search: halves the step until the objective grows and the KL divergence is within
         max_kl."""
         start = [p.clone() for p in self.policy_parameters]
@@ -99,9 +99,9 @@ class Agent(PolicyAgent[ActorCritic]):
             self.reduce([numbers])
             gain, kl = numbers.tolist()
             if gain > 0 and kl <= self.cfg.max_kl:
-                return Found(gain, kl, 0.5**k)
+                return AcceptedStep(gain, kl, 0.5**k)
         place(self.policy_parameters, start, torch.zeros_like(step))
-        return Found()
+        return AcceptedStep()
 
     def _gain_and_kl(self, batch: Batch, old: Tensor) -> Tensor:
         """Returns [2]: the gain in the objective over the old policy, and the mean KL divergence from it."""

@@ -75,8 +75,8 @@ def _is_known(layer: nn.Module) -> bool:
 
 def few_rows(network: nn.Module, device: torch.device) -> "FewRows | None":
     """Returns the network for a few observations; None if it is not on a CPU, or has other layers than these."""
-    known = switch.on("few rows") and isinstance(network, Network) and all(_is_known(layer) for layer in network)
-    return FewRows(network) if known and device.type == "cpu" else None  # type: ignore[arg-type]
+    suits = switch.on("few rows") and isinstance(network, Network) and all(_is_known(layer) for layer in network)
+    return FewRows(network) if suits and device.type == "cpu" else None  # type: ignore[arg-type]
 
 
 class FewRows:

@@ -45,8 +45,8 @@ def _count(batch: Any) -> int:
 
 def _types(inputs: tuple[Any, ...]) -> list[torch.dtype]:
     """Returns the types of all tensors."""
-    each = [value for one in inputs for value in (one.values() if isinstance(one, dict) else (one,))]
-    return [value.dtype for value in each if isinstance(value, Tensor)]
+    values = [value for part in inputs for value in (part.values() if isinstance(part, dict) else (part,))]
+    return [value.dtype for value in values if isinstance(value, Tensor)]
 
 
 class GradientStep:
@@ -98,9 +98,9 @@ class GradientStep:
         assert isinstance(self._optimizer, FusedAdam)
         loss, besides = self._loss(*inputs)
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
-        norm = torch.stack([each.square().sum() for each in gradients if each is not None]).sum().sqrt()
+        norm = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum().sqrt()
         if self._max_norm is not None:
             scale = clip_factor(norm, self._max_norm)
-            gradients = tuple(None if each is None else each * scale for each in gradients)
+            gradients = tuple(None if gradient is None else gradient * scale for gradient in gradients)
         self._optimizer.move(gradients, rates)
         return norm, besides

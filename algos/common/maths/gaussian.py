@@ -35,8 +35,8 @@ def log_stds(network: nn.Module) -> list[Tensor]:
 def keep_spread(log_stds: list[Tensor], least: float) -> None:
     """Raises log deviations to the least one. Where all actions of the data are what the policy says, at a bound for
     example, their density would grow without limit, and that of any other action be 0."""
-    for each in log_stds:
-        each.clamp_(min=least)
+    for log_std in log_stds:
+        log_std.clamp_(min=least)
 
 
 def _alike(space: Box) -> bool:

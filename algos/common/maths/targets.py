@@ -58,11 +58,11 @@ def penalty(cfg: Any) -> Callable[..., Tensor]:
 def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
     """Returns the loss of the TD errors target [B] - q [n, B]: the mean over the batch, summed over the critics. weight
     [B] are importance sampling weights of prioritized replay."""
-    each = F.smooth_l1_loss if huber else F.mse_loss
+    error_loss = F.smooth_l1_loss if huber else F.mse_loss
     target = target.expand_as(q)
     if weight is None:
-        return len(q) * each(q, target)
-    return (weight * each(q, target, reduction="none")).mean(1).sum()
+        return len(q) * error_loss(q, target)
+    return (weight * error_loss(q, target, reduction="none")).mean(1).sum()
 
 
 def priorities(q: Tensor, target: Tensor) -> Tensor:

@@ -146,10 +146,10 @@ def share(chain: Chain, start: int, layer: Layer, registry: Registry) -> None:
     if name is None:
         return
     places = [at for at in range(start, len(chain.modules)) if chain.modules[at].state_dict()]
-    own = nn.ModuleList(chain.modules[at] for at in places)
-    first = registry.setdefault(name, own)
-    if _shapes(first) != _shapes(own):
-        reason = f"the layer shared as {name} has {_shapes(first)} in another network, and {_shapes(own)} here"
+    modules = nn.ModuleList(chain.modules[at] for at in places)
+    first = registry.setdefault(name, modules)
+    if _shapes(first) != _shapes(modules):
+        reason = f"the layer shared as {name} has {_shapes(first)} in another network, and {_shapes(modules)} here"
         raise chain.error(layer.layer_type, reason)
     for at, module in zip(places, first.children(), strict=True):
         chain.modules[at] = module

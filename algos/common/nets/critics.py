@@ -148,11 +148,11 @@ def build(
     alone."""
     with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
         torch.default_generator.manual_seed(seed)
-        front, width, rest = networks.features(spec, layers, cfg, normalizer)
-        if any_shared(rest):
+        front, width, remaining = networks.features(spec, layers, cfg, normalizer)
+        if any_shared(remaining):
             raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
         assemble = _simba if cfg.architecture == "simba" else _plain
-        modules, width = assemble(rest, members, width + actions)
+        modules, width = assemble(remaining, members, width + actions)
         output = EnsembleLinear(members, width, out)
         body = Network(*modules, output)
         _initialize(body, output, cfg.init)

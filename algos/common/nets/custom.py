@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from inspect import Parameter, Signature
 from typing import Any
 
 import torch
@@ -90,8 +91,8 @@ def _shape_of(layer: Custom | CustomCell, shape: Shape) -> Shape:
     except Exception as error:  # it may raise anything
         raise ValueError(_text(f"zeros {tuple(x.shape)} cannot pass", error)) from error
     if isinstance(layer, CustomCell) and getattr(state, "shape", None) != _state(layer).shape:
-        found = tuple(getattr(state, "shape", ()))
-        raise ValueError(f"run gives a state of shape {found}; expected {tuple(_state(layer).shape)}")
+        size = tuple(getattr(state, "shape", ()))
+        raise ValueError(f"run gives a state of shape {size}; expected {tuple(_state(layer).shape)}")
     return _checked(out, batch)
 
 
@@ -145,11 +146,13 @@ def mark(layer: nn.Module) -> None:
         raise ValueError(str(error)) from error
 
 
-def _takes_two(parameters: Sequence[Any]) -> bool:
-    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    needed = [each for each in parameters if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
-    needed = [each for each in needed if each.kind is not each.VAR_KEYWORD]
-    return len(needed) <= 2 and (len(places) >= 2 or any(each.kind is each.VAR_POSITIONAL for each in parameters))
+def _takes_two(parameters: Sequence[Parameter]) -> bool:
+    """Returns True if a function with these parameters can be called with two arguments."""
+    try:
+        Signature(parameters).bind(None, None)
+    except TypeError:
+        return False
+    return True
 
 
 def has_loss(layer: nn.Module) -> bool:
@@ -169,7 +172,7 @@ def completed(loss: Tensor, parameters: Iterable[Tensor], inputs: Any) -> Tensor
     by column, or observations alone."""
     if not _marked:
         return loss
-    owners = {id(owner): owner for each in parameters if (owner := getattr(each, _OWNER, None)) is not None}
+    owners = {id(owner): owner for parameter in parameters if (owner := getattr(parameter, _OWNER, None)) is not None}
     if not owners:
         return loss
     columns = inputs if isinstance(inputs, Mapping) else {"obs": inputs}
@@ -277,7 +280,7 @@ def _stats_function(module: Any) -> Callable[[], Any] | None:
     for name in ("custom_stats", "metrics"):
         function = getattr(module, name, None)
         needed = (
-            [each for each in own.parameters_of(function) or () if each.default is each.empty]
+            [parameter for parameter in own.parameters_of(function) or () if parameter.default is parameter.empty]
             if callable(function)
             else [0]
         )

@@ -238,7 +238,7 @@ class BatchRenorm(nn.Module):
         mean, variance = torch.zeros(2, *self.weight.shape, device=x.device)
         members = zip(x.reshape(-1, *x.shape[-2:]), *map(_rows, (mean, variance, self.weight)), strict=True)
         # with a momentum of 1, batch_norm writes mean and variance (over B - 1) of the batch to m and v
-        normed = [F.batch_norm(one, m, v, w, None, True, 1.0, RENORM_EPSILON) for one, m, v, w in members]
+        normed = [F.batch_norm(member, m, v, w, None, True, 1.0, RENORM_EPSILON) for member, m, v, w in members]
         deviation = (variance * ((x.shape[-2] - 1) / x.shape[-2]) + RENORM_EPSILON).sqrt_()
         r, d = self.correction(mean, deviation)
         self._learn(mean, deviation)

@@ -110,8 +110,8 @@ def initialize(
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
-    own = (part for module in hidden for part in module.modules() if isinstance(part, Custom | CustomCell))
-    drawn = {part for layer in own for part in layer.modules()} | kept
+    custom_layers = (part for module in hidden for part in module.modules() if isinstance(part, Custom | CustomCell))
+    drawn = {part for layer in custom_layers for part in layer.modules()} | kept
     for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
         for layer in (layer for module in modules for layer in module.modules()):
             if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:
@@ -208,13 +208,13 @@ def build(
     with torch.random.fork_rng(devices=[]), named(cfg, layers):
         torch.default_generator.manual_seed(seed)
         drawn = shared_parts(spec.shared)  # other networks gave them their first weights
-        chain, rest = _observed(spec, layers, cfg, normalizer)
+        chain, remaining = _observed(spec, layers, cfg, normalizer)
         simba = cfg.architecture == "simba"
-        rest = rest if noise is None else _noisy(rest, noise)
-        rest, last = before_last_hidden(rest) if split and not simba else (rest, [])
+        remaining = remaining if noise is None else _noisy(remaining, noise)
+        remaining, last = before_last_hidden(remaining) if split and not simba else (remaining, [])
         if any_shared(last):
             raise chain.error("shared", "the last linear layer of a dueling network is part of each stream")
-        (_add_simba if simba else add_layers)(chain, rest, spec.shared)
+        (_add_simba if simba else add_layers)(chain, remaining, spec.shared)
         chain.flatten()
         streams: list[nn.Module] = []
 
@@ -249,10 +249,10 @@ def features(
 ) -> tuple["Network | Recurrent", int, Layers]:
     """Returns the part of a network that sees only the observation, up to the last of OBSERVING; the number of features
     [B, width] it gives, and the layers from there on."""
-    chain, rest = _observed(spec, layers, cfg, normalizer)
-    rest = with_convolutions(chain.shape, rest)
-    cut = max((index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)), default=0)
-    for layer in rest[:cut]:
+    chain, remaining = _observed(spec, layers, cfg, normalizer)
+    remaining = with_convolutions(chain.shape, remaining)
+    cut = max((index for index, layer in enumerate(remaining, start=1) if isinstance(layer, OBSERVING)), default=0)
+    for layer in remaining[:cut]:
         add_layer(chain, layer, spec.shared)
     chain.flatten()
-    return assembled(chain.modules), chain.shape[0], rest[cut:]
+    return assembled(chain.modules), chain.shape[0], remaining[cut:]

@@ -92,7 +92,7 @@ class ActorCritic(Policy):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
-        return masked(sequences.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
+        return masked(sequences.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""

@@ -98,12 +98,12 @@ def weights_of(module: nn.Module) -> dict[str, Array]:
 @torch.no_grad()
 def load_weights(module: nn.Module, weights: Mapping[str, Array]) -> None:
     """Copies weights_of() into a module of the same layers, in place."""
-    own = module.state_dict()
-    shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
-    given = {name: np.shape(array) for name, array in weights.items()}
-    for name in sorted(shapes.keys() | given.keys()):
-        if shapes.get(name) != given.get(name):
-            here, there = shapes.get(name, "missing"), given.get(name, "missing")
+    tensors = module.state_dict()
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    saved = {name: np.shape(array) for name, array in weights.items()}
+    for name in sorted(shapes.keys() | saved.keys()):
+        if shapes.get(name) != saved.get(name):
+            here, there = shapes.get(name, "missing"), saved.get(name, "missing")
             raise ValueError(f"the saved weights do not fit this network: {name} is {here} here and {there} there")
-    for name, tensor in own.items():
+    for name, tensor in tensors.items():
         tensor.copy_(torch.tensor(weights[name]))
