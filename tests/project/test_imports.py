@@ -24,6 +24,8 @@ CONTRACTS = (
     "config.model.schema",
     "algos.common.settings",
     "algos.common.parts.acting",
+    "algos.common.parts.actor_critic",
+    "algos.sac.actor_critic",
     "framework.data.policy",
     "framework.dataset.store",
     "framework.disk.appended",
@@ -32,10 +34,13 @@ CONTRACTS = (
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {
     "algos.airl": ("algos.gail.agent", "algos.ppo.config"),
+    "algos.crossq": ("algos.sac.actor_critic", "algos.sac.losses"),
     "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
     "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
+    "algos.sac_d": ("algos.sac.temperature",),
+    "algos.tqc": ("algos.sac.actor_critic",),
 }
-"""Algorithms with an agent that adds a part to that of their family."""
+"""Algorithms with an agent that adds a part to that of their family, or is built of its parts."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config|algos\.(ppo|td3)\.agent\.Agent")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
 EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
