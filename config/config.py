@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config import machine
-from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
 from config.own import objects as own
@@ -52,7 +52,7 @@ def task_folder(text: str) -> str:
 class GeneralConfig(Strict):
     """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
-    ALIASES: ClassVar = joyrl.aliases("general_cfg")
+    ALIASES: ClassVar = foreign_names.aliases("general_cfg")
     READ_WITH: ClassVar = {
         "n_workers": ("mp_backend", ("ray",)),
         "n_learners": ("mp_backend", ("ray",)),

@@ -62,6 +62,7 @@ class ConversionError(Exception):
 class Dialect:
     """The words and files of another library that are understood. A part that it lacks does nothing."""
 
+    library: str = ""
     of_flags: Callable[[Flags], Iterable[Source]] = lambda flags: ()
     """Yields the settings in flags that have settings of their own."""
     put_flags: Callable[[Source, Flags, Iterable[Source]], Iterable[str]] = lambda source, flags, others: ()
@@ -86,6 +87,15 @@ class Dialect:
     """Returns the end of a sentence about a key of a section that needs more than another name; empty for others."""
     keys: Callable[[str], Iterable[str]] = lambda section: ()
     """Returns the keys of a section, of which one may be meant."""
+    experiments: Callable[[Document], dict[str, Source]] = lambda document: {}
+    """Returns the settings of each experiment of a file by its name; none for a file that has no experiments."""
+    take_repeats: Callable[[Document], int] = lambda document: 0
+    """Takes the number of runs out of a file with one experiment, and returns it; 0 without any."""
+    settings: Callable[[Document], Source | None] = lambda document: None
+    """Returns the settings of a file that names no algorithm; None for any other file."""
+    of_policy: Callable[[Any, str], Source | None] = lambda config, algo: None
+    """Returns the settings of a file, or a mapping, that a program gives to a policy of the library; None if it has no
+    such policy. The name is that of the algorithm here."""
     recognizes: Callable[[Document], bool] = lambda document: False
     """Returns True for a file of the library."""
     convert: Callable[[OldFile], str] = lambda file: ""

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 from config.config import GeneralConfig
 from config.foreign import joyrl
 from config.foreign import names as foreign_names
+from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.dialect import Changes, ConversionError, Hint, OldFile, new_file
-from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
+from config.foreign.table import Row, Scope
 from config.model import SECTIONS, policies
 from config.model.fields import Strict, steps_of_factor
 from config.model.schema import AlgoConfig, EnvConfig
@@ -50,7 +51,7 @@ def is_joyrl(source: Source, find_env: Finder) -> bool:
     env_name, algo_name = str(general.get("env_name")), str(general.get("algo_name"))
     named = env_name not in find_env.available() and (env_name in joyrl.ENVS or re.fullmatch(r"\w+-v\d+", env_name))
     words = any(joyrl.row_of(section, key) for section in SECTIONS for key in source.sections.get(section, {}))
-    return bool(named) or words or algo_name.lower() in joyrl.ALGOS
+    return bool(named) or words or algo_name.lower() in joyrl.ALGORITHMS
 
 
 def rewrite(source: Source, find_algo: Finder, find_env: Finder, algo_name: str | None) -> Changes:
@@ -217,7 +218,8 @@ class Rewriting:
         """Rewrites the names of algorithm and environment."""
         general, env = self.old["general_cfg"], self.old["env_cfg"]
         algo = str(general.pop("algo_name", None) or "DQN")
-        meant = joyrl.ALGOS.get(algo.lower(), algo)
+        row = joyrl.ALGORITHMS.get(algo.lower())
+        meant = row.settings if row else algo
         package = self._algorithm(meant)
         meant = package.NAME if package else meant
         self._at = ("general_cfg", "algo_name")

@@ -47,6 +47,13 @@ def experiments(document: Document) -> dict[str, Source]:
     return found
 
 
+def take_repeats(document: Document) -> int:
+    """Takes the number of runs out of a file with one experiment, and returns it; 0 without any."""
+    parts = [part for part in document.value.values() if isinstance(part, dict) and {"run", "alg"} & set(part)]
+    counts = [part.pop(word) for part in parts for word in REPEATS if isinstance(part.get(word), int)]
+    return counts[0] if len(parts) == 1 and counts else 0
+
+
 def _experiment(name: str, value: Any, place: Place) -> Source:
     if not isinstance(value, dict):
         return Source(True, problems=[f"{place.text}: {name}: got {shown(value)}; expected {', '.join(MAIN)}"])

@@ -5,6 +5,7 @@ from typing import Any
 
 from config.foreign import sb3_values, values
 from config.foreign.table import tables, words
+from config.program import PROGRAM
 
 TABLES = tables("sb3", vars(values) | vars(sb3_values))
 WORDS = words(TABLES)
@@ -53,3 +54,22 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 """Our name of an algorithm -> the defaults of Stable-Baselines3 and sb3-contrib, by their words."""
+
+
+def entries(value: dict[Any, Any]) -> list[str]:
+    """Returns the names of the environments for which a file of rl-baselines3-zoo has hyperparameters; none for any
+    other file."""
+    parts = [part for part in value.values() if isinstance(part, dict)]
+    theirs = any({"n_timesteps", "policy"} & set(part) for part in parts) and len(parts) == len(value)
+    return [str(name) for name in value] if theirs else []
+
+
+def origin(value: dict[Any, Any], file: str) -> str:
+    """Returns the end of a sentence about a file of rl-baselines3-zoo; empty for any other."""
+    if not (environments := entries(value)):
+        return ""
+    env = next((name for name in environments if name not in ("default", "atari")), "CartPole-v1")
+    return (
+        f"; it looks like hyperparameters of rl-baselines3-zoo: {PROGRAM} convert {file} --env {env} > NEW.yaml"
+        " writes those of an environment for use here"
+    )

@@ -7,10 +7,11 @@ from typing import Any
 
 from config.config import GeneralConfig
 from config.foreign import sb3
+from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.dialect import ConversionError, OldFile, new_file
-from config.foreign.names import ALGORITHMS, entries
+from config.foreign.names import ALGORITHMS
+from config.foreign.sb3 import entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
-from config.foreign.table import Meaning, NoCounterpartError
 from config.model import SECTIONS
 from config.program import PROGRAM
 from config.read.finder import Finder

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from config.config import GeneralConfig
+from config.foreign import names as foreign_names
 from config.model.fields import Strict
 from config.own import packages
 from config.read import presets, sources
@@ -81,7 +82,7 @@ class Checks:
             for key, message, *_ in package.check(env):
                 if message.startswith("unknown; ") and (theirs := self.written.foreign_name(key, "env_cfg")):
                     message = f"unknown{theirs}"
-                if key == "id" and (renamed := packages.renamed(env.id)):
+                if key == "id" and (renamed := foreign_names.environment_here(env.id)):
                     message = f"{env.id} is {renamed}"
                 if key == "id" and not (self.preset.used and presets.named(self.preset.used, env.id)):
                     message += presets.elsewhere(env.id, package, self.written.finders["env_name"], self.preset.root)

@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import core_schema
 
 from config.config import GeneralConfig
-from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.model import policies
 from config.model.fields import Strict, listed, lower, upper
 from config.model.policies import PolicyConfig
@@ -47,9 +47,9 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     def section(model: type[Strict], name: str) -> Json:
         reference, node = defined(model)
         node["type"] = ["object", "null"]
-        for key, meaning, values in joyrl.accepted(name):
+        for key, description, values in foreign_names.accepted(name):
             allowed = {"enum": list(values)} if values else {}
-            node["properties"].setdefault(key, {"description": f"JoyRL's key, here: {meaning}.", **allowed})
+            node["properties"].setdefault(key, {"description": description, **allowed})
         return reference
 
     choices = [

@@ -9,7 +9,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
-from config.foreign.rllib_files import REPEATS, experiments
+from config.foreign.dialects import DIALECTS, experiments
 from config.model import policies
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
@@ -206,12 +206,11 @@ def _tuning(
 
 
 def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any, Place]) -> dict[str, int]:
-    """Takes the number of samples out of an experiment of RLlib, and returns the setting that it is: draws, or seeds if
-    nothing is drawn."""
+    """Takes the number of runs out of an experiment of another library, and returns the setting that it is: draws, or
+    seeds if nothing is drawn."""
     key = "samples" if any(domain.kind != "grid" for domain in domains) else "seeds"
-    parts = [part for part in document.value.values() if isinstance(part, dict) and {"run", "alg"} & set(part)]
-    counts = [part.pop(word) for part in parts for word in REPEATS if isinstance(part.get(word), int)]
-    return {key: counts[0]} if len(parts) == 1 and counts and key not in places and counts[0] > 0 else {}
+    count = max(dialect.take_repeats(document) for dialect in DIALECTS)
+    return {key: count} if count > 0 and key not in places else {}
 
 
 def _of_a_trial(tuning: Tuning, wrong: Sequence[space.Fault]) -> list[str]:
