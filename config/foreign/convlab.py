@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from config.foreign.cases import NoCounterpartError
 from config.foreign.dialect import ConversionError, OldFile
 from config.foreign.table import Scope, tables
 from config.read import opening
 from config.read.sources import Source, document_of
-from config.read.yaml_reader import Document, DocumentError, Dumper, Place, parse, read
+from config.read.yaml_reader import Document, DocumentError, Place, dumped, parse, read
 from config.tell.error_text import shown
 from config.tell.names import did_you_mean, printable
 
@@ -129,4 +127,4 @@ def converted(file: OldFile) -> str:
         raise ConversionError(*source.problems)
     notes = "".join(f"# {printable(note)}\n" for note in source.notes)
     sections = {"general_cfg": {"algo_name": POLICIES[kind], "env_name": "dialog"}, **source.sections}
-    return notes + yaml.dump(sections, Dumper=Dumper, sort_keys=False, allow_unicode=True)
+    return notes + dumped(sections)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import yaml
-
 from config.foreign.table import Scope
 from config.model import SECTIONS
 from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
-from config.read.yaml_reader import Document, Dumper
+from config.read.yaml_reader import Document, dumped, flow
 from config.tell.names import printable
 
 Hint = Callable[[str, str], str]
@@ -106,6 +104,9 @@ class Dialect:
 
 # ------------------------------------------------------------------------------------------------ a converted file
 
+LOST = "Not converted; look for a setting that does the same:"
+NEEDLESS = "Left out, since nothing is needed here:"
+
 
 def new_file(
     sections: Mapping[str, Mapping[str, Any]],
@@ -123,13 +124,7 @@ def new_file(
         lines += [f"{section}:\n"] if sections.get(section) else []
         for key, value in sections.get(section, {}).items():
             comment = comments.get(f"{section}.{key}")
-            lines.append(f"  {flow({key: value})}" + (f"  # {printable(comment)}" if comment else "") + "\n")
+            lines.append(f"  {flow({key: value})[1:-1]}" + (f"  # {printable(comment)}" if comment else "") + "\n")
     if more:
-        lines.append(yaml.dump(dict(more), Dumper=Dumper, sort_keys=False, allow_unicode=True))
+        lines.append(dumped(dict(more)))
     return "".join(lines)
-
-
-def flow(pair: dict[str, Any]) -> str:
-    """Returns a setting on one line."""
-    text = yaml.dump(pair, Dumper=Dumper, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
-    return text.strip()[1:-1]

@@ -4,7 +4,7 @@ from typing import Any
 
 from config.config import GeneralConfig
 from config.foreign import rllib
-from config.foreign.dialect import ConversionError, OldFile, new_file
+from config.foreign.dialect import LOST, NEEDLESS, ConversionError, OldFile, new_file
 from config.foreign.rllib_keys import CONFIG, PARTS
 from config.foreign.table import Scope
 from config.model import SECTIONS, policies
@@ -21,10 +21,6 @@ MAIN = ("run", "env", "stop", "config")
 """Parts that every experiment has."""
 REPEATS = ("num_samples", "repeat", "num_trials")
 """Parts that are a number of runs."""
-
-
-LOST = "Not converted; look for a setting that does the same:"
-NEEDLESS = "Left out, since nothing is needed here:"
 
 
 def is_config(document: Document) -> bool:

@@ -167,8 +167,6 @@ def network(*names: str) -> Translation:
 
     def translation(value: Any, scope: Scope) -> Meaning:
         words = ("fcnet_hiddens", "fcnet_activation", "hidden_layer_sizes", "hidden_activation")
-        if not isinstance(value, dict):
-            raise NoCounterpartError("expected a mapping such as {fcnet_hiddens: [256, 256], fcnet_activation: relu}")
         if strange := [word for word in value if word not in words and value[word] is not None]:
             raise NoCounterpartError(f"{strange[0]}: write the layers as {scope.algo(*names)[0]}")
         sizes = value.get("fcnet_hiddens", value.get("hidden_layer_sizes", [256, 256]))
@@ -191,8 +189,7 @@ def env(value: Any, scope: Scope) -> Meaning:
 
 
 def env_config(value: Any, scope: Scope) -> Meaning:
-    if not isinstance(value, dict):
-        raise NoCounterpartError("expected a mapping (name: value)")
+    """Translates the arguments of an environment."""
     kept = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
     remark = "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(kept) < len(value) else ""
     return Meaning({f"env_cfg.{key}": argument for key, argument in kept.items()}, remark)
@@ -244,11 +241,7 @@ def rate_schedule(value: Any, scope: Scope) -> Meaning:
 
 
 def optimizer(value: Any, scope: Scope) -> Meaning:
-    """Translates a name, or a mapping of weight decay and words of old workers."""
-    if isinstance(value, str):
-        return Meaning(dict.fromkeys(scope.algo("optimizer"), value))
-    if not isinstance(value, dict):
-        raise NoCounterpartError("write algo_cfg.optimizer: adam, adamw, rmsprop or sgd, and algo_cfg.weight_decay")
+    """Translates a mapping of weight decay and words of old workers."""
     of_workers = ("num_replay_buffer_shards", "grads_per_step", "debug", "max_weight_sync_delay", "betas")
     if strange := [word for word in value if word not in (*of_workers, "weight_decay", "type")]:
         raise NoCounterpartError(f"{strange[0]}: write algo_cfg.optimizer and algo_cfg.weight_decay")
@@ -308,7 +301,8 @@ def minari_of_d4rl(value: Any, scope: Scope) -> Meaning:
 
 
 def data_files(value: Any, scope: Scope) -> Meaning:
-    paths = value.get("paths", value.get("path")) if isinstance(value, dict) else None
+    """Translates the paths of a mapping."""
+    paths = value.get("paths", value.get("path"))
     if paths is None:
         raise NoCounterpartError("expected {paths: FILES}; algo_cfg.data names them here")
     return Meaning(dict.fromkeys(scope.algo("data"), paths))
@@ -319,7 +313,6 @@ def log_level(value: Any, scope: Scope) -> Meaning:
 
 
 def callbacks(value: Any, scope: Scope) -> Meaning:
-    if not isinstance(value, str):
-        raise NoCounterpartError("write a class as general_cfg.callbacks: my_module:MyCallbacks (docs/python.md)")
+    """Translates the path of a class, whose module stands before a colon here."""
     name = value if ":" in value or "." not in value else ":".join(value.rsplit(".", 1))
     return Meaning({"general_cfg.callbacks": name})

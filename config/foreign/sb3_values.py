@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.foreign.cases import Meaning, NoCounterpartError
-from config.foreign.table import Scope
+from config.foreign.table import Scope, Translation
 from config.foreign.values import linear, rates
 
 _ACTIVATIONS = {"leakyrelu": "leakyrelu", "identity": "none", "swish": "silu"}
@@ -86,23 +86,15 @@ def _literal(node: ast.expr) -> Any:
 
 
 def rollout_steps(value: Any, scope: Scope) -> Meaning:
-    """Translates n_steps: steps of each row for an on-policy algorithm, of a return for another one."""
-    if not _on_policy(scope):
-        return Meaning(dict.fromkeys(scope.algo("n_step"), value))
+    """Translates steps of each row of an on-policy algorithm."""
     steps, rows = counted(value), _rows(scope)
     return Meaning({"algo_cfg.batch_size": steps * rows}, f"n_steps {steps} x n_envs {rows}")
 
 
 def minibatch(value: Any, scope: Scope) -> Meaning:
-    """Translates batch_size: what is collected has no more transitions than that."""
-    if not _on_policy(scope):
-        return Meaning({"algo_cfg.batch_size": value})
+    """Translates the minibatch of an on-policy algorithm: what is collected has no more transitions than that."""
     [path] = scope.algo("sgd_batch_size")
     return Meaning({path: min(counted(value), counted(scope.word("n_steps", value)) * _rows(scope))})
-
-
-def _on_policy(scope: Scope) -> bool:
-    return scope.has("algo_cfg.gae_lambda")
 
 
 def _rows(scope: Scope) -> int:
@@ -119,16 +111,16 @@ def learning_rate(value: Any, scope: Scope) -> Meaning:
     return Meaning({**dict.fromkeys(paths, rate), **({"algo_cfg.lr_schedule": "linear"} if falls else {})})
 
 
-def clip_range(value: Any, scope: Scope) -> Meaning:
-    most, falls = falling(value)
-    return Meaning(dict.fromkeys(scope.algo("eps_clip"), most), "constant here, there it falls to 0" if falls else "")
+def clipped(setting: str) -> Translation:
+    """Returns a translation of a range, which may fall there."""
 
+    def translate(value: Any, scope: Scope) -> Meaning:
+        most, falls = falling(value)
+        if setting == "value_clip" and isinstance(most, int | float) and most < 0:
+            return Meaning({}, "values are not clipped")
+        return Meaning(dict.fromkeys(scope.algo(setting), most), "constant here, there it falls to 0" if falls else "")
 
-def clip_range_vf(value: Any, scope: Scope) -> Meaning:
-    most, falls = falling(value)
-    if isinstance(most, int | float) and most < 0:
-        return Meaning({}, "values are not clipped")
-    return Meaning(dict.fromkeys(scope.algo("value_clip"), most), "constant here, there it falls to 0" if falls else "")
+    return translate
 
 
 def entropy(value: Any, scope: Scope) -> Meaning:
@@ -159,13 +151,11 @@ def gradient_steps(value: Any, scope: Scope) -> Meaning:
 
 
 def target_update(value: Any, scope: Scope) -> Meaning:
-    """Translates environment steps into updates for algorithms that count them, those that explore by epsilon."""
-    [path] = scope.algo("target_update")
-    if not scope.has("algo_cfg.epsilon_schedule"):
-        return Meaning({path: value})
+    """Translates environment steps, which algorithms that explore by epsilon count, into updates."""
     each, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
     return Meaning(
-        {path: max(1, round(max(counted(value), each) * updates / each))}, "environment steps there, updates here"
+        {"algo_cfg.target_update": max(1, round(max(counted(value), each) * updates / each))},
+        "environment steps there, updates here",
     )
 
 

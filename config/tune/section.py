@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
@@ -19,7 +18,7 @@ from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
 from config.read.tasks import TUNING
-from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
+from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
 from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.names import did_you_mean
@@ -131,7 +130,7 @@ class Tuning:
         """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
         said with each command. file: its name."""
         whole = {**self.document.value, SECTION: self.settings.model_dump(exclude={"ray_address"})}
-        text = yaml.dump(whole, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        text = dumped(whole, default_flow_style=None, width=120)
         return FIRST_LINE.format(program=PROGRAM, file=file) + text
 
 
