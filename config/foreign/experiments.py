@@ -40,7 +40,7 @@ def load_all(
                 raise ConfigError([f"{yaml_path}: {reason}: {PROGRAM} --run NAME -f {yaml_path}"])
             return {"": read_one(file=source)}
     sources = experiments(document) if document else {}
-    if document and sources and (domains := list(space.found(document.value, document.place, []))):
+    if document and sources and (domains := list(space.domains_of(document.value, document.place, []))):
         first = domains[0]
         raise ConfigError([f"{first.place}: {first.path}: values to try are for: {PROGRAM} tune -f {yaml_path}"])
     if not sources:

@@ -38,9 +38,9 @@ def experiments(document: Document) -> dict[str, Source]:
         return {}
     if not any(isinstance(part, dict) and {"run", "alg"} & set(part) for part in value.values()):
         return {}
-    found = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
-    next(iter(found.values())).problems += document.duplicates
-    return found
+    sources = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
+    next(iter(sources.values())).problems += document.duplicates
+    return sources
 
 
 def take_repeats(document: Document) -> int:

@@ -42,9 +42,9 @@ class Checks:
         try:
             instance = model.model_validate(values)
         except ValidationError as error:
-            found = faults(error, model, place, lambda key: self.written.hint(section, key))
-            self.written.problems += [fault.sentence for fault in found if fault.sentence not in self.written.problems]
-            wrong = {fault.key for fault in found}
+            errors = faults(error, model, place, lambda key: self.written.hint(section, key))
+            self.written.problems += [fault.sentence for fault in errors if fault.sentence not in self.written.problems]
+            wrong = {fault.key for fault in errors}
             self._contradictions(section, {key: value for key, value in values.items() if key not in wrong}, wrong)
             return None
         self._contradictions(section, values, set())

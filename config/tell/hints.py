@@ -52,8 +52,8 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
 
 def _in_another_section(key: str, others: Mapping[str, set[str]]) -> str:
     """Returns a hint to a setting of another section, which must be closer than one of the same section."""
-    found = [(distance(key.lower(), known), f"{name}.{known}") for name in others for known in others[name]]
-    near = min(found, default=(len(key), ""))
+    distances = [(distance(key.lower(), known), f"{name}.{known}") for name in others for known in others[name]]
+    near = min(distances, default=(len(key), ""))
     return f"; did you mean {near[1]}?" if near[0] <= max(1, len(key) // 6) else ""
 
 
@@ -69,8 +69,8 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     has = {key for known in find_algo.available() if known.lower() == algo.lower()
            for key in find_algo.get(known).Config.model_fields}  # fmt: skip
     meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
-    found = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
-    return found or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
+    setting = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
+    return setting or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
 
 
 def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:

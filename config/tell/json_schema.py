@@ -97,11 +97,11 @@ def _of_any(models: Iterable[Json]) -> Json:
         for key, setting in model["properties"].items():
             plain = {name: value for name, value in setting.items() if name not in ("default", "description")}
             options.setdefault(key, []).append({"description": setting.get("description", ""), **plain})
-    found: Json = {}
+    accepted: Json = {}
     for key, settings in options.items():
         same = {json.dumps({**setting, "description": ""}): setting for setting in reversed(settings)}
-        found[key] = {"anyOf": list(same.values())} if len(same) > 1 else settings[0]
-    return found
+        accepted[key] = {"anyOf": list(same.values())} if len(same) > 1 else settings[0]
+    return accepted
 
 
 def _only_known(properties: Json) -> Json:

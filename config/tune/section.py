@@ -112,19 +112,19 @@ class Tuning:
             raise ConfigError(
                 [f"{self.name} has {len(several)} experiments; copy the one to tune into a file of its own"]
             )
-        found = load(self.name, file=next(iter(several.values()), filled), **self.options)
-        if found.objects:
+        run = load(self.name, file=next(iter(several.values()), filled), **self.options)
+        if run.objects:
             raise ConfigError(
                 [
                     f"{name}: a trial is a process of its own and cannot import it; name it as module:name, "
                     "with allow_import"
-                    for name in found.objects
+                    for name in run.objects
                 ]
             )
-        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
+        changes: dict[str, Any] = {"seed": run.general.seed or self.settings.seed}
         if self.settings.ray_address:  # a machine of the cluster trains it in one process
             changes |= {"mp_backend": "single", "ray_address": None}
-        return replace(found, general=found.general.model_copy(update=changes))
+        return replace(run, general=run.general.model_copy(update=changes))
 
     def to_yaml(self, file: Path) -> str:
         """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
@@ -185,7 +185,7 @@ def _tuning(
     _add_flags(document, flags, dashes)
     settings = _settings(document, problems)
     wrong: list[space.Fault] = []
-    domains = tuple(space.found(document.value, document.place, wrong))
+    domains = tuple(space.domains_of(document.value, document.place, wrong))
     problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
         problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
@@ -277,8 +277,8 @@ def _settings(document: Document, problems: list[str]) -> TuneConfig | None:
     try:
         settings = TuneConfig.model_validate(values)
     except ValidationError as error:
-        found = faults(error, TuneConfig, place, lambda key: did_you_mean(key, TuneConfig.model_fields))
-        problems += [fault.sentence for fault in found]
+        errors = faults(error, TuneConfig, place, lambda key: did_you_mean(key, TuneConfig.model_fields))
+        problems += [fault.sentence for fault in errors]
         return None
     for key, message, *_ in settings.checks():
         problems.append(f"{place.parts.get(key, place).text}: {SECTION}.{key}: {message}")
