@@ -192,6 +192,8 @@ def layers(value: Any, scope: Scope) -> Meaning:
     if scope.has("algo_cfg.value_layers"):
         return Meaning({"algo_cfg.value_layers": list(_network(actor, scope))})
     recurrent = scope.word("lstm_hidden_size") is not None
+    if recurrent and scope.word("enable_critic_lstm") is None:
+        raise LookupError("lstm_hidden_size")  # of an algorithm without a memory
     lists = {
         "algo_cfg.actor_layers": list(_network(actor, scope, recurrent)),
         "algo_cfg.critic_layers": list(_network(critic, scope, recurrent and scope.word("enable_critic_lstm"))),
@@ -351,6 +353,8 @@ def _vec_wrapper(kind: str, given: dict[str, Any], scope: Scope) -> Meaning:
 def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what an algorithm does there without a word, and here by a setting."""
     if name == "DQN":
-        return {"algo_cfg.loss": "huber"}
+        return {"algo_cfg.loss": "huber", "algo_cfg.double": False}
+    if name in ("PPO", "A2C") and not falling(theirs.get("learning_rate"))[1]:
+        return {"algo_cfg.lr_schedule": "constant"}
     size = theirs.get("batch_size") if name == "QRDQN" else None
     return {"algo_cfg.adam_epsilon": 0.01 / size} if isinstance(size, int) and size > 0 else {}
