@@ -147,6 +147,22 @@ def test_a_package_is_imported_only_in_its_own_place(package, homes):
     assert not [module for module in users if not inside(module, *homes)]
 
 
+ASKED = ("names", "table", "dialect", "dialects", "convert", "experiments", "flags", "cases", "vocabularies")
+"""Modules of config.foreign that name no library, or are the lists of all."""
+
+
+def test_only_the_foreign_room_names_another_library():
+    """Whoever needs foreign words asks config.foreign.names; whoever needs foreign files, config.foreign.dialects."""
+    room = "config.foreign"
+    users = {module: imports(module) for module in MODULES if not inside(module, room)}
+    targets_there = {(module, target) for module in users for target in users[module] if inside(target, room)}
+    assert targets_there
+    assert not [pair for pair in targets_there if not inside(pair[1], *(f"{room}.{name}" for name in ASKED))]
+    libraries = {module for module in MODULES if inside(module, room)} - {f"{room}.{name}" for name in ("", *ASKED)}
+    asking = [f"{room}.{name}" for name in ("names", "table", "dialect", "experiments", "cases")]
+    assert not [(module, target) for module in asking for target in imports(module) & (libraries - {room})]
+
+
 def test_rooms_of_the_framework_import_from_the_ground_up():
     """tests/tools/house.py lists the rooms, and the imports that climb with their reasons."""
     assert house.climbing() == house.CLIMBING.keys()
