@@ -17,7 +17,7 @@ from algos.common.fast.device import on_device  # noqa: F401 - for the learner a
 from algos.common.fast.gradient_step import GradientStep, Loss, uncompiled
 from algos.common.nets.layers import seed_dropout
 from algos.common.parts import optim, own_loss
-from algos.common.parts.keep import load_state_of, restore_stream, state_of, stream_state
+from algos.common.parts.keep import load_state_of, state_of
 from algos.common.parts.own_loss import OwnLossError as OwnLossError
 from algos.common.parts.weights import load_weights, weights_of
 
@@ -396,8 +396,8 @@ class Agent(TrainableActor):
         return getattr(self, self.KEPT[0])
 
     def state(self) -> Tree:
-        return {**state_of(self, self.KEPT), "learn": stream_state(self.streams.learn)}
+        return {**state_of(self, self.KEPT), "learn": self.streams.learn.bit_generator.state}
 
     def load_state(self, state: Tree) -> None:
         load_state_of(self, self.KEPT, state)
-        restore_stream(self.streams.learn, state["learn"])
+        self.streams.learn.bit_generator.state = state["learn"]

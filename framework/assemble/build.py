@@ -23,16 +23,16 @@ from envs.base import EnvContext, Goal, VectorEnv
 from framework import memory
 from framework.assemble import resources
 from framework.assemble.expert import expert_of
-from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import Recorder
+from framework.collect.training import TrainingCollector
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.loop.evaluator import Evaluator
 from framework.loop.iteration import EpisodeRows
-from framework.loop.joint_learner import MultiPolicyLearner
-from framework.loop.learner import Learner
+from framework.loop.joint_learner import JointLearner
+from framework.loop.learner import AgentLearner, Learner
 from framework.memory.demonstrated import Demonstrated
 from framework.memory.given import Given, given, has_masks, mean_return, updates_of
 from framework.memory.stored import Stored
@@ -184,17 +184,17 @@ def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
     return agent
 
 
-def make_learner(config: RunConfig, spec: EnvSpec, agent: TrainableActor) -> Learner | MultiPolicyLearner:
+def make_learner(config: RunConfig, spec: EnvSpec, agent: TrainableActor) -> Learner:
     """Makes what applies the updates of an agent made by make_agent."""
     machine.keep_freed_memory()
     plan = plan_of(config, spec)
     if isinstance(agent, MultiPolicyAgent):
-        return MultiPolicyLearner(agent, plan)
+        return JointLearner(agent, plan)
     assert plan.single is not None
     if config.general.compile == "on":
         for step in agent.gradient_steps():
             step.compile(plan.single.minibatch)
-    return Learner(agent.by_policy()[""], plan.single.memory)
+    return AgentLearner(agent.by_policy()[""], plan.single.memory)
 
 
 def _mirror(config: RunConfig, policy: PolicyPlan) -> torch.device | None:
@@ -419,7 +419,7 @@ def make_collector(
     remembered: int = 1,
     watch: Watch | None = None,
     phase: float | None = None,
-) -> Collector:
+) -> TrainingCollector:
     """Makes the collector of a worker, or the only one in a single process. The replacement of a lost worker has a
     later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
     curriculum = config.general.curriculum
@@ -427,7 +427,7 @@ def make_collector(
     agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
 
     rng = acting_stream(seed, worker, incarnation)
-    return Collector(
+    return TrainingCollector(
         env,
         agent,
         rng,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from algos.base import Tree, restore_stream, stream_state
+from algos.base import Tree
 from config.model.memory_spec import EXPERT
 from framework.collect.fragment import Columns, Fragment
 from framework.disk.journal import Frame, Journal
@@ -60,9 +60,9 @@ class Demonstrated:
         """Writes nothing: the state holds everything."""
 
     def state(self) -> Tree:
-        return {"sha256": self.sha256, "rng": stream_state(self.rng), "fresh": self.fresh.state()}
+        return {"sha256": self.sha256, "rng": self.rng.bit_generator.state, "fresh": self.fresh.state()}
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         check_same(state["sha256"], self.sha256)
-        restore_stream(self.rng, state["rng"])
+        self.rng.bit_generator.state = state["rng"]
         self.fresh.load_state(state["fresh"], frames)

@@ -9,7 +9,7 @@ from config.model.memory_spec import RolloutSpec
 from framework.collect.fragment import Columns, Fragment
 from framework.disk.journal import Frame, Journal
 from framework.memory.chunk import Chunk, Keys
-from framework.memory.rewards import clipped
+from framework.memory.ring import clipped
 
 
 class Rollout:

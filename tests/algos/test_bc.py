@@ -20,7 +20,7 @@ from config.model.memory_spec import DataSpec
 from config.read.loader import ConfigError
 from framework.assemble.resources import step_bytes
 from framework.errors import JoystickError
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.policies.plan import plan
@@ -96,7 +96,7 @@ def cloned(path: Path, spec: EnvSpec, chunks: int, **settings: Any) -> tuple[Age
     found = given(DataSpec((str(path),)), spec, 1)
     memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
     agent = Agent(cfg, spec, Streams(init=1, learn=stream(1, "learn")), torch.device("cpu"))
-    learner, metrics = Learner(agent, wanted), {}
+    learner, metrics = AgentLearner(agent, wanted), {}
     for _ in range(chunks):
         metrics = learner.learn(memory.take(0.0), Progress()).metrics
     return agent, metrics["loss"][-1]

@@ -15,7 +15,7 @@ from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import visible
 from config.model.memory_spec import DataSpec
 from config.read.loader import ConfigError
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory.given import Earnings, given
 from framework.memory.stored import Stored
 from tests.algos.test_learners import Together
@@ -145,14 +145,14 @@ def two_steps(path: Path, actions: np.ndarray) -> Path:
     return path
 
 
-def parts_of(path: Path, action: Space, **settings: Any) -> tuple[Agent, Stored, Learner]:
+def parts_of(path: Path, action: Space, **settings: Any) -> tuple[Agent, Stored, AgentLearner]:
     agent = agent_of(
         Box(-1, 1, (1,), np.float32), action, context_length=2, data=str(path), batch_size=64, dropout=0.0, **settings
     )  # fmt: skip
     wanted = agent.cfg.memory(1)
     found = given(wanted.data, agent.spec, 1)
     memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
-    return agent, memory, Learner(agent, wanted)
+    return agent, memory, AgentLearner(agent, wanted)
 
 
 def learned(path: Path, action: Space, chunks: int) -> Agent:

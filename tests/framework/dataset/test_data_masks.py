@@ -25,7 +25,7 @@ from framework.dataset.fit import problems
 from framework.dataset.trajectories import MASKS, TrajectoryWriter, read
 from framework.dataset.writers import episode_writer
 from framework.errors import DataError, JoystickError
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.seeding import stream
@@ -374,7 +374,7 @@ def test_targets_from_a_memory_of_data_count_legal_actions_only(tmp_path: Path, 
     assert wanted.data is not None
     data = given(wanted.data, toy_spec(), 1)
     memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), data, most=1)
-    metrics = Learner(agent, wanted).learn(memory.take(0.0), Progress()).metrics
+    metrics = AgentLearner(agent, wanted).learn(memory.take(0.0), Progress()).metrics
     loss = metrics["critic_loss" if algo == "SAC_D" else "loss"][0]
     assert loss < 5 if masks else loss > 5
 
