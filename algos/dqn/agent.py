@@ -19,7 +19,8 @@ from algos.common.parts.acting import ValueAgent
 from algos.common.parts.greedy import Greedy, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
-from algos.dqn.heads import HEADS, Head, Successor, of_action
+from algos.dqn.distributional import HEADS
+from algos.dqn.heads import Head, Successor, of_action
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""

@@ -1,4 +1,4 @@
-"""Meanings of the network's outputs for an action: an expected return, or a distribution of returns.
+"""Meanings of the network's outputs for an action: the contract, and the expected return.
 
 M samples, A actions, K atoms of a distribution. Outputs are [M, A] for a number and [M, A, K] for a distribution.
 """
@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast.device import on_both
-from algos.common.nets.layers import Features, ImplicitQuantiles, value_layer
+from algos.common.nets.layers import Features, value_layer
 
 Metrics = dict[str, Tensor]
 
@@ -57,9 +56,6 @@ class Head(Protocol):
         """Returns a sentence for the user if these means of METRICS show that a setting is wrong."""
 
 
-# ------------------------------------------------------------------------------------------------- pure functions
-
-
 def of_action(out: Tensor, action: Tensor) -> Tensor:
     """Returns the outputs [M] or [M, K] for one action [M] of each sample."""
     if out.ndim == 2:
@@ -73,36 +69,6 @@ def soft_value(values: Tensor, temperature: float) -> Tensor:
     return temperature * torch.logsumexp(values / temperature, 1)
 
 
-def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
-    """Projects a distribution with probabilities [M, K] of returns at `atoms` [M, K] onto the evenly spaced `support`
-    [K]: each atom's share goes to its two neighbors (Bellemare et al., 2017, algorithm 1)."""
-    spacing = support[1] - support[0]
-    place = (atoms.clamp(support[0], support[-1]) - support[0]) / spacing  # in atoms, 0 .. K - 1
-    # [M, K support, K atoms]: how near each atom is to each point of the support, from 1 (on it) to 0
-    near = (1 - (place.unsqueeze(1) - torch.arange(len(support), device=place.device).unsqueeze(1)).abs()).clamp_(min=0)
-    return (near * probability.unsqueeze(1)).sum(2)
-
-
-def outside(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
-    """Returns the mean share of the mass that `project` moves to an edge of the support from beyond. The margin is for
-    rounding: r + gamma v_max is v_max where that is the greatest possible return, r / (1 - gamma)."""
-    margin = (support[1] - support[0]) / 100
-    beyond = (atoms < support[0] - margin) | (atoms > support[-1] + margin)
-    return (probability * beyond).sum(1).mean()
-
-
-def quantile_huber(values: Tensor, fractions: Tensor, target: Tensor, kappa: float) -> Tensor:
-    """Returns the quantile regression loss [M] with Huber's penalty (Dabney et al., 2018a, equation 10): of values
-    [M, K] at the fractions [M, K] or [K] against samples of the target [M, J]; sum over K, mean over J."""
-    error = target.unsqueeze(1) - values.unsqueeze(2)
-    side = (fractions.unsqueeze(-1) - (error < 0).to(error.dtype)).abs()
-    huber = F.huber_loss(error, torch.zeros_like(error), reduction="none", delta=kappa) / kappa
-    return (side * huber).mean(2).sum(1)
-
-
-# ---------------------------------------------------------------------------------------------------------- heads
-
-
 class Scalar:
     """The expected return itself."""
 
@@ -113,7 +79,7 @@ class Scalar:
         self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
 
     def layer(self, features: Features) -> nn.Module:
-        return value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=_std_init(self.cfg))
+        return value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=std_init(self.cfg))
 
     def values(self, out: Tensor) -> Tensor:
         return out
@@ -136,106 +102,6 @@ class Scalar:
         return None
 
 
-class Categorical:
-    """Logits of the probabilities of n_atoms returns, evenly spaced from v_min to v_max."""
-
-    METRICS: ClassVar[tuple[str, ...]] = ("at_v_min", "at_v_max", "outside")
-    """Shares of the target's mass: at the lowest atom, at the highest, and beyond both before the projection."""
-    MOST_AT_EDGE = 0.5
-    LEAST_OUTSIDE = 0.05
-    """Without mass outside, mass at the edge is right: a return of 0 is v_min where rewards are 0 and 1."""
-
-    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
-        self.cfg, self.actions = cfg, actions
-        self.support = on_both(torch.linspace(cfg.v_min, cfg.v_max, cfg.n_atoms), device)
-
-    def layer(self, features: Features) -> nn.Module:
-        cfg = self.cfg
-        return value_layer(features, self.actions, cfg.n_atoms, dueling=cfg.dueling, std_init=_std_init(cfg))
-
-    def values(self, out: Tensor) -> Tensor:
-        return out.softmax(2) @ self.support[out.device.type]
-
-    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
-        """Returns the distribution of r + discount Z(s', a') [M, K], and its shares at the edges of the support."""
-        support = self.support[after.out.device.type]
-        atoms = torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), support)
-        probability = of_action(after.out, after.best()).softmax(1)
-        target = project(probability, atoms, support)
-        edges = {"at_v_min": target[:, 0].mean(), "at_v_max": target[:, -1].mean()}
-        return target, {**edges, "outside": outside(probability, atoms, support)}
-
-    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the cross entropy, and the Kullback-Leibler divergence as the error."""
-        each = -(target * of_action(out, action).log_softmax(1)).sum(1)
-        return each, each.detach() + torch.xlogy(target, target).sum(1)
-
-    def warning(self, metrics: Mapping[str, float]) -> str | None:
-        for setting, word in (("v_max", "low"), ("v_min", "high")):
-            share = metrics.get(f"at_{setting}", 0.0)
-            if share > self.MOST_AT_EDGE and metrics["outside"] > self.LEAST_OUTSIDE:
-                value = getattr(self.cfg, setting)
-                return (
-                    f"{setting} {value:g} is too {word} for the returns seen: {share:.0%} of the target mass is there; "
-                    f"set algo_cfg.{setting} beyond the discounted returns, or scale them (algo_cfg.reward_scale)"
-                )
-        return None
-
-
-class Quantile:
-    """Returns at the midpoints of n_quantiles equal parts of the distribution."""
-
-    METRICS: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
-        self.cfg, self.actions = cfg, actions
-        self.middle = on_both((torch.arange(cfg.n_quantiles) + 0.5) / cfg.n_quantiles, device)
-
-    def layer(self, features: Features) -> nn.Module:
-        cfg = self.cfg
-        return value_layer(features, self.actions, cfg.n_quantiles, dueling=cfg.dueling, std_init=_std_init(cfg))
-
-    def values(self, out: Tensor) -> Tensor:
-        return out.mean(2)
-
-    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
-        """Returns samples of r + discount Z(s', a') [M, K]."""
-        next_values = of_action(after.out, after.best())
-        return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values), {}
-
-    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        return self._regression(of_action(out, action), self.middle[out.device.type], target)
-
-    def _regression(self, values: Tensor, fractions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        each = quantile_huber(values, fractions, target, self.cfg.kappa)
-        return each, (target.mean(1) - values.detach().mean(1)).abs()
-
-    def warning(self, metrics: Mapping[str, float]) -> str | None:
-        return None
-
-
-class Implicit(Quantile):
-    """Returns at random fractions of the distribution, which the network hands out in the last row of its outputs."""
-
-    def layer(self, features: Features) -> nn.Module:
-        output = value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=_std_init(self.cfg))
-        return ImplicitQuantiles(features.width, output, self.cfg.n_quantiles)
-
-    def values(self, out: Tensor) -> Tensor:
-        return out[:, :-1].mean(2)
-
-    def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        return self._regression(of_action(out, action), out[:, -1], target)
-
-
-HEADS: dict[str, type[Scalar | Categorical | Quantile]] = {
-    "scalar": Scalar,
-    "categorical": Categorical,
-    "quantile": Quantile,
-    "implicit": Implicit,
-}
-
-
-def _std_init(cfg: Any) -> float | None:
+def std_init(cfg: Any) -> float | None:
     """Returns the initial noise of the output layer; None for a plain one."""
     return cfg.std_init if cfg.noisy else None

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 
 from algos.base import Array, Batch, EnvSpec, Result, Streams, Tree
-from algos.common.parts.acting import TableAgent
-from algos.common.parts.tables import best_value, move, td_error
+from algos.common.parts.tables import TableAgent, best_value, move, td_error
 from algos.dynaq.config import Config
 
 

@@ -2,15 +2,13 @@
 An agent may also define the functions of algos.base.Actor itself."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
-import torch
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Streams, Tree
+from algos.base import Act, Array, Batch, Explore, PolicyModule, Progress
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
-from algos.common.parts.tables import ActionTable
 from algos.common.parts.unroll import Carried
 
 
@@ -112,31 +110,3 @@ class PolicyAgent(ActingAgent, Generic[Part]):
 
     def single_steps(self, batch: Batch) -> Batch:
         return self.policy.carried.with_views(batch, self.burn_in)
-
-
-class TableAgent(ActingAgent):
-    """An agent that learns a table of action values, on the CPU, where numpy is."""
-
-    METRICS: ClassVar = ActionTable.METRICS
-
-    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, torch.device("cpu"))
-        self.table = ActionTable(cfg, spec)
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.table.explorer.strength(progress)
-
-    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
-        return Act(self.table.best(obs, mask) if explore is None else self.table.explore(obs, *explore, mask))
-
-    def weights(self) -> dict[str, Array]:
-        return self.table.weights()
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        self.table.load_weights(weights)
-
-    def state(self) -> Tree:
-        return self.weights()
-
-    def load_state(self, state: Tree) -> None:
-        self.load_weights(state)
