@@ -7,19 +7,17 @@ import numpy as np
 from algos.base import Tree
 from config.model.memory_spec import EXPERT
 from framework.collect.fragment import Columns, Fragment
-from framework.disk.journal import Frame, Journal
-from framework.memory.chunk import Chunk, Keys
+from framework.disk.journal import Frame
+from framework.memory.base import Memory
+from framework.memory.chunk import Chunk
 from framework.memory.given import Given, check_same
 from framework.memory.per_worker import PerWorker
 from framework.memory.rollout import Rollout
 
 
-class Demonstrated:
+class Demonstrated(Memory):
     """A memory of fresh steps. Each window [T, N, ...] that it hands out gets the columns of EXPERT, of the same shape:
     transitions drawn uniformly from the given data. The data are in no checkpoint: it keeps their SHA-256 instead."""
-
-    offline = False
-    held_out = None
 
     def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, given: Given) -> None:
         """rng: stream of the samples from the data."""
@@ -52,12 +50,6 @@ class Demonstrated:
             return None
         drawn = self.rng.integers(self._count, size=chunk.columns["reward"].shape)
         return chunk._replace(columns={**chunk.columns, **{name: data[drawn] for name, data in self._data.items()}})
-
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: fresh steps have no priority."""
-
-    def write(self, journal: Journal) -> None:
-        """Writes nothing: the state holds everything."""
 
     def state(self) -> Tree:
         return {"sha256": self.sha256, "rng": self.rng.bit_generator.state, "fresh": self.fresh.state()}

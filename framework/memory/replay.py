@@ -13,6 +13,7 @@ from framework.collect.fragment import Columns, Fragment
 from framework.disk import journal as journals
 from framework.disk.journal import Frame, Journal, Span
 from framework.memory.arrivals import Arrivals
+from framework.memory.base import Memory
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.n_step import walk
@@ -24,12 +25,9 @@ _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask", "next_global_state")
 
 
-class Replay:
+class Replay(Memory):
     """Uniform or prioritized replay memory of one or several collectors. n-step returns are computed when samples are
     drawn, by index arithmetic on the rings."""
-
-    offline = False
-    held_out = None
 
     def __init__(
         self,

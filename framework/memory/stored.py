@@ -12,7 +12,8 @@ from framework.collect.fragment import Columns, Fragment, Origin
 from framework.dataset.columns import MASKS
 from framework.disk.journal import Frame, Journal, Span
 from framework.errors import JoystickError
-from framework.memory.chunk import Chunk, Keys
+from framework.memory.base import Memory
+from framework.memory.chunk import Chunk
 from framework.memory.given import Given, check_same
 from framework.memory.replay import Replay
 from framework.screen.formatting import counted
@@ -24,7 +25,7 @@ MOST_HELD_OUT = 1024
 """Number of transitions that are kept from learning of which the losses are measured, at most."""
 
 
-class Stored:
+class Stored(Memory):
     """First learns from given data alone, and then, if the run goes on, from minibatches of which a share is from the
     data and the rest from a replay memory. The data are in no checkpoint: it keeps their SHA-256 instead."""
 
@@ -45,8 +46,7 @@ class Stored:
         assert spec.data is not None
         self._imitate = spec.data.imitate
         self.sha256, self.most, count = given.sha256, most, given.transitions
-        self.left = ENDLESS if spec.data.updates < 0 else spec.data.updates
-        """Number of updates from the data alone that are still to be made."""
+        self._owe(ENDLESS if spec.data.updates < 0 else spec.data.updates)
         if count < spec.sequence:
             raise JoystickError(
                 f"algo_cfg.data: has {counted(count, 'transition')}, and a sequence {spec.sequence} steps"
@@ -73,10 +73,9 @@ class Stored:
         spec = replace(self._alone, capacity=count, batch_size=size)
         return self._filled(given, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
 
-    @property
-    def offline(self) -> bool:
-        """True while updates from the data alone are owed: nothing has to be collected for them."""
-        return self.left > 0
+    def _owe(self, left: int) -> None:
+        """Sets the number of updates from the data alone that are still to be made. Nothing is collected for them."""
+        self.left, self.offline = left, left > 0
 
     @property
     def size(self) -> int:
@@ -96,7 +95,7 @@ class Stored:
     def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
         if self.left:
             count = min(self.left, most, self.most)
-            self.left -= count
+            self._owe(self.left - count)
             return self._from_data(self._alone, count, fraction)
         fresh = self.fresh.take(fraction, most)
         if fresh is None or not self._beside.batch_size:
@@ -111,9 +110,6 @@ class Stored:
         assert chunk is not None
         return chunk
 
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: minibatches of two sources are drawn uniformly."""
-
     # stopping and going on --------------------------------------------------------------------------------
 
     def state(self) -> Tree:
@@ -125,7 +121,7 @@ class Stored:
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         check_same(state["sha256"], self.sha256)
-        self.left = ENDLESS if state["left"] is None else state["left"]
+        self._owe(ENDLESS if state["left"] is None else state["left"])
         self.given.load_counters(state["given"])
         self.fresh.load_state(state["fresh"], frames)
 

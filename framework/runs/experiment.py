@@ -337,7 +337,7 @@ class Experiment:
 
     def _continuation(self) -> str:
         """Describes how to train a run further whose limit is reached."""
-        settings = self.trainer.as_much_again()
+        settings = self.trainer.rules.as_much_again(self.trainer.training())
         if not settings:
             return "a higher limit continues"
         return f"to train as much again: {resume_command(self.task.path, self.config.allow_import)} {settings}"
@@ -472,7 +472,7 @@ class Experiment:
     def pause(self, reason: str) -> bool:
         """Reports a run that has paused, and notes its score there in run.json: neither changes what a resume does.
         Returns False if the run was asked to stop meanwhile."""
-        trainer, asked = self.trainer, str(self.trainer.pause_at)
+        trainer, asked = self.trainer, str(self.trainer.rules.pause_at)
         try:
             evaluation = None if trainer.points.unsaved else self._evaluated()
         except Interrupted:
