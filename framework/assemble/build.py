@@ -33,9 +33,9 @@ from framework.loop.evaluator import Evaluator
 from framework.loop.iteration import EpisodeRows
 from framework.loop.joint_learner import JointLearner
 from framework.loop.learner import AgentLearner, Learner
-from framework.memory.demonstrated import Demonstrated
-from framework.memory.given import Given, given, has_masks, mean_return, updates_of
-from framework.memory.stored import Stored
+from framework.memory.expert_windows import ExpertWindows
+from framework.memory.offline_data import OfflineData, has_masks, mean_return, select_data, updates_of
+from framework.memory.offline_replay import OfflineReplay
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.memory import MultiPolicyMemory
 from framework.policies.plan import Plan, PolicyPlan, needs_global_state
@@ -225,20 +225,20 @@ def make_memory(
     if wanted.data is None:
         mirror = _mirror(config, plan.single) if depth else None
         return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most, depth, mirror)
-    found, rng = given_data(config, plan.single, seed), stream(seed, "memory/data")
+    found, rng = offline_data(config, plan.single, seed), stream(seed, "memory/data")
     assert found is not None
     if isinstance(wanted, RolloutSpec):
-        return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
+        return ExpertWindows(memory.rollout(wanted, collectors, apart), rng, found)
     pace = _pace(config, wanted.data.updates, most)
-    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed, depth)
+    return OfflineReplay(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed, depth)
 
 
-def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None:
+def offline_data(config: RunConfig, policy: PolicyPlan, seed: int) -> OfflineData | None:
     """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
     environment, or do not fit into this machine."""
     if (wanted := _data_of(config, policy.memory)) is None:
         return None
-    found = given(wanted, policy.spec, seed, config.env.action_mask)
+    found = select_data(wanted, policy.spec, seed, config.env.action_mask)
     resources.data_that_fit(config, policy, found.transitions)
     return found
 

@@ -10,30 +10,30 @@ from framework.collect.fragment import Columns, Fragment
 from framework.disk.journal import Frame
 from framework.memory.base import Memory
 from framework.memory.chunk import Chunk
-from framework.memory.given import Given, check_same
+from framework.memory.offline_data import OfflineData, check_same
 from framework.memory.per_worker import PerWorker
 from framework.memory.rollout import Rollout
 
 
-class Demonstrated(Memory):
+class ExpertWindows(Memory):
     """A memory of fresh steps. Each window [T, N, ...] that it hands out gets the columns of EXPERT, of the same shape:
     transitions drawn uniformly from the given data. The data are in no checkpoint: it keeps their SHA-256 instead."""
 
-    def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, given: Given) -> None:
+    def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, data: OfflineData) -> None:
         """rng: stream of the samples from the data."""
-        self.fresh, self.rng, self.sha256 = fresh, rng, given.sha256
-        self._count, self._data = given.transitions, self._whole(given)
+        self.fresh, self.rng, self.sha256 = fresh, rng, data.sha256
+        self._count, self._data = data.transitions, self._whole(data)
 
     @staticmethod
-    def _whole(given: Given) -> Columns:
+    def _whole(data: OfflineData) -> Columns:
         """Returns the columns of all pieces, which are never in memory beside them."""
         whole: Columns = {}
         start = 0
-        for piece in given.pieces():
+        for piece in data.pieces():
             stop = start + len(piece["reward"])
             for name, beside in EXPERT.items():
                 if beside not in whole:
-                    whole[beside] = np.empty((given.transitions, *piece[name].shape[1:]), piece[name].dtype)
+                    whole[beside] = np.empty((data.transitions, *piece[name].shape[1:]), piece[name].dtype)
                 whole[beside][start:stop] = piece[name]
             start = stop
         return whole

@@ -14,7 +14,7 @@ from framework.disk.journal import Frame, Journal, Span
 from framework.errors import JoystickError
 from framework.memory.base import Memory
 from framework.memory.chunk import Chunk
-from framework.memory.given import Given, check_same
+from framework.memory.offline_data import OfflineData, check_same
 from framework.memory.replay import Replay
 from framework.screen.formatting import counted
 from framework.seeding import stream
@@ -25,7 +25,7 @@ MOST_HELD_OUT = 1024
 """Number of transitions that are kept from learning of which the losses are measured, at most."""
 
 
-class Stored(Memory):
+class OfflineReplay(Memory):
     """First learns from given data alone, and then, if the run goes on, from minibatches of which a share is from the
     data and the rest from a replay memory. The data are in no checkpoint: it keeps their SHA-256 instead."""
 
@@ -34,7 +34,7 @@ class Stored(Memory):
         spec: ReplaySpec,
         rng: np.random.Generator,
         data_rng: np.random.Generator,
-        given: Given,
+        data: OfflineData,
         goal: Goal | None = None,
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
@@ -45,7 +45,7 @@ class Stored(Memory):
         run. depth: see Replay. Raises JoystickError if the data are shorter than a sequence."""
         assert spec.data is not None
         self._imitate = spec.data.imitate
-        self.sha256, self.most, count = given.sha256, most, given.transitions
+        self.sha256, self.most, count = data.sha256, most, data.transitions
         self._owe(ENDLESS if spec.data.updates < 0 else spec.data.updates)
         if count < spec.sequence:
             raise JoystickError(
@@ -54,24 +54,24 @@ class Stored(Memory):
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)
         self._beside = replace(self._alone, batch_size=share)
-        self.given = self._filled(given, Replay(self._alone, data_rng, goal, depth=depth))
-        self.held_out = None if given.held_out is None else self._drawn(given.held_out, seed)
+        self.data = self._filled(data, Replay(self._alone, data_rng, goal, depth=depth))
+        self.held_out = None if data.held_out is None else self._drawn(data.held_out, seed)
         fresh = replace(spec, batch_size=spec.batch_size - share, data=None)
         self.fresh = Replay(fresh, rng, goal, collectors, most, depth)
 
-    def _filled(self, given: Given, replay: Replay) -> Replay:
-        """Fills a replay memory with given data, and returns it."""
-        for piece in given.pieces():
+    def _filled(self, data: OfflineData, replay: Replay) -> Replay:
+        """Fills a replay memory with data, and returns it."""
+        for piece in data.pieces():
             rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
             replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
         return replay
 
-    def _drawn(self, given: Given, seed: int) -> Chunk | None:
+    def _drawn(self, data: OfflineData, seed: int) -> Chunk | None:
         """Returns one minibatch of data that are kept from learning, the same one after a resume."""
-        count = given.transitions
+        count = data.transitions
         size = max(1, min(MOST_HELD_OUT, count) // self._alone.sequence)
         spec = replace(self._alone, capacity=count, batch_size=size)
-        return self._filled(given, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
+        return self._filled(data, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
 
     def _owe(self, left: int) -> None:
         """Sets the number of updates from the data alone that are still to be made. Nothing is collected for them."""
@@ -80,7 +80,7 @@ class Stored(Memory):
     @property
     def size(self) -> int:
         """Number of transitions, given and collected."""
-        return self.given.size + self.fresh.size
+        return self.data.size + self.fresh.size
 
     def add(self, fragment: Fragment) -> None:
         self.fresh.add(replace(fragment, columns=self._rewarded(fragment.columns, 0.0)))
@@ -105,8 +105,8 @@ class Stored(Memory):
 
     def _from_data(self, spec: ReplaySpec, count: int, fraction: float) -> Chunk:
         """Returns so many minibatches from the data."""
-        self.given.spec = spec
-        chunk = self.given.take(fraction, count, granted=count)
+        self.data.spec = spec
+        chunk = self.data.take(fraction, count, granted=count)
         assert chunk is not None
         return chunk
 
@@ -114,7 +114,7 @@ class Stored(Memory):
 
     def state(self) -> Tree:
         left = None if self.left > ENDLESS // 2 else self.left
-        return {"sha256": self.sha256, "left": left, "given": self.given.state(), "fresh": self.fresh.state()}
+        return {"sha256": self.sha256, "left": left, "given": self.data.state(), "fresh": self.fresh.state()}
 
     def write(self, journal: Journal) -> Span:
         return self.fresh.write(journal)
@@ -122,7 +122,7 @@ class Stored(Memory):
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         check_same(state["sha256"], self.sha256)
         self._owe(ENDLESS if state["left"] is None else state["left"])
-        self.given.load_counters(state["given"])
+        self.data.load_counters(state["given"])
         self.fresh.load_state(state["fresh"], frames)
 
 
