@@ -7,13 +7,13 @@ from framework.loop.learner import AgentLearner, Learned, Learner
 from framework.loop.share import Share
 from framework.memory.chunk import Chunk
 from framework.policies.agent import MultiPolicyAgent
-from framework.policies.plan import Plan
+from framework.policies.plan import JointPlan
 
 
 class JointLearner(Learner):
     """The learners of all policies that learn."""
 
-    def __init__(self, agent: MultiPolicyAgent, plan: Plan) -> None:
+    def __init__(self, agent: MultiPolicyAgent, plan: JointPlan) -> None:
         self.agent: MultiPolicyAgent = agent
         self._learners = {
             policy.name: AgentLearner(agent.agents[policy.name], policy.memory) for policy in plan.learning

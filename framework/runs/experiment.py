@@ -20,7 +20,7 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
 from framework.archive.run import RecordedRun
-from framework.assemble import build, resources
+from framework.assemble import build, offline, resources
 from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
@@ -77,7 +77,7 @@ class Experiment:
     ) -> None:
         self.process = os.getpid()
         """The process that this run belongs to. A forked child has copies of all its parts, and may use none."""
-        self.config = build.with_updates(with_seed(config))
+        self.config = offline.with_updates(with_seed(config))
         self.stopping = stopping
         """True if the run was asked to stop."""
         self.facts = dict(facts or {})
@@ -115,7 +115,7 @@ class Experiment:
                     f"task directory: {as_written(self.task.path)}",
                     f"seed: {self.config.general.seed}",
                     *self._compile_notes(),
-                    *build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None),
+                    *offline.mask_notes(self.config, self.env, self.watch if self.backend.processes else None),
                 ):
                     self.console.note(note)
                 self._load()

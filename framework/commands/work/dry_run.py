@@ -11,7 +11,7 @@ from config.config import GeneralConfig
 from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.program import PROGRAM
 from config.read.loader import RunConfig
-from framework.assemble import build, resources
+from framework.assemble import build, offline, resources
 from framework.assemble import fit as compatibility
 from framework.assemble.expert import expert_of
 from framework.memory.offline_data import OfflineData
@@ -35,14 +35,14 @@ def describe(config: RunConfig) -> int:
         expert_of(config, spec, build.make_agent)
         fitting = initial_weights.fitting(config, agent)
         seed = config.general.seed or 1
-        data = {policy.name: build.offline_data(config, policy, seed) for policy in its.learning}
+        data = {policy.name: offline.offline_data(config, policy, seed) for policy in its.learning}
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
         windows = workers * env.rows // spec.rows
         width = max(28, 1 + max(map(len, weights), default=0))
         per_save = resources.checkpoint_bytes(weights)
         lines = [
             *_changed(config),
-            *([f"algorithm     {config.algo_package.NAME}"] if its.single else []),
+            *([f"algorithm     {config.algo_package.NAME}"] if not its.slots else []),
             f"environment   {spec.id}, {counted(env.rows, 'row')}",
             *_processes(config.general),
             *(line for policy in its.policies for line in _policy(policy)),
