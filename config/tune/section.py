@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -35,7 +35,7 @@ FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
 class TuneConfig(Strict):
     """Settings of tuning: the trials, how they are compared, and how many run at once."""
 
-    READ_WITH: ClassVar = {
+    READ_WITH = {
         "rungs": ("scheduler", ("halving", "asha", "pbt")),
         "eta": ("scheduler", ("halving", "asha")),
         "batch": ("search", ("tpe", "cmaes", "qmc")),

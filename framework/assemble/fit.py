@@ -11,6 +11,7 @@ import envs
 from config import machine
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.model.schema import OF_THE_ENVIRONMENT, AlgoConfig
+from config.read import limits
 from config.read.loader import ConfigError, RunConfig
 from envs.base import VectorEnv
 from framework.assemble import compiling, resources
@@ -71,12 +72,12 @@ def _check_schedules(config: RunConfig) -> None:
     """Raises ConfigError if a learning rate follows the plan of the run, and there is none."""
     sections = {f"policies_cfg.{name}": policy for name, policy in config.policies.items() if policy.train}
     for section, algo in (sections or {"algo_cfg": config.algo}).items():
-        if algo.schedule() != "constant" and not _planned(config):
+        if algo.schedule() != "constant" and not limits.planned(config.general):
             places = (config.where.get(f"{each}.lr_schedule") for each in (section, "algo_cfg"))
             message = f"{algo.schedule()} follows the plan of the run, and there is none"
-            limits = "general_cfg.max_episode, max_total_step or max_update"
+            needed = "general_cfg.max_episode, max_total_step or max_update"
             place = next(filter(None, places), "default")
-            raise ConfigError([f"{place}: {section}.lr_schedule: {message}; set {limits}"])
+            raise ConfigError([f"{place}: {section}.lr_schedule: {message}; set {needed}"])
 
 
 def drawing_faults(config: RunConfig) -> list[str]:
@@ -96,11 +97,6 @@ def _rows_that_fit(config: RunConfig) -> None:
         place = config.where.get("env_cfg.n_envs", "default")
         need = f"need at least {rows * ROW_BYTES / 2**30:,.0f} GiB and this machine has {free / 2**30:,.1f} GiB free"
         raise ConfigError([f"{place}: env_cfg.n_envs: {rows:,} environments {need}"])
-
-
-def _planned(config: RunConfig) -> bool:
-    cfg = config.general
-    return cfg.mode == "test" or max(cfg.max_episode, cfg.max_total_step, cfg.max_update) > 0
 
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
