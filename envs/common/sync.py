@@ -10,7 +10,7 @@ import cloudpickle
 import gymnasium
 import numpy as np
 
-from envs.base import Array, EnvError, Rules, Step, VectorEnv
+from envs.base import Array, EnvError, Model, Step, VectorEnv
 from envs.common import masks
 from envs.common.facts import Known
 from envs.common.spaces import Actions, Observations, empty_step, finite
@@ -168,7 +168,7 @@ class SyncVector(VectorEnv):
         return [function(self._rows[i].env.unwrapped, i) for i in np.flatnonzero(mask).tolist()]
 
     @property
-    def model(self) -> Rules | None:
+    def model(self) -> Model | None:
         return self._known.rules()
 
     def info(self, row: int) -> dict[str, Any]:

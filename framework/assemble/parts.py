@@ -15,6 +15,7 @@ from envs.base import Goal
 from framework import memory
 from framework.assemble import offline, resources
 from framework.collect.fragment import Recorder
+from framework.dataset.store import StepStore
 from framework.errors import JoystickError
 from framework.loop.joint_learner import JointLearner
 from framework.loop.learner import AgentLearner, Learner
@@ -25,7 +26,7 @@ from framework.policies.memory import MultiPolicyMemory
 from framework.policies.plan import JointPlan, PolicyPlan, SinglePlan
 from framework.policies.returns import AgentReturns
 from framework.record.joint_recorders import AgentSteps, AgentTrajectories
-from framework.record.recorders import TrajectoryRecorder, Writer
+from framework.record.recorders import TrajectoryRecorder
 from framework.seeding import stream
 
 
@@ -51,7 +52,7 @@ class Parts(ABC):
         """Returns what sums the rewards of the agents of each policy."""
 
     @abstractmethod
-    def trajectories(self, writer: Writer | None, rows: int) -> Recorder:
+    def trajectories(self, writer: StepStore | None, rows: int) -> Recorder:
         """Returns what records whole trajectories."""
 
     @abstractmethod
@@ -106,7 +107,7 @@ class SingleParts(Parts):
     def returns(self, rows: int, training: bool) -> list[Recorder]:
         return []
 
-    def trajectories(self, writer: Writer | None, rows: int) -> Recorder:
+    def trajectories(self, writer: StepStore | None, rows: int) -> Recorder:
         return TrajectoryRecorder(writer, rows)
 
     def steps(self) -> None:
@@ -134,7 +135,7 @@ class JointParts(Parts):
     def returns(self, rows: int, training: bool) -> list[Recorder]:
         return [AgentReturns(self.plan, rows, training)]
 
-    def trajectories(self, writer: Writer | None, rows: int) -> Recorder:
+    def trajectories(self, writer: StepStore | None, rows: int) -> Recorder:
         return AgentTrajectories(self.plan, writer, rows)
 
     def steps(self) -> AgentSteps:

@@ -24,7 +24,7 @@ from framework.disk.atomic import discard, replace_folder, unfinished, write_who
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.jobs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
-from framework.jobs.processes import Ended, end_of
+from framework.jobs.processes import StageEnd, end_of
 from framework.jobs.stages import Stage
 from framework.loop.backend import Lost
 from framework.runs import signals
@@ -159,14 +159,14 @@ class StageTasks:
         result = actor.run.remote(stage, read_regular(stage.file, MAX_BYTES), packed(stage.task), source)
         self._running.append(_Running(stage, actor, begun, result))
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         results = [each.result for each in self._running]
         done, _ = self._ray.wait(results, timeout=POLL_SECONDS) if results else ([], [])
         gone = [each for each in self._running if each.result in done]
         self._running = [each for each in self._running if each not in gone]
         return [self._ended(each) for each in gone]
 
-    def _ended(self, each: _Running) -> Ended:
+    def _ended(self, each: _Running) -> StageEnd:
         """Takes the result of a stage."""
         stage = each.stage
         try:
@@ -184,9 +184,9 @@ class StageTasks:
             write_whole(stage.errors, result.errors)
         else:
             stage.errors.unlink(missing_ok=True)
-        return Ended(stage, result.status, result.stopped, result.complaint)
+        return StageEnd(stage, result.status, result.stopped, result.complaint)
 
-    def _failed(self, each: _Running, error: Exception) -> Ended:
+    def _failed(self, each: _Running, error: Exception) -> StageEnd:
         """Returns what becomes of a stage without a result."""
         try:
             ray_errors.raised(self._ray.exceptions, error)
@@ -196,9 +196,9 @@ class StageTasks:
             if self._losses[each.stage] < MOST_LOSSES:
                 if not each.asked:
                     self._say(f"{self._noun} {each.stage.label}: {why}; it goes on from where it was")
-                return Ended(each.stage, None)
-            return Ended(each.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
-        return Ended(each.stage, 1, complaint=ray_errors.reason(error))
+                return StageEnd(each.stage, None)
+            return StageEnd(each.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
+        return StageEnd(each.stage, 1, complaint=ray_errors.reason(error))
 
     def stop(self, number: int) -> None:
         """Asks all stages, once; those that wait for room end at once."""

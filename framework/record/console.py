@@ -17,9 +17,9 @@ from algos.base import Tree
 from config.config import GeneralConfig
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.read.task_files import REPORT
 from framework.collect.fragment import RETURN, Episode
 from framework.disk.csv_table import TAIL_BYTES
-from framework.disk.task_dir import REPORT
 from framework.log import LOGGER, level_of
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Row

@@ -24,6 +24,7 @@ from framework.assemble import build, offline, resources
 from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
+from framework.dataset.store import StepStore
 from framework.dataset.writers import episode_writer
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
@@ -41,7 +42,7 @@ from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.record.console import Console
 from framework.record.recorders import TRAJECTORIES, Tape
 from framework.record.redraw import Redraw
-from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
+from framework.record.run_log import EVAL_COLUMNS, RunLog
 from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, initial_weights, record, wrap_up
 from framework.runs.choice import choose_best
@@ -220,10 +221,10 @@ class Experiment:
         env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))
         return Sampler(self.config, env, self.trainer.agent)
 
-    def _writers(self) -> dict[str, RecordWriter]:
+    def _writers(self) -> dict[str, StepStore]:
         """Returns what writes the records of training, by their kind."""
         cfg = self.config.general
-        writers: dict[str, RecordWriter] = {}
+        writers: dict[str, StepStore] = {}
         if cfg.collect_traj:
             writers[TRAJECTORIES] = episode_writer(cfg.collect_format, self.task.results)
         if cfg.traces:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 from algos.base import EnvSpec
 from config import machine
 from config.read.loader import RunConfig
+from config.read.task_files import REPORT
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
-from framework.disk.task_dir import REPORT, TaskDir
+from framework.disk.task_dir import TaskDir
 from framework.film.film import Taped, file_name, film_into
 from framework.loop import profile
 from framework.loop.evaluator import Evaluation, Interrupted

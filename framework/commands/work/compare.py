@@ -13,7 +13,7 @@ from config.read.paths import as_written
 from config.tell.names import printable
 from framework.archive import measure
 from framework.archive.find import find
-from framework.archive.measure import Compared
+from framework.archive.measure import Comparison
 from framework.archive.series import Series, gather
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import ROOT, new_folder
@@ -28,7 +28,7 @@ from framework.screen.terminal import choose
 class Found(NamedTuple):
     """Comparisons, and the series that are left out of them."""
 
-    several: Sequence[Compared]
+    several: Sequence[Comparison]
     """A comparison for each environment that has two series."""
     left_out: Sequence[str]
     """Sentences on those that have not."""
@@ -51,7 +51,7 @@ def run(request: Namespace) -> int:
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
         ("compare.csv", table.as_csv(rows)),
-        ("compare.html", page.html(found.several, found.left_out, about)),
+        ("compare.html", page.document(found.several, found.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
     screen.say(f"\npage   {as_written(folder / 'compare.html')}\ntable  {as_written(folder / 'compare.csv')}")
