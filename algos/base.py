@@ -19,7 +19,7 @@ from algos.common.nets import custom
 from algos.common.nets.custom import OwnLossError as OwnLossError
 from algos.common.nets.layers import seed_dropout
 from algos.common.parts import optim
-from algos.common.parts.state import load_state_of, load_weights, restore_stream, state_of, stream_state, weights_of
+from algos.common.parts.state import load_state_of, load_weights, state_of, weights_of
 from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
 from config.model.arrays import Part as Part
@@ -379,8 +379,8 @@ class Agent(TrainableActor):
         return getattr(self, self.KEPT[0])
 
     def state(self) -> Tree:
-        return {**state_of(self, self.KEPT), "learn": stream_state(self.streams.learn)}
+        return {**state_of(self, self.KEPT), "learn": self.streams.learn.bit_generator.state}
 
     def load_state(self, state: Tree) -> None:
         load_state_of(self, self.KEPT, state)
-        restore_stream(self.streams.learn, state["learn"])
+        self.streams.learn.bit_generator.state = state["learn"]

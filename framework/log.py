@@ -50,15 +50,7 @@ def repeat(source: str, lines: list[Line]) -> None:
         LOGGER.log(level, "%s: %s", source, text)
 
 
-class FirstShapes:
-    """Logs the shapes and dtypes of the first fragment and of the first chunk, at level debug."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-
-    def __call__(self, what: str, columns: Mapping[str, object]) -> None:
-        if what in self._seen:
-            return
-        self._seen.add(what)
-        shapes = (f"{name} {getattr(v, 'dtype', '')} {list(getattr(v, 'shape', []))}" for name, v in columns.items())
-        LOGGER.debug("first %s: %s", what, ", ".join(shapes))
+def first_shapes(name: str, columns: Mapping[str, object]) -> None:
+    """Logs the shapes and dtypes of the first fragment or the first chunk, at level debug."""
+    shapes = (f"{name} {getattr(v, 'dtype', '')} {list(getattr(v, 'shape', []))}" for name, v in columns.items())
+    LOGGER.debug("first %s: %s", name, ", ".join(shapes))

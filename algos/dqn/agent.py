@@ -18,7 +18,8 @@ from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
-from algos.dqn.heads import HEADS, Head, Successor
+from algos.dqn.distributional import HEADS
+from algos.dqn.heads import Head, Successor
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""

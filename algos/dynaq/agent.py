@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Array, Batch, EnvSpec, Result, Streams, Tree, restore_stream, stream_state
-from algos.common.parts.acting import TableAgent
-from algos.common.parts.tables import best_value, move, td_error
+from algos.base import Array, Batch, EnvSpec, Result, Streams, Tree
+from algos.common.parts.tables import TableAgent, best_value, move, td_error
 from algos.dynaq.config import Config
 
 
@@ -97,9 +96,9 @@ class Agent(TableAgent):
         )
 
     def state(self) -> Tree:
-        return {**self.weights(), "world": self.world.state(), "learn": stream_state(self.streams.learn)}
+        return {**self.weights(), "world": self.world.state(), "learn": self.streams.learn.bit_generator.state}
 
     def load_state(self, state: Tree) -> None:
         self.load_weights(state)
         self.world.load_state(state["world"])
-        restore_stream(self.streams.learn, state["learn"])
+        self.streams.learn.bit_generator.state = state["learn"]

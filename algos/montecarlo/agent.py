@@ -5,7 +5,7 @@ import torch
 
 from algos.base import Array, Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.maths.returns import discounted_sums
-from algos.common.parts.acting import TableAgent
+from algos.common.parts.tables import TableAgent
 from algos.montecarlo.config import Config
 
 

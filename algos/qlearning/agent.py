@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from algos.base import Array, Batch, Progress, Result
-from algos.common.parts.acting import TableAgent
-from algos.common.parts.tables import best_value, td_error
+from algos.common.parts.tables import TableAgent, best_value, td_error
 
 
 def taken_value(values: Array, policy: Array, next_action: Array, truncated: Array) -> Array:

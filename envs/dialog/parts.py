@@ -10,7 +10,7 @@ import numpy as np
 from config.model.fields import Problem
 from config.own import objects as own
 from envs.base import EnvError
-from envs.common.rows import short
+from envs.common.sync import short
 from envs.dialog.acts import BYE, Act, Booking, Mark
 from envs.dialog.config import PARTS, Config, named
 from envs.dialog.database import Table

@@ -7,7 +7,7 @@ from typing import Any
 
 from envs.base import Array, EnvError, StepError
 from envs.common import masks
-from envs.common.rows import described, short
+from envs.common.sync import described, short
 from envs.several.roster import ALL, Roster, Slot
 
 FLAGS = ("acts", "first", "terminated", "truncated", "active")

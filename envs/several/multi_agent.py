@@ -27,8 +27,9 @@ import numpy as np
 from config.own import objects as own
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common.probe import value_faults
-from envs.common.rows import described, made, short
+from envs.common.rows import made
 from envs.common.spaces import finite
+from envs.common.sync import described, short
 from envs.several.agent_row import FLAGS, OLD, AgentRow
 from envs.several.joint import JointActionSpace, JointLayout
 from envs.several.roster import Roster

@@ -1,7 +1,6 @@
 """Makes environments, agents, memories and collectors from a config. The only factory."""
 
 import contextlib
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -16,37 +15,31 @@ import envs
 from algos.base import Agent, EnvSpec, OwnLossError, Streams, TrainableActor, UnfitError
 from config import machine
 from config.model.fields import whole
-from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
+from config.model.memory_spec import ReplaySpec
 from config.own import objects as own
 from config.read.loader import RunConfig
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import memory
 from framework.assemble import resources
 from framework.assemble.expert import expert_of
-from framework.collect.collector import Collector
+from framework.assemble.parts import Parts, device_of, parts_of
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import Recorder
+from framework.collect.training import TrainingCollector
 from framework.dataset.store import StepStore
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.loop.evaluator import Evaluator
 from framework.loop.iteration import EpisodeRows
-from framework.loop.joint_learner import MultiPolicyLearner
 from framework.loop.learner import Learner
-from framework.memory.demonstrated import Demonstrated
-from framework.memory.given import Given, given, has_masks, mean_return, updates_of
-from framework.memory.stored import Stored
-from framework.policies.agent import MultiPolicyAgent
-from framework.policies.memory import MultiPolicyMemory
 from framework.policies.plan import Plan, PolicyPlan, needs_global_state
 from framework.policies.plan import plan as plan_of
-from framework.policies.returns import AgentReturns, return_name, return_names
+from framework.policies.returns import return_name, return_names
 from framework.record import callbacks, loggers
 from framework.record.callbacks import CallbackRecorder, Callbacks, sees_episodes
-from framework.record.joint_recorders import AgentSteps, AgentTrajectories
 from framework.record.loggers import Logger
-from framework.record.recorders import Tape, TrajectoryRecorder
+from framework.record.recorders import Tape
 from framework.record.traces import TraceRecorder
 from framework.seeding import number, one_thread, stream
 
@@ -113,16 +106,6 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     return EnvSpec(env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint)
 
 
-def device_of(config: RunConfig) -> torch.device:
-    """Returns the device of general_cfg.device. Raises JoystickError if it is not available."""
-    name = config.general.device
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if why := machine.missing_device(name):  # on a machine of a cluster; elsewhere the loader has checked it
-        raise JoystickError(f"general_cfg.device is {name}, but {why}")
-    return torch.device(name)
-
-
 def choose_threads(config: RunConfig, agent: TrainableActor, processes: int = 1) -> None:
     """Sets the number of torch's threads in a process that learns: as many as an update has work for, at most all
     cores, shared among so many processes. It depends on the settings and the number of cores alone."""
@@ -164,11 +147,7 @@ def make_agent(config: RunConfig, spec: EnvSpec, seed: int, device: torch.device
     plan = plan_of(config, replace(spec, shared={}))  # shared layers are those of one agent
     with one_thread():
         agents = {policy.name: _make_policy(policy, seed, device) for policy in plan.policies}
-    if plan.single is None:
-        return MultiPolicyAgent(plan, spec, agents, device)
-    if config.algo.EXPERT_ACTS:
-        agents[""].expert = expert_of(config, spec, make_agent)
-    return agents[""]
+    return parts_of(config, plan).agent(agents, spec, device, partial(expert_of, config, spec, make_agent))
 
 
 def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
@@ -183,28 +162,10 @@ def _make_policy(policy: PolicyPlan, seed: int, device: torch.device) -> Agent:
     return agent
 
 
-def make_learner(config: RunConfig, spec: EnvSpec, agent: TrainableActor) -> Learner | MultiPolicyLearner:
+def make_learner(config: RunConfig, spec: EnvSpec, agent: TrainableActor) -> Learner:
     """Makes what applies the updates of an agent made by make_agent."""
     machine.keep_freed_memory()
-    plan = plan_of(config, spec)
-    if isinstance(agent, MultiPolicyAgent):
-        return MultiPolicyLearner(agent, plan)
-    assert plan.single is not None
-    if config.general.compile == "on":
-        for step in agent.gradient_steps():
-            step.compile(plan.single.minibatch)
-    return Learner(agent.by_policy()[""], plan.single.memory)
-
-
-def _mirror(config: RunConfig, policy: PolicyPlan) -> torch.device | None:
-    """Returns the GPU that learns if it can have the frames of the replay memory too: images that are not compressed,
-    in the process that learns, which leave at least half of its free memory, also while they are moved to more room."""
-    device, wanted = device_of(config), policy.memory
-    assert isinstance(wanted, ReplaySpec)
-    here = device.type == "cuda" and config.general.mp_backend == "single"
-    if not here or wanted.compress or policy.spec.observation_space.dtype != np.uint8:
-        return None
-    return device if 2.5 * resources.policy_bytes(config, policy) <= torch.cuda.mem_get_info(device)[0] else None
+    return parts_of(config, plan_of(config, spec)).learner(agent)
 
 
 def make_memory(
@@ -218,76 +179,7 @@ def make_memory(
     for policy in plan.learning:
         _check_sequences(policy)
     most = resources.most_at_once(config, plan)
-    if plan.single is None:
-        return MultiPolicyMemory(plan, seed, collectors, apart, most)
-    wanted, depth = plan.single.memory, resources.depth_of(plan.single)
-    if wanted.data is None:
-        mirror = _mirror(config, plan.single) if depth else None
-        return memory.make(wanted, stream(seed, "memory"), goal, collectors, apart, most, depth, mirror)
-    found, rng = given_data(config, plan.single, seed), stream(seed, "memory/data")
-    assert found is not None
-    if isinstance(wanted, RolloutSpec):
-        return Demonstrated(memory.rollout(wanted, collectors, apart), rng, found)
-    pace = _pace(config, wanted.data.updates, most)
-    return Stored(wanted, stream(seed, "memory"), rng, found, goal, collectors, pace, seed, depth)
-
-
-def given_data(config: RunConfig, policy: PolicyPlan, seed: int) -> Given | None:
-    """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
-    environment, or do not fit into this machine."""
-    if (wanted := _data_of(config, policy.memory)) is None:
-        return None
-    found = given(wanted, policy.spec, seed, config.env.action_mask)
-    resources.data_that_fit(config, policy, found.transitions)
-    return found
-
-
-def with_updates(config: RunConfig) -> RunConfig:
-    """Returns the settings with the number of updates of a run whose length is written in passes over given data."""
-    cfg, epochs, wanted = config.general, config.algo.data_epochs_of(), _memory_of(config)
-    if not epochs or not isinstance(wanted, ReplaySpec) or (data := _data_of(config, wanted)) is None:
-        return config
-    updates = updates_of(data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
-    return replace(config, general=cfg.model_copy(update={"max_update": updates}))
-
-
-def data_return(config: RunConfig) -> float | None:
-    """Returns the mean return of the given data; None if there are none."""
-    data = _data_of(config, _memory_of(config))
-    return mean_return(data, config.general.seed) if data else None
-
-
-def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> Iterator[str]:
-    """Yields what is taken for granted if the environment has action masks and the given data have none. idle: the
-    watch of an environment that other processes collect in, in place of this one; None if it has begun its episodes."""
-    data = _data_of(config, _memory_of(config))
-    if data is None or has_masks(data):
-        return
-    if idle is not None:
-        with idle("reset"):  # which shows whether there are masks
-            env.reset(np.ones(env.rows, bool), np.arange(env.rows))
-    if env.action_mask is not None:
-        yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
-
-
-def _memory_of(config: RunConfig) -> MemorySpec | None:
-    """Returns what a run of a single policy learns from; None with several."""
-    return None if config.policies else config.algo.memory(config.env.n_envs)
-
-
-def _data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:
-    """Returns the data that a memory learns from, with relative paths as they were meant when the settings were read:
-    an environment may change the working directory."""
-    return replace(memory.data, start=config.start) if memory and memory.data else None
-
-
-def _pace(config: RunConfig, updates: int, most: int) -> int:
-    """Returns the number of minibatches in a chunk of given data: as many as divide the updates between checkpoints and
-    those of the whole run, so that both end with a chunk."""
-    cfg = config.general
-    counts = [cfg.model_save_fre] if cfg.model_save_unit == "update" else []
-    common = math.gcd(*counts, *(count for count in (updates, cfg.max_update, cfg.iteration_steps) if count > 0))
-    return max(size for size in range(1, most + 1) if common % size == 0)
+    return parts_of(config, plan).memory(seed, goal, collectors, apart, most)
 
 
 def _check_sequences(policy: PolicyPlan) -> None:
@@ -305,9 +197,8 @@ def make_rows(
 ) -> EpisodeRows:
     """Makes what turns episodes into rows of train.csv and progress.csv."""
     custom = (*numbers_of_episodes(plan, env), *(callbacks.METRICS if callbacks else ()))
-    policies = [] if plan.single else [policy.name for policy in plan.policies]
     validated = config.algo.held_out() > 0
-    return EpisodeRows(agent, custom, config.general.curriculum is not None, policies, validated, env.metrics)
+    return EpisodeRows(agent, custom, config.general.curriculum is not None, tuple(plan.slots), validated, env.metrics)
 
 
 def make_callbacks(config: RunConfig) -> Callbacks | None:
@@ -346,8 +237,8 @@ def make_loggers(config: RunConfig) -> dict[str, Logger]:
     return made
 
 
-def _plan_in(config: RunConfig, env: VectorEnv) -> Plan:
-    return plan_of(config, env_spec(config, env))
+def _parts_in(config: RunConfig, env: VectorEnv) -> Parts:
+    return parts_of(config, plan_of(config, env_spec(config, env)))
 
 
 def numbers_of_episodes(plan: Plan, env: VectorEnv) -> tuple[str, ...]:
@@ -356,10 +247,9 @@ def numbers_of_episodes(plan: Plan, env: VectorEnv) -> tuple[str, ...]:
     return (*env.metrics, *return_names(plan))
 
 
-def _numbering(config: RunConfig, env: VectorEnv, training: bool) -> list[Recorder]:
+def _numbering(parts: Parts, env: VectorEnv, training: bool) -> list[Recorder]:
     """Makes what gives the episodes these numbers."""
-    recorders: list[Recorder] = [EpisodeNumbers()] if env.metrics else []
-    return [*recorders, AgentReturns(_plan_in(config, env), env.rows, training)] if env.joint else recorders
+    return [*([EpisodeNumbers()] if env.metrics else []), *parts.returns(env.rows, training)]
 
 
 def make_evaluator(
@@ -373,29 +263,26 @@ def make_evaluator(
     """Makes what plays whole episodes without exploration. recorders: see every evaluation."""
     cfg = config.general
     score = return_name(cfg.score_policy) if cfg.score_policy else None
-    seeing = (*_numbering(config, env, training=False), *recorders)
+    seeing = (*_numbering(_parts_in(config, env), env, training=False), *recorders)
     return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
 
 
 def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:
     """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
-    if env.joint is None:
-        return TrajectoryRecorder(writer, env.rows)
-    return AgentTrajectories(_plan_in(config, env), writer, env.rows)
+    return _parts_in(config, env).trajectories(writer, env.rows)
 
 
 def make_recorders(config: RunConfig, env: VectorEnv, callbacks: Callbacks | None, worker: int = 0) -> list[Recorder]:
     """Makes what records the episodes of a collector in training."""
-    cfg = config.general
-    recorders = _numbering(config, env, training=True)
+    cfg, parts = config.general, _parts_in(config, env)
+    recorders = _numbering(parts, env, training=True)
     if callbacks is not None and sees_episodes(callbacks):
         recorders.append(CallbackRecorder(callbacks, env.rows, worker))
     if cfg.collect_traj:
-        recorders.append(trajectories(config, env, None))
+        recorders.append(parts.trajectories(None, env.rows))
     if cfg.traces:
-        by_policy = AgentSteps(_plan_in(config, env)) if env.joint else None
         first_worker = 1 if cfg.mp_backend == "ray" else 0  # as in EnvContext.worker_index
-        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, by_policy, first_worker))
+        recorders.append(TraceRecorder(env.rows, cfg.traces_compress, parts.steps(), first_worker))
     if cfg.video_fre and env.replayable:
         recorders.append(Tape(env.rows))
     return recorders
@@ -418,7 +305,7 @@ def make_collector(
     remembered: int = 1,
     watch: Watch | None = None,
     phase: float | None = None,
-) -> Collector:
+) -> TrainingCollector:
     """Makes the collector of a worker, or the only one in a single process. The replacement of a lost worker has a
     later incarnation, with a stream of its own, and continues with these episode numbers [N] in the present phase."""
     curriculum = config.general.curriculum
@@ -426,7 +313,7 @@ def make_collector(
     agent.expert = agent.expert or expert_of(config, agent.spec, make_agent)
 
     rng = acting_stream(seed, worker, incarnation)
-    return Collector(
+    return TrainingCollector(
         env,
         agent,
         rng,

@@ -1,23 +1,100 @@
 """The only code that steps environments; used by training, evaluation, test, filming and trajectories."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from algos.base import Act, Actor, Progress, Tree, restore_stream, stream_state
+from algos.base import Act, Actor, Progress
 from config.model.fields import whole
 from envs.base import Array, Step, VectorEnv
-from framework.collect.collector_state import Mark, Rows, Tape
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
 from framework.errors import NumericsError
+from framework.log import first_shapes
+
+LONGEST_REPLAY = 100_000
+"""Number of steps after which an episode is too long to be replayed: a resume begins a new one in that row, and says
+so. Bounds the tape, the size of a checkpoint and the time of a resume where episodes never end."""
+
+
+@dataclass
+class RunningEpisodes:
+    """Small arrays [N, ...] of the running episodes. Copied at the end of every round."""
+
+    obs: Array
+    episode: Array
+    seed: Array
+    length: Array
+    total: Array
+    born: Array
+    """Index on the tape of the first action of the running episode."""
+    phase: Array
+    """Phase of the curriculum that each running episode is played in."""
+    state: Array | None = None
+    """Recurrent state of the policy [N, S]."""
+
+    def copy(self) -> "RunningEpisodes":
+        small = (self.obs, self.episode, self.seed, self.length, self.total, self.born, self.phase)
+        obs, episode, seed, length, total, born, phase = (array.copy() for array in small)
+        return RunningEpisodes(obs, episode, seed, length, total, born, phase, self.state)
+
+
+class Mark(NamedTuple):
+    """State of a collector at the end of a round."""
+
+    running: RunningEpisodes
+    end: int
+    """Index on the tape of the next action."""
+    rng: Mapping[str, Any]
+    """State of the random stream."""
+    steps: int
+
+    def first_action(self) -> int:
+        """Returns the index on the tape of the first action that a resume replays. Episodes of more than
+        LONGEST_REPLAY steps are not replayed."""
+        born = self.running.born
+        return int(np.where(self.end - born > LONGEST_REPLAY, self.end, born).min())
+
+
+@dataclass
+class Tape:
+    """Actions of all rows, one entry per step. An index counts from the first action of the run."""
+
+    FORGOTTEN_AT_ONCE: ClassVar = 4096
+
+    actions: list[Array] = field(default_factory=list)
+    start: int = 0
+    """Index of the oldest action on the tape."""
+
+    @property
+    def end(self) -> int:
+        """Returns the index of the next action."""
+        return self.start + len(self.actions)
+
+    def between(self, first: int, end: int, rows: int) -> Array:
+        """Returns the actions [T, N, ...] with indices first .. end - 1."""
+        chosen = self.actions[first - self.start : end - self.start]
+        return np.stack(chosen) if chosen else np.zeros((0, rows))
+
+    @property
+    def long(self) -> bool:
+        """True if there may be enough actions to forget."""
+        return len(self.actions) > self.FORGOTTEN_AT_ONCE
+
+    def forget(self, before: int) -> None:
+        """Drops actions before this index, many at a time."""
+        if before - self.start > self.FORGOTTEN_AT_ONCE:
+            del self.actions[: before - self.start]
+            self.start = before
 
 
 @dataclass
 class Collector:
-    """Steps N rows with a policy. `state` returns the state after the last complete round, so it is always exact."""
+    """Steps N rows with a policy. Notes what a resume needs: the actions of the running episodes, and the ends of
+    rounds."""
 
     env: VectorEnv
     agent: Actor
@@ -54,7 +131,7 @@ class Collector:
         phases = np.full(rows, self.phase or 0.0)
         obs = self._reset(np.ones(rows, bool), seeds, phases)
         state = self.agent.initial_state(rows)
-        self._now = Rows(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), phases, state)
+        self._now = RunningEpisodes(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), phases, state)
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
         self._marks: deque[Mark] = deque(maxlen=self.remembered)
         self.settle()
@@ -220,117 +297,17 @@ class Collector:
         }
         if self.env.valid is not None:
             samples["valid"] = self.env.valid
+        first = not self._buffers
         self._buffers = {name: np.empty((steps, *value.shape), value.dtype) for name, value in samples.items()}
+        if first:
+            first_shapes("fragment", self._buffers)
         return self._buffers
 
-    # stopping and going on --------------------------------------------------------------------------------
-
-    def state(self, back: int = 0) -> Tree:
-        """Returns the state after the last complete round, or `back` rounds before it: all that an exact resume
-        needs."""
-        mark = self._marks[-1 - back]
-        at = mark.rows
-        tape = self._tape.between(mark.first_action(), mark.end, self.env.rows)
-        rows = {"obs": at.obs, "episode": at.episode, "seed": at.seed, "length": at.length, "total": at.total}
-        if self.phase is not None:
-            rows["phase"] = at.phase
-        age = mark.end - at.born
-        return {
-            "rows": rows,
-            "policy": at.state,
-            "age": age,
-            "tape": tape,
-            "rng": mark.rng,
-            "steps": mark.steps,
-            "incarnation": self.incarnation,
-        }
-
     def settle(self) -> None:
-        """Marks the end of a round: `state` describes this moment until the next call, even if a round breaks off."""
-        self._marks.append(Mark(self._now.copy(), self._tape.end, stream_state(self.rng), self.steps))
+        """Marks the end of a round: a resume begins at this moment until the next call, even if a round breaks off."""
+        self._marks.append(Mark(self._now.copy(), self._tape.end, self.rng.bit_generator.state, self.steps))
         if self._tape.long:
             self._tape.forget(before=self._marks[0].first_action())
-
-    def load_state(self, state: Tree) -> list[int]:
-        """Restores a state by replaying the running episodes from their seeds. Returns the rows whose replay differed:
-        they start a new episode, and the resume is not exact."""
-        if "tape" not in state:
-            self._begin_at(state)
-            return []
-        rows = state["rows"]
-        self._now = Rows(
-            rows["obs"].copy(), rows["episode"].copy(), rows["seed"].copy(), np.zeros_like(rows["length"]),
-            np.zeros_like(rows["total"]), np.zeros_like(rows["length"]), self._phases(rows),
-            None if state["policy"] is None else state["policy"].copy(),
-        )  # fmt: skip
-        same = self._replay(state) if self.env.replayable else np.zeros(self.env.rows, bool)
-        self._now.total = rows["total"].copy()
-        self.incarnation = state["incarnation"]
-        if not same.all():
-            self._dropped(~same)
-            self.begin(~same)
-        restore_stream(self.rng, state["rng"])
-        self.steps = int(state["steps"])
-        self._marks.clear()
-        self.settle()
-        return np.flatnonzero(~same).tolist()
-
-    def _phases(self, rows: Tree) -> Array:
-        """Returns the phases of the running episodes; the first one for a run that had no curriculum yet."""
-        known = rows.get("phase")
-        return np.full(self.env.rows, self.phase or 0.0) if known is None else np.array(known, float)
-
-    def _begin_at(self, state: Tree) -> None:
-        """Restores a state made by `beginning`."""
-        if self.phase is not None and state.get("phase") is not None:
-            self.phase = state["phase"]
-        self.first_episode, self.steps = state["rows"]["episode"], int(state["steps"])
-        self.incarnation = int(state["incarnation"])
-        restore_stream(self.rng, state["rng"])
-        self._tape = Tape()
-        self.__post_init__()
-
-    def _replay(self, state: Tree) -> Array:
-        """Replays the recorded actions, and returns a mask [N] of the rows that reached the same state. Rows are
-        aligned at the end of the tape: each is reset when its own episode begins, and steps idly before that."""
-        now, tape, total = self._now, state["tape"], len(state["tape"])
-        self._tape = Tape()
-        now.born = total - state["age"]
-        self._restart(np.ones(self.env.rows, bool))
-        for t in range(total):
-            begins = now.born == t
-            if t and begins.any():
-                self._restart(begins)
-            self._begun(begins)
-            step = self._advance(self._legal(tape[t]))
-            self._tape.actions[-1] = tape[t]
-            # An idle row may end; a running one ends only if the environment does not repeat itself.
-            ended = step.terminated | step.truncated
-            if ended.any():
-                self._restart(ended)
-        if total and (now.born == total).any():
-            self._restart(now.born == total)
-        self._begun(now.born == total)
-        seen, length = state["rows"]["obs"], state["rows"]["length"]
-        same = [a.tobytes() == b.tobytes() for a, b in zip(now.obs, seen, strict=True)]
-        return np.array(same) & (now.length == length) & (state["age"] <= total)
-
-    def _legal(self, action: Array) -> Array:
-        """Replaces illegal actions: an idle row is in another episode than the one that its action was recorded in."""
-        mask = self.env.action_mask
-        return action if mask is None else np.where(mask[np.arange(len(mask)), action], action, mask.argmax(axis=1))
-
-    def _restart(self, rows: Array) -> None:
-        now = self._now
-        now.obs = self._reset(rows, now.seed, now.phase)
-        now.length[rows] = 0
-        now.total[rows] = 0.0
-        self._dropped(rows)
-
-    def _dropped(self, rows: Array) -> None:
-        for recorder in self.recorders:
-            for row in np.flatnonzero(rows).tolist():
-                recorder.drop(row)
 
 
 def _check_finite(columns: Columns, first_step: int) -> None:

@@ -24,11 +24,11 @@ from framework.data.settings import whole
 from framework.data.values import brief
 from framework.dataset.columns import MASKS
 from framework.errors import JoystickError
-from framework.loop.learner import Learned, Learner
+from framework.loop.learner import AgentLearner, Learned
 from framework.memory.arrivals import Arrivals
 from framework.memory.chunk import Chunk
 from framework.memory.n_step import walk
-from framework.memory.rewards import clipped
+from framework.memory.ring import clipped
 from framework.policies.rollout import SlotRollout
 from framework.policies.splitter import Transitions
 from framework.seeding import number, stream
@@ -179,7 +179,7 @@ class AlgorithmPolicy(Policy):
             chunk, places = self._sequences(spec, size, buffer), None
         else:
             chunk, places = self._samples(spec, size, buffer)
-        learned = Learner(self.agent, spec).learn(chunk, self.progress())
+        learned = AgentLearner(self.agent, spec).learn(chunk, self.progress())
         if learned.priorities is not None and places is not None and hasattr(buffer, "update_weight"):
             buffer.update_weight(places, learned.priorities[0])
         return learned
@@ -242,7 +242,7 @@ class AlgorithmPolicy(Policy):
         if self.agent.normalizer is None:
             return Chunk({name: value[None] for name, value in columns.items()})
         if self._arrivals is None or (self._arrivals.taken > rings.added).any():  # the first one, or it was emptied
-            self._arrivals = Arrivals(rings, True)
+            self._arrivals = Arrivals(rings)
         return Chunk({name: value[None] for name, value in columns.items()}, arrived=self._arrivals.take())
 
     # fresh transitions ------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ class AlgorithmPolicy(Policy):
     def _learn_window(self, spec: RolloutSpec, columns: Columns, ring: Array, rings: int) -> Iterator[Learned]:
         window = SlotRollout(spec, rings)
         window.add(Transitions(columns, ring, lost=np.zeros(0, np.int64)), self.fraction)
-        learner = Learner(self.agent, spec)
+        learner = AgentLearner(self.agent, spec)
         for chunk in window.drain():
             yield learner.learn(chunk, self.progress())
 

@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from algos.base import restore_stream, stream_state
 from config.read.opening import named, regular
 from framework.data import places
 from framework.data.batch import Batch
@@ -43,7 +42,7 @@ def save(buffer: Any, path: Path) -> None:
         "added": rings.added.tolist(),
         "columns": list(paths.values()),
         "after": {"places": list(buffer._beyond.at), "columns": list(after)},
-        "rng": stream_state(buffer._rng),
+        "rng": buffer._rng.bit_generator.state,
         "priorities": None if priorities is None else priorities.facts(),
     }
     arrays = {f"column_{number}": rings.flat[name][stored] for number, name in enumerate(paths)}
@@ -123,7 +122,7 @@ def _restored(kind: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -
     episodes = buffer._episodes
     episodes.total, episodes.length = arrays["episode_return"], arrays["episode_length"]
     episodes.start = arrays["episode_start"]
-    restore_stream(buffer._rng, facts["rng"])
+    buffer._rng.bit_generator.state = facts["rng"]
     if facts["priorities"] is not None:
         buffer._priorities = priorities = Priorities(buffer.maxsize, **facts["priorities"]["settings"])
         priorities.tree.set(stored, arrays["priority"])

@@ -23,7 +23,7 @@ class DataServer:
         with closing(build.make_env(config, 1)) as env:
             self.memory = build.make_memory(config, spec, config.general.seed, env.goal, workers, apart)
         its = plan(config, spec)
-        self.joined = (its.fresh or its.layout is not None) and not apart
+        self.joined = (its.fresh or its.joins) and not apart
 
     def add(self, *fragments: Fragment) -> int:
         """Adds fragments of different workers, in the order of their numbers. Returns how many updates are due."""

@@ -13,9 +13,9 @@ from algos.base import Array, EnvSpec, Progress, Tree
 from config.read.loader import RunConfig
 from framework.assemble import build
 from framework.distributed.utilization import BusyShare
-from framework.log import FirstShapes, Line, Lines
-from framework.loop import learner
+from framework.log import Line, Lines
 from framework.loop.learner import Learned
+from framework.loop.share import Share, digest
 from framework.memory.chunk import Chunk, Keys
 
 PATIENCE = timedelta(seconds=120)
@@ -43,7 +43,7 @@ class LearnerActor:
         build.choose_threads(config, agent, world)
         self.learner = build.make_learner(config, spec, agent)
         self.rank, self.world, self.busy = rank, world, BusyShare()
-        self.log, self.shapes = Lines(config.general.log_level), FirstShapes()
+        self.log = Lines(config.general.log_level)
         self.whole_gpu = agent.device.type == "cuda" and config.general.gpus >= 1
 
     def address(self) -> tuple[str, int]:
@@ -62,28 +62,25 @@ class LearnerActor:
             self.store = dist.TCPStore(host, port, self.world, False, PATIENCE)
         kind = "nccl" if self.whole_gpu else "gloo"  # nccl refuses two learners on one GPU
         dist.init_process_group(kind, store=self.store, rank=self.rank, world_size=self.world, timeout=PATIENCE)
-        self.learner.divide(learner.Share(self.rank, self.world, _sum))
+        self.learner.divide(Share(self.rank, self.world, _sum))
 
     def learn(self, chunk: Chunk | None, progress: Progress) -> tuple[LearnerReport, dict[str, Array] | None]:
         """Makes all updates that a chunk allows. Returns the report, and the weights of the first learner."""
         with self.busy, self.log.captured():
             if chunk is None:
                 return LearnerReport(Learned({}, 0), None, 0.0, self.busy.share), None
-            own = _own(chunk)
-            self.shapes("chunk", own.columns)
-            learned = self.learner.learn(own, progress)
+            learned = self.learner.learn(_own(chunk), progress)
             weights = self.learner.agent.weights() if self.rank == 0 else None
         keys = chunk.keys if learned.priorities is not None else None
         return LearnerReport(learned, keys, self.busy.seconds, self.busy.share, self.log.take()), weights
 
     def validate(self, chunk: Chunk, progress: Progress) -> dict[str, float]:
         """Returns the metrics of an update from a minibatch, and changes nothing."""
-        assert isinstance(self.learner, learner.Learner)
         return self.learner.validate(_own(chunk), progress)
 
     def digest(self) -> str:
         """Returns a digest of all weights, which is the same for every learner."""
-        return learner.digest(self.learner.agent.weights())
+        return digest(self.learner.agent.weights())
 
     def weights(self) -> dict[str, Array]:
         """Returns everything that acting depends on."""

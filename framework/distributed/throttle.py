@@ -32,8 +32,7 @@ class Throttle:
         self.most = most
         self.ratio = plan.ratio()
         """Updates per transition that the settings ask for; None for windows of fresh steps and several policies."""
-        self.counts_minibatches = plan.single is not None
-        """False if work is counted in chunks, since they are of several policies."""
+        self.counts_minibatches = plan.counts_minibatches
         self._adapts = ahead > 0 and self.ratio is not None
         self.per_step = plan.work(self._rows)
         """Work that each step of a worker allows."""

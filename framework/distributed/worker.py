@@ -14,7 +14,7 @@ from framework.assemble import build
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Fragment
 from framework.distributed.utilization import BusyShare
-from framework.log import FirstShapes, Line, Lines
+from framework.log import Line, Lines
 from framework.loop.backend import Accepted, accepted
 from framework.runs.signals import Watchdog, leave
 
@@ -58,7 +58,7 @@ class Worker:
     ) -> None:
         cfg = config.general
         torch.set_num_threads(cfg.torch_threads or 1)  # acting on a few rows is fastest with one
-        self.log, self.shapes, watch = Lines(cfg.log_level), FirstShapes(), Watch()
+        self.log, watch = Lines(cfg.log_level), Watch()
         with self.log.captured():
             self.env = build.make_env(config, config.env.n_envs, worker=number + 1, recreated=incarnation > 0)
             self.agent = build.make_agent(config, spec, cfg.seed, build.CPU)
@@ -87,7 +87,6 @@ class Worker:
             fragment, episodes = self.collector.collect(steps, progress)
             self.collector.settle()
             self.fragments += 1
-            self.shapes("fragment", fragment.columns)
         report = Report(
             accepted(fragment, episodes, progress, self.collector.records),
             self.fragments,

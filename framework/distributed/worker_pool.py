@@ -11,7 +11,7 @@ import numpy as np
 from algos.base import EnvSpec, Progress, Tree
 from config.read.loader import RunConfig
 from framework.assemble import build
-from framework.collect.collector_state import beginning
+from framework.collect.training import beginning
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.throttle import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker

@@ -5,12 +5,10 @@ from typing import Any, NamedTuple, Protocol
 
 from algos.base import Array, Progress, TrainableActor, Tree
 from envs.base import EnvContext
-from framework.collect.collector import Collector
 from framework.collect.fragment import Episode, Fragment, Record
+from framework.collect.training import TrainingCollector
 from framework.disk.journal import Frame
 from framework.errors import JoystickError
-from framework.log import FirstShapes
-from framework.loop.joint_learner import MultiPolicyLearner
 from framework.loop.learner import Learned, Learner
 from framework.memory import Memory
 from framework.memory.chunk import Chunk
@@ -112,13 +110,10 @@ class SingleProcess:
 
     processes = None
 
-    def __init__(
-        self, collector: Collector, memory: Memory, learner: Learner | MultiPolicyLearner, fragment: int
-    ) -> None:
+    def __init__(self, collector: TrainingCollector, memory: Memory, learner: Learner, fragment: int) -> None:
         """fragment: steps of the collector in each round."""
         self.collector, self.memory, self.learner, self.fragment = collector, memory, learner, fragment
         self.agent = learner.agent
-        self._shapes = FirstShapes()
         self._others: list[Tree] = []
         """States of collectors of an earlier session with more workers; saved again unchanged."""
 
@@ -133,11 +128,9 @@ class SingleProcess:
             return
         progress = now()
         fragment, episodes = self.collector.collect(self.fragment, progress)
-        self._shapes("fragment", fragment.columns)
         self.memory.add(fragment)
         yield accepted(fragment, episodes, progress, self.collector.records)
         while (chunk := self.memory.take((progress := now()).fraction)) is not None:
-            self._shapes("chunk", chunk.columns)
             learned = self.learner.learn(chunk, progress)
             if learned.priorities is not None and chunk.keys is not None:
                 self.memory.feedback(chunk.keys, learned.priorities)
@@ -147,7 +140,6 @@ class SingleProcess:
     def _learn_offline(self, progress: Progress) -> Iterator[Learned]:
         """Learns from one chunk of given data: evaluations and checkpoints may be due before the next one."""
         if (chunk := self.memory.take(progress.fraction)) is not None:
-            self._shapes("chunk", chunk.columns)
             yield self.learner.learn(chunk, progress)
 
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
@@ -159,7 +151,7 @@ class SingleProcess:
 
     def validate(self, now: Now) -> dict[str, float]:
         held_out = self.memory.held_out
-        return self.learner.validate(held_out, now()) if held_out and isinstance(self.learner, Learner) else {}
+        return self.learner.validate(held_out, now()) if held_out else {}
 
     def set_weights(self, weights: dict[str, Array]) -> None:
         self.agent.load_weights(weights)

@@ -1,23 +1,27 @@
 """Learns with several policies: each chunk goes to the learner of its policy."""
 
+from copy import copy
+
 from algos.base import Progress
-from framework.loop.learner import Learned, Learner, Share
+from framework.loop.learner import AgentLearner, Learned, Learner
+from framework.loop.share import Share
 from framework.memory.chunk import Chunk
 from framework.policies.agent import MultiPolicyAgent
-from framework.policies.plan import Plan
+from framework.policies.plan import JointPlan
 
 
-class MultiPolicyLearner:
-    """The Learners of all policies that learn. Has the interface of a Learner."""
+class JointLearner(Learner):
+    """The learners of all policies that learn."""
 
-    def __init__(self, agent: MultiPolicyAgent, plan: Plan) -> None:
-        self.agent = agent
-        self._learners = {policy.name: Learner(agent.agents[policy.name], policy.memory) for policy in plan.learning}
+    def __init__(self, agent: MultiPolicyAgent, plan: JointPlan) -> None:
+        self.agent: MultiPolicyAgent = agent
+        self._learners = {
+            policy.name: AgentLearner(agent.agents[policy.name], policy.memory) for policy in plan.learning
+        }
 
     def divide(self, share: Share) -> None:
-        """Makes every learner use its share of every minibatch."""
         for learner in self._learners.values():
-            learner.divide(share)
+            learner.divide(copy(share))
 
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """Makes all updates of a chunk, with the metrics of its policy."""

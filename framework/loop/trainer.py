@@ -3,13 +3,11 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import ceil
 from typing import Any
 
 from algos.base import Progress, TrainableActor, Tree
-from config.config import RUN_LIMITS, GeneralConfig
+from config.config import GeneralConfig
 from framework.disk.checkpoints import CheckpointStore, Saved
-from framework.disk.task_dir import PAUSED
 from framework.errors import Interrupted
 from framework.loop import rllib_names
 from framework.loop.backend import Accepted, Backend
@@ -20,6 +18,7 @@ from framework.loop.learner import Learned
 from framework.loop.observer import Narrator, Observer
 from framework.loop.profile import Profile
 from framework.loop.save_points import SavePoints
+from framework.loop.stop_rules import StopRules, Training
 from framework.memory.chunk import Chunk
 
 
@@ -41,18 +40,16 @@ class Trainer:
         pause_at: int | None = None,
         offline: int = 0,
     ) -> None:
-        """observers: told of events after the narrator. pause_at: environment step at which training pauses, on which
-        no schedule depends. offline: number of updates from given data before the first step; -1: all of them."""
+        """observers: told of events after the narrator. offline: number of updates from given data before the first
+        step; -1: all of them. stopping, pause_at: see StopRules."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
-        self.limits = {name: value for name in RUN_LIMITS if (value := getattr(cfg, name)) > 0}
-        """Limits of the run that are set, in the order in which they are looked at."""
         self.narrator, self.rows = narrator, rows
         self.observers = (narrator, *observers)
         self.facts = facts or {}
         """Facts that every checkpoint is saved with."""
         self.points = SavePoints(cfg, store)
         self.phases = phases or Phases(None)
-        self.pause_at, self.offline = pause_at, offline
+        self.rules, self.offline = StopRules(cfg, stopping, pause_at), offline
         self.count = Count()
         self.iteration = Iteration()
         self.last: Result | None = None
@@ -67,8 +64,6 @@ class Trainer:
         """True while observers are told of a checkpoint."""
         self.elapsed = 0.0
         """Seconds of training in earlier sessions and calls of run."""
-        self.stopping = stopping
-        """True if the run was asked to stop."""
         self._started: float | None = None
         """Time at which `run` began; None while it does not train."""
 
@@ -217,47 +212,15 @@ class Trainer:
 
     def stop_reason(self) -> str | None:
         """Returns why training does not continue, as a sentence; None to continue."""
-        if self.stopping():
-            return "interrupted"
-        return self._rule_met() or (f"{PAUSED} {self.count.step}" if self._at_pause() else None)
-
-    def _at_pause(self) -> bool:
-        return self.pause_at is not None and self.count.step >= self.pause_at
+        return self.rules.reason(self.training())
 
     def paused(self) -> bool:
         """Returns True at the step at which training pauses, unless a stop rule has ended the run by then."""
-        return self._at_pause() and self._rule_met() is None
+        return self.rules.paused(self.training())
 
-    def _rule_met(self) -> str | None:
-        """Returns the first stop rule that is met, as a sentence."""
-        cfg = self.cfg
-        for name, limit in self.limits.items():
-            if limit <= self._progress_to(name):
-                return f"{name} {f'{limit:g} s' if name == 'max_time' else limit} reached"
-        if cfg.reward_threshold is not None and self.points.reached >= cfg.reward_threshold_limit:
-            return f"reward_threshold {cfg.reward_threshold:g} reached"
-        if cfg.stop_return is not None and self.last_return is not None and self.last_return >= cfg.stop_return:
-            return f"stop_return {cfg.stop_return:g} reached"
-        return None
-
-    def _progress_to(self, limit: str) -> float:
-        """Returns how far training has come to a limit of this name, in its unit."""
-        match limit:
-            case "max_episode":
-                return self.count.episode
-            case "max_total_step":
-                return self.count.step
-            case "max_update":
-                return self.count.update
-            case "max_iteration":
-                return self.iterations()
-        return self.seconds()
-
-    def as_much_again(self) -> str:
-        """Returns the settings that train as long again after the limits that are met; empty if none is."""
-        came = {name: self._progress_to(name) for name in self.limits}
-        met = [(name, limit + came[name]) for name, limit in self.limits.items() if limit <= came[name]]
-        return " ".join(f"general_cfg.{name}={ceil(value)}" for name, value in met)
+    def training(self) -> Training:
+        """Returns how far the run has come."""
+        return Training(self.count, self.iterations(), self.seconds(), self.points.reached, self.last_return)
 
     def iterations(self) -> int:
         """Returns the number of complete iterations."""

@@ -14,15 +14,13 @@ MOST_BYTES = 16 * 2**20
 class Arrivals:
     """The observations in the rings that were not handed out yet."""
 
-    def __init__(self, rings: Rings, wanted: bool) -> None:
-        self._rings, self._wanted = rings, wanted
+    def __init__(self, rings: Rings) -> None:
+        self._rings = rings
         self.taken = np.zeros(rings.count, np.int64)
         """Number of steps of each collector that were handed out."""
 
-    def take(self) -> np.ndarray | None:
-        """Returns the new observations [M, ...] without dummy steps, or None if no statistics are kept."""
-        if not self._wanted:
-            return None
+    def take(self) -> np.ndarray:
+        """Returns the new observations [M, ...] without dummy steps."""
         rings = self._rings
         obs, valid = rings.steps["obs"], rings.steps.get("valid")
         most = max(1, MOST_BYTES // rings.given("obs", obs[:1]).nbytes // rings.count)

@@ -9,7 +9,7 @@ import numpy as np
 from config.model.memory_spec import ReplaySpec
 from envs.base import Goal
 from framework.collect.fragment import Columns
-from framework.memory.rewards import clipped
+from framework.memory.ring import clipped
 
 
 class Hindsight:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.model.memory_spec import RewardClip
-from framework.memory.rewards import clipped
-from framework.memory.ring import Array, Rings
+from framework.memory.ring import Array, Rings, clipped
 
 
 class Walk(NamedTuple):

@@ -8,16 +8,14 @@ import numpy as np
 from algos.base import Tree
 from config.model.memory_spec import RolloutSpec
 from framework.collect.fragment import Fragment
-from framework.disk.journal import Frame, Journal
-from framework.memory.chunk import Chunk, Keys
+from framework.disk.journal import Frame
+from framework.memory.base import Memory
+from framework.memory.chunk import Chunk
 from framework.memory.rollout import Rollout
 
 
-class PerWorker:
+class PerWorker(Memory):
     """One rollout per collector. Hands out full windows in the order in which they became full."""
-
-    offline = False
-    held_out = None
 
     def __init__(self, spec: RolloutSpec, collectors: int) -> None:
         self._rollouts = [Rollout(spec) for _ in range(collectors)]
@@ -35,12 +33,6 @@ class PerWorker:
 
     def take(self, fraction: float, most: int = 1) -> Chunk | None:
         return self._full.popleft() if self._full else None
-
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: fresh steps have no priority."""
-
-    def write(self, journal: Journal) -> None:
-        """Writes nothing: the state holds everything."""
 
     def state(self) -> Tree:
         return {

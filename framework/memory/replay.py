@@ -6,31 +6,28 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from algos.base import Tree, restore_stream, stream_state
+from algos.base import Tree
 from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.base import Goal
 from framework.collect.fragment import Columns, Fragment
 from framework.disk import journal as journals
 from framework.disk.journal import Frame, Journal, Span
 from framework.memory.arrivals import Arrivals
+from framework.memory.base import Memory
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.n_step import walk
 from framework.memory.replay_journal import ReplayJournal
-from framework.memory.rewards import clipped
-from framework.memory.ring import Rings
+from framework.memory.ring import Rings, clipped
 from framework.memory.sum_tree import SumTree
 
 _NOT_LEARNED_FROM = ("end", "valid")
 _OF_THE_SUCCESSOR = ("next_obs", "next_action_mask", "next_global_state")
 
 
-class Replay:
+class Replay(Memory):
     """Uniform or prioritized replay memory of one or several collectors. n-step returns are computed when samples are
     drawn, by index arithmetic on the rings."""
-
-    offline = False
-    held_out = None
 
     def __init__(
         self,
@@ -48,7 +45,7 @@ class Replay:
             raise ValueError("relabeling takes the goal of the environment, and samples of a single step")
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
         self._rings = Rings(spec.capacity, collectors, depth, spec.compress, mirror)
-        self._arrivals = Arrivals(self._rings, spec.statistics)
+        self._arrivals = Arrivals(self._rings)
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)
@@ -174,7 +171,7 @@ class Replay:
             self._relabel(columns, place, step)
         if weights is not None:
             columns["weight"] = weights
-        return Chunk(columns, Keys(place, step), arrived=self._arrivals.take())
+        return Chunk(columns, Keys(place, step), arrived=self._arrivals.take() if self.spec.statistics else None)
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
         place = self._rings.choose(self.rng, shape)
@@ -204,7 +201,8 @@ class Replay:
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:
             columns["valid"] = rings.flat["valid"][places]
-        return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=self._arrivals.take())
+        arrived = self._arrivals.take() if self.spec.statistics else None
+        return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=arrived)
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
@@ -244,7 +242,7 @@ class Replay:
             "position": self._earlier,
             "credit": self._credit,
             "taken": self._arrivals.taken.tolist(),
-            "rng": stream_state(self.rng),
+            "rng": self.rng.bit_generator.state,
             "highest": None if self._tree is None else self._tree.highest,
         }
 
@@ -252,7 +250,7 @@ class Replay:
         """Restores what `state` says of a memory whose transitions are there already."""
         self._credit = state["credit"]
         self._arrivals.taken = np.array(state["taken"])
-        restore_stream(self.rng, state["rng"])
+        self.rng.bit_generator.state = state["rng"]
 
     def write(self, journal: Journal) -> Span:
         return self._journal.write(journal)
@@ -265,7 +263,7 @@ class Replay:
         self._journal.restore(frames, added, self._allocate)
         self._credit = state["credit"]
         self._arrivals.taken = np.array(state.get("taken", added))
-        restore_stream(self.rng, state["rng"])
+        self.rng.bit_generator.state = state["rng"]
         if self._rings.flat:
             self._look_back()
         if self._tree is not None:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from algos.base import Array
+from config.model.memory_spec import RewardClip
 from framework.collect.fragment import Columns
 from framework.errors import JoystickError
 from framework.memory.frames import NUMBER, Frames
@@ -251,3 +252,14 @@ def in_order(of: Array, count: int) -> tuple[Array, Array]:
     position = np.empty(len(of), np.int64)
     position[np.argsort(of, kind="stable")] = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
     return position, counts
+
+
+def clipped(reward: Array, kind: RewardClip) -> Array:
+    """Returns each reward as it is learned from: as it is, its sign (-1, 0 or 1), or its value limited to -1..1. The
+    collector, scores and trajectories keep the unchanged ones."""
+    match kind:
+        case "sign":
+            return np.sign(reward)
+        case "clip":
+            return np.clip(reward, -1.0, 1.0)
+    return reward

@@ -7,16 +7,14 @@ import numpy as np
 from algos.base import Tree
 from config.model.memory_spec import RolloutSpec
 from framework.collect.fragment import Columns, Fragment
-from framework.disk.journal import Frame, Journal
-from framework.memory.chunk import Chunk, Keys
-from framework.memory.rewards import clipped
+from framework.disk.journal import Frame
+from framework.memory.base import Memory
+from framework.memory.chunk import Chunk
+from framework.memory.ring import clipped
 
 
-class Rollout:
+class Rollout(Memory):
     """Joins fragments along T until the window is full. Its state holds everything, so that it writes no journal."""
-
-    offline = False
-    held_out = None
 
     def __init__(self, spec: RolloutSpec) -> None:
         self.spec = spec
@@ -103,12 +101,6 @@ class Rollout:
         self._fractions = [] if columns is None else self._fractions[-1:]
         self._steps = 0 if columns is None else len(columns["reward"])
         self._episodes = 0
-
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: fresh steps have no priority."""
-
-    def write(self, journal: Journal) -> None:
-        """Writes nothing."""
 
     def state(self) -> Tree:
         # in one order, whether the columns come from a collector or from a checkpoint

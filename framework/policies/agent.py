@@ -7,8 +7,8 @@ import torch
 
 from algos.base import Act, Actor, Agent, Array, EnvSpec, Progress, TrainableActor, Tree
 from framework.policies.league import PREFIX, League
-from framework.policies.plan import Plan
-from framework.policies.slots import Seen, Slots
+from framework.policies.plan import JointPlan
+from framework.policies.slots import Seen
 
 Acting = Callable[[Actor, Array, Array | None, Array | None], Act]
 """(actor of a policy, observations, states, masks) -> its actions."""
@@ -18,11 +18,11 @@ class MultiPolicyAgent(TrainableActor):
     """Acts for all agents of a multi-agent environment. All slots of a policy in all environments are one batch, which
     always has the same size: results do not depend on which of them act."""
 
-    def __init__(self, plan: Plan, spec: EnvSpec, agents: Mapping[str, Agent], device: torch.device) -> None:
+    def __init__(self, plan: JointPlan, spec: EnvSpec, agents: Mapping[str, Agent], device: torch.device) -> None:
         """agents: by policy, in the order of the plan."""
         self.spec, self.device = spec, device
         self.layout = plan.layout
-        self.slots: dict[str, Slots] = {policy.name: policy.slots for policy in plan.policies if policy.slots}
+        self.slots = plan.slots
         self.agents = dict(agents)
         self.actors: dict[str, Actor] = dict(agents)
         """The actors: the agents, or recorders that listen to them."""

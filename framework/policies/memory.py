@@ -11,21 +11,19 @@ from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from envs.several.joint import JointLayout
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Frame, Journal, Position, Span
+from framework.memory.base import Memory
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
-from framework.policies.plan import Plan, PolicyPlan
+from framework.policies.plan import JointPlan, PolicyPlan
 from framework.policies.rollout import SlotRollout
 from framework.policies.splitter import Splitter
 from framework.seeding import stream
 
 
-class MultiPolicyMemory:
+class MultiPolicyMemory(Memory):
     """Memories of the policies that learn. Hands out chunks of one policy at a time, in the order of the config."""
 
-    offline = False
-    held_out = None
-
-    def __init__(self, plan: Plan, seed: int, workers: int, apart: bool, most: int = MOST_AT_ONCE) -> None:
+    def __init__(self, plan: JointPlan, seed: int, workers: int, apart: bool, most: int = MOST_AT_ONCE) -> None:
         """apart: True if fragments of several workers come in any order; each then has its own splitter and windows."""
         sources = workers if apart else 1
         self._parts = {

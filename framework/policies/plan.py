@@ -3,15 +3,17 @@
 A run of a single agent has one policy with an empty name. Whatever depends on an algorithm's memory asks the plan.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.model.schema import AlgoConfig
 from config.read.loader import RunConfig
+from envs.several.joint import JointLayout
 from framework.policies.assignment import assign
 from framework.policies.slots import Slots
 
@@ -60,12 +62,15 @@ class PolicyPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ABC):
     """All policies of a run."""
 
     policies: tuple[PolicyPlan, ...]
-    layout: Any = None
-    """Layout of joint observations; None in a run of a single agent."""
+
+    joins: ClassVar[bool] = False
+    """True if the fragments of all workers are joined whatever is learned from them."""
+    counts_minibatches: ClassVar[bool] = True
+    """False if the work of learners is counted in chunks, since they are of several policies."""
 
     @property
     def learning(self) -> tuple[PolicyPlan, ...]:
@@ -73,9 +78,9 @@ class Plan:
         return tuple(policy for policy in self.policies if policy.train)
 
     @property
-    def single(self) -> PolicyPlan | None:
-        """The policy of a run of a single agent; None if agents have policies of their own."""
-        return self.policies[0] if self.layout is None else None
+    def slots(self) -> dict[str, Slots]:
+        """Places of the agents of each policy in joint observations, by its name; empty for a single agent."""
+        return {policy.name: policy.slots for policy in self.policies if policy.slots}
 
     @property
     def fragment(self) -> int:
@@ -87,17 +92,46 @@ class Plan:
         """True if a policy learns from windows of fresh steps."""
         return any(isinstance(policy.memory, RolloutSpec) for policy in self.learning)
 
+    @abstractmethod
     def ratio(self) -> float | None:
         """Returns the updates per transition that the settings ask for; None if a policy has windows of fresh steps, or
         several have replay memories."""
-        spec = self.learning[0].memory if self.single else None
+
+    @abstractmethod
+    def work(self, rows: int) -> float:
+        """Returns the work (see distributed.throttle) that each step of a worker with this number of rows allows."""
+
+
+class SinglePlan(Plan):
+    """The policy of a run of a single agent."""
+
+    @property
+    def policy(self) -> PolicyPlan:
+        return self.policies[0]
+
+    def ratio(self) -> float | None:
+        spec = self.policy.memory
         return spec.updates_per_step if isinstance(spec, ReplaySpec) else None
 
     def work(self, rows: int) -> float:
-        """Returns the work (see distributed.throttle) that each step of a worker with this number of rows allows."""
-        if self.single is not None:
-            spec = self.single.memory
-            return spec.updates_per_step * rows if isinstance(spec, ReplaySpec) else 1 / spec.length
+        spec = self.policy.memory
+        return spec.updates_per_step * rows if isinstance(spec, ReplaySpec) else 1 / spec.length
+
+
+@dataclass(frozen=True)
+class JointPlan(Plan):
+    """The policies of the agents of a multi-agent environment, one or several."""
+
+    layout: JointLayout
+    """Layout of joint observations."""
+
+    joins: ClassVar[bool] = True
+    counts_minibatches: ClassVar[bool] = False
+
+    def ratio(self) -> None:
+        return None
+
+    def work(self, rows: int) -> float:
         return sum(self._chunks(policy, rows) for policy in self.learning)
 
     @staticmethod
@@ -126,11 +160,11 @@ def needs_global_state(config: RunConfig) -> bool:
     return any(algo.needs_global_state() for algo in learning(config))
 
 
-def plan(config: RunConfig, spec: "EnvSpec") -> Plan:
+def plan(config: RunConfig, spec: "EnvSpec") -> SinglePlan | JointPlan:
     """Returns the policies of a run. Raises ConfigError if they do not suit the agents of the environment."""
     if spec.joint is None:
-        return Plan((PolicyPlan("", config.algo, config.algo_package, spec),))
-    return Plan(tuple(_policies(config, spec)), spec.joint)
+        return SinglePlan((PolicyPlan("", config.algo, config.algo_package, spec),))
+    return JointPlan(tuple(_policies(config, spec)), spec.joint)
 
 
 def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:

@@ -7,12 +7,12 @@ import numpy as np
 from algos.base import Array
 from envs.base import Step, VectorEnv
 from framework.collect.fragment import RETURN, Episode, Recorder
-from framework.policies.plan import Plan
+from framework.policies.plan import JointPlan, Plan
 
 
 def return_names(plan: Plan) -> tuple[str, ...]:
     """Returns the names of the numbers: return_<policy>, the mean return of the trajectories of its agents."""
-    return tuple(map(return_name, (policy.name for policy in plan.policies if policy.slots)))
+    return tuple(map(return_name, plan.slots))
 
 
 def return_name(policy: str) -> str:
@@ -22,8 +22,8 @@ def return_name(policy: str) -> str:
 class AgentReturns(Recorder):
     """Sums the rewards of the agents of each policy."""
 
-    def __init__(self, plan: Plan, rows: int, training: bool) -> None:
-        self._policies = [(policy.name, policy.slots) for policy in plan.policies if policy.slots]
+    def __init__(self, plan: JointPlan, rows: int, training: bool) -> None:
+        self._policies = list(plan.slots.items())
         self._layout, self._training = plan.layout, training
         self._totals = {name: np.zeros(rows) for name, _ in self._policies}
         self._counts = {name: np.zeros(rows) for name, _ in self._policies}

@@ -8,8 +8,7 @@ from algos.base import Array, Tree
 from config.model.memory_spec import RolloutSpec
 from framework.collect.fragment import Columns
 from framework.memory.chunk import Chunk
-from framework.memory.rewards import clipped
-from framework.memory.ring import in_order
+from framework.memory.ring import clipped, in_order
 from framework.policies.splitter import Transitions
 
 

@@ -10,7 +10,7 @@ from framework.collect.fragment import Columns, Episode, Fragment, Origin, Recor
 from framework.dataset.columns import MASKS
 from framework.dataset.store import StepStore
 from framework.dataset.trajectories import plain
-from framework.policies.plan import Plan
+from framework.policies.plan import JointPlan
 from framework.policies.slots import Slots
 from framework.policies.splitter import Splitter, Transitions
 from framework.record.recorders import Trajectories
@@ -24,12 +24,11 @@ class AgentTrajectories(Recorder):
     """Collects the transitions of every agent, as a memory does: from one action to the next one of the same agent, or
     to its end. When an episode ends, each of its trajectories goes where that of a single agent goes."""
 
-    def __init__(self, plan: Plan, writer: StepStore | None, rows: int) -> None:
+    def __init__(self, plan: JointPlan, writer: StepStore | None, rows: int) -> None:
         self._out = Trajectories(writer)
         self._running: list[list[tuple[tuple[str, str], tuple[Any, ...]]]] = [[] for _ in range(rows)]
         """(Names of agent and policy, transition) of each row."""
-        slots = {policy.name: policy.slots.each() for policy in plan.policies if policy.slots}
-        self._splitters = {name: Splitter(name, own, plan.layout, False) for name, own in slots.items()}
+        self._splitters = {name: Splitter(name, slots.each(), plan.layout, False) for name, slots in plan.slots.items()}
         self._fresh = np.zeros(rows, bool)
         """Rows that have begun another episode since the last step."""
 
@@ -87,9 +86,9 @@ class AgentSteps:
     """Makes the columns of a trace for each policy: the steps of the first agent of row 0, then of the second one, and
     so on. A step of an agent is a step of the environment that it is in."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: JointPlan) -> None:
         self._layout = plan.layout
-        self._slots = {policy.name: policy.slots.each() for policy in plan.policies if policy.slots}
+        self._slots = {name: slots.each() for name, slots in plan.slots.items()}
 
     def __call__(self, fragment: Fragment, steps: Steps) -> dict[str, dict[str, Any]]:
         """Returns the columns of each policy that has steps."""

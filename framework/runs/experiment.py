@@ -20,7 +20,7 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from envs.base import EnvError
 from framework.archive.run import RecordedRun
-from framework.assemble import build, resources
+from framework.assemble import build, offline, resources
 from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
@@ -74,7 +74,7 @@ class Experiment:
     ) -> None:
         self.process = os.getpid()
         """The process that this run belongs to. A forked child has copies of all its parts, and may use none."""
-        self.config = build.with_updates(with_seed(config))
+        self.config = offline.with_updates(with_seed(config))
         self.stopping = stopping
         """True if the run was asked to stop."""
         self.facts = dict(facts or {})
@@ -248,7 +248,7 @@ class Experiment:
         yield f"seed: {self.config.general.seed}"
         if self.config.general.compile == "on":
             yield "updates are compiled (general_cfg.compile): the first one takes up to a minute"
-        yield from build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
+        yield from offline.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
 
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""
@@ -326,7 +326,7 @@ class Experiment:
 
     def _continuation(self) -> str:
         """Describes how to train a run further whose limit is reached."""
-        settings = self.trainer.as_much_again()
+        settings = self.trainer.rules.as_much_again(self.trainer.training())
         if not settings:
             return "a higher limit continues"
         return f"to train as much again: {resume_command(self.task.path, self.config.allow_import)} {settings}"
@@ -462,7 +462,7 @@ class Experiment:
     def pause(self, reason: str) -> bool:
         """Reports a run that has paused, and notes its score there in run.json: neither changes what a resume does.
         Returns False if the run was asked to stop meanwhile."""
-        trainer, asked = self.trainer, str(self.trainer.pause_at)
+        trainer, asked = self.trainer, str(self.trainer.rules.pause_at)
         try:
             evaluation: dict[str, Any] | None = None if trainer.points.unsaved else {}
             if evaluation is not None and not self.config.no_evaluation:

@@ -12,7 +12,7 @@ from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
-from framework.assemble import build
+from framework.assemble import build, offline
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import FAILED, TaskDir
 from framework.runs.exactness import Exactness
@@ -39,7 +39,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
     facts |= {
         "allow_import": list(config.allow_import),
         "seed": config.general.seed,
-        "data_return": build.data_return(config),
+        "data_return": offline.data_return(config),
         "torch_threads": torch.get_num_threads(),
         "gpu": build.gpu_name(config),
     }

@@ -20,9 +20,9 @@ from config.model.memory_spec import DataSpec
 from config.read.loader import ConfigError
 from framework.assemble.resources import step_bytes
 from framework.errors import JoystickError
-from framework.loop.learner import Learner
-from framework.memory.given import given
-from framework.memory.stored import Stored
+from framework.loop.learner import AgentLearner
+from framework.memory.offline_data import select_data
+from framework.memory.offline_replay import OfflineReplay
 from framework.policies.plan import plan
 from tests.framework.memory.test_offline import data_for, run_of, write
 from tests.tools.core import stream
@@ -93,10 +93,10 @@ def cloned(path: Path, spec: EnvSpec, chunks: int, **settings: Any) -> tuple[Age
     """Returns an agent after so many chunks from the data, and its last loss."""
     cfg = Config(data=str(path), **settings)
     wanted = cfg.memory(1)
-    found = given(DataSpec((str(path),)), spec, 1)
-    memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
+    found = select_data(DataSpec((str(path),)), spec, 1)
+    memory = OfflineReplay(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
     agent = Agent(cfg, spec, Streams(init=1, learn=stream(1, "learn")), torch.device("cpu"))
-    learner, metrics = Learner(agent, wanted), {}
+    learner, metrics = AgentLearner(agent, wanted), {}
     for _ in range(chunks):
         metrics = learner.learn(memory.take(0.0), Progress()).metrics
     return agent, metrics["loss"][-1]

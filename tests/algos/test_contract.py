@@ -16,7 +16,7 @@ from config.model.schema import OF_THE_ENVIRONMENT
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, of_one_agent, score, spec_of, stream, toy_of, trained
 
@@ -90,7 +90,7 @@ class Work:
         length = {} if self.agent.initial_state(ROWS) is None else {"steps": 3}
         self.collector = collector_of(toy_of(toy, ROWS, **length), self.agent)
         self.memory = memory_of(self.agent, goal=self.collector.env.goal)
-        self.learner = Learner(self.agent, self.agent.cfg.memory(ROWS))
+        self.learner = AgentLearner(self.agent, self.agent.cfg.memory(ROWS))
 
     def chunks(self, count):
         """So many chunks of fresh experience, not learned from."""
@@ -390,7 +390,7 @@ def test_a_resumed_agent_learns_at_the_rates_of_its_settings(algo, toy):
     changed = {name: rate / 2 for name, rate in changed.items() if rate}
     agent = agent_of(algo, work.agent.spec, **small(algo), **changed)
     agent.load_state(work.agent.state())
-    Learner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY)
+    AgentLearner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY)
     assert rates_in(agent.state()) == [rate / 2 for rate in rates_in(work.agent.state())]
     assert bool(rates_in(agent.state())) == has_network(algo)
 
@@ -401,7 +401,7 @@ def test_everything_is_on_the_device_that_was_asked_for(algo, toy):
     work = Work(algo, toy)
     agent = agent_of(algo, work.agent.spec, device="cuda", **small(algo))
     for chunk in work.chunks(2):
-        assert Learner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY).updates > 0
+        assert AgentLearner(agent, agent.cfg.memory(ROWS)).learn(chunk, HALFWAY).updates > 0
     copy = agent_of(algo, work.agent.spec, device="cuda", **small(algo))
     copy.load_state(agent.state())
     trained(copy, work.collector.env, 4)

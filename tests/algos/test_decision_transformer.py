@@ -15,9 +15,9 @@ from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import visible
 from config.model.memory_spec import DataSpec
 from config.read.loader import ConfigError
-from framework.loop.learner import Learner
-from framework.memory.given import Earnings, given
-from framework.memory.stored import Stored
+from framework.loop.learner import AgentLearner
+from framework.memory.offline_data import Earnings, select_data
+from framework.memory.offline_replay import OfflineReplay
 from tests.algos.test_learners import Together
 from tests.framework.memory.test_offline import data_for, run_of, spec_of, write
 from tests.tools.core import TapeAgent, collector_of, stream, toy_of
@@ -47,12 +47,12 @@ def test_an_episode_goes_on_in_the_next_piece(cuts: list[int]) -> None:
 @pytest.mark.parametrize("top", [1.0, 0.5])
 def test_each_step_knows_the_return_of_its_own_episode(tmp_path: Path, top: float) -> None:
     path = write(tmp_path / "a.npz", [1.0, 3.0, 2.0, 4.0])
-    found = given(DataSpec((str(path),), top=top, returns=True), spec_of(), 1)
+    found = select_data(DataSpec((str(path),), top=top, returns=True), spec_of(), 1)
     (piece,) = found.pieces()
     returns = [1.0, 3.0, 2.0, 4.0] if top == 1.0 else [3.0, 4.0]
     assert piece["episode_return"].tolist() == [value for value in returns for _ in range(4)]
     assert piece["timestep"].tolist() == [0, 1, 2, 3] * len(returns)
-    assert "earned" not in next(given(DataSpec((str(path),)), spec_of(), 1).pieces())
+    assert "earned" not in next(select_data(DataSpec((str(path),)), spec_of(), 1).pieces())
 
 
 # the parts ------------------------------------------------------------------------------------------------
@@ -145,14 +145,14 @@ def two_steps(path: Path, actions: np.ndarray) -> Path:
     return path
 
 
-def parts_of(path: Path, action: Space, **settings: Any) -> tuple[Agent, Stored, Learner]:
+def parts_of(path: Path, action: Space, **settings: Any) -> tuple[Agent, OfflineReplay, AgentLearner]:
     agent = agent_of(
         Box(-1, 1, (1,), np.float32), action, context_length=2, data=str(path), batch_size=64, dropout=0.0, **settings
     )  # fmt: skip
     wanted = agent.cfg.memory(1)
-    found = given(wanted.data, agent.spec, 1)
-    memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
-    return agent, memory, Learner(agent, wanted)
+    found = select_data(wanted.data, agent.spec, 1)
+    memory = OfflineReplay(wanted, stream(1, "memory"), stream(1, "memory/data"), found, most=10)
+    return agent, memory, AgentLearner(agent, wanted)
 
 
 def learned(path: Path, action: Space, chunks: int) -> Agent:
@@ -279,7 +279,7 @@ def test_the_highest_return_of_the_data_is_known_whatever_was_drawn(tmp_path: Pa
         run.train()
         assert (run.weights()["highest"], run.weights()["largest"]) == (5.0, 8.0)
     spec = DataSpec((str(data),), held_out=0.5, returns=True)
-    parts = given(spec, spec_of(), 1)
+    parts = select_data(spec, spec_of(), 1)
     assert parts.held_out is not None
     learned_from, kept = (next(part.pieces()) for part in (parts, parts.held_out))
     assert sorted({*learned_from["episode_return"], *kept["episode_return"]}) == [-8.0, 1.0, 5.0]

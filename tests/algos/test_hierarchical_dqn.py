@@ -14,7 +14,7 @@ from algos.hierarchicaldqn.agent import Agent, controller_target, meta_target
 from config.read.loader import ConfigError
 from envs.toy.tasks import TASKS, Draws
 from framework.assemble import fit as compatibility
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory import Replay
 from tests.framework.memory.test_offline import data_for
 from tests.framework.policies.test_algorithms_as_policies import config_of
@@ -166,7 +166,7 @@ def test_a_memory_that_was_saved_without_the_flag_goes_on() -> None:
     memory = memory_of(one)
     memory.load_state(old.state(), written(old))
     memory.add(collector.collect(50, Progress())[0])
-    assert Learner(one, one.cfg.memory(4)).learn(memory.take(0.0), Progress()).updates > 0
+    assert AgentLearner(one, one.cfg.memory(4)).learn(memory.take(0.0), Progress()).updates > 0
 
 
 def test_observations_that_are_no_single_number_are_refused() -> None:

@@ -10,7 +10,7 @@ from algos.base import Agent, Batch, EnvSpec, Progress, Result, Streams
 from algos.common.nets import networks
 from algos.dqn import Config
 from config.model.layers import mlp
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory import Chunk
 
 SPEC = EnvSpec("x", Box(-1, 1, (4,), np.float32), Discrete(2), rows=1)
@@ -29,7 +29,7 @@ class Halving(Agent):
 
 
 def half_while_learning(reward: float) -> float:
-    learner = Learner(Halving(None, SPEC, Streams(0), torch.device("cpu")), Config().memory(rows=1))
+    learner = AgentLearner(Halving(None, SPEC, Streams(0), torch.device("cpu")), Config().memory(rows=1))
     chunk = Chunk({"reward": np.full((1, 2), reward, np.float32)})
     return learner.learn(chunk, Progress()).metrics["half"][0]
 

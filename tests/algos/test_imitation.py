@@ -22,7 +22,8 @@ from algos.gail.discriminator import (
 )
 from config.model.memory_spec import EXPERT
 from config.read.loader import ConfigError
-from framework.loop.learner import Learner, digest
+from framework.loop.learner import AgentLearner
+from framework.loop.share import digest
 from framework.memory import Chunk
 from tests.algos.test_learners import Together
 from tests.framework.memory.test_offline import SMALL, spec_of
@@ -220,13 +221,13 @@ def prints(agent: Any) -> tuple[str, str]:
 def test_two_learners_are_one(algo: str) -> None:
     spec = replace(spec_of(), rows=4)
 
-    def learned(agent: Any, learner: Learner) -> tuple[str, str]:
+    def learned(agent: Any, learner: AgentLearner) -> tuple[str, str]:
         learner.learn(Chunk(imitators_window(spec, agent), fraction=0.0), Progress())
         return prints(agent)
 
-    def learner() -> tuple[Any, Learner]:
+    def learner() -> tuple[Any, AgentLearner]:
         agent = agent_of(algo, spec, data="x.npz", gradient_penalty=0, **LAYERS, **WINDOW)
-        return agent, Learner(agent, agent.cfg.memory(4))
+        return agent, AgentLearner(agent, agent.cfg.memory(4))
 
     agents, together = [learner() for _ in range(2)], Together(2)
     for rank, (_, each) in enumerate(agents):

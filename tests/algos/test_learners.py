@@ -9,7 +9,8 @@ import torch
 import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
-from framework.loop.learner import Learner, Share, digest
+from framework.loop.learner import AgentLearner
+from framework.loop.share import Share, digest
 from tests.tools.core import agent_of, collector_of, memory_of, of_one_agent, spec_of, toy_of
 
 ROWS = 4
@@ -91,7 +92,7 @@ def chunks_for(algo, count, **settings):
 
 
 def learned(agent, chunks, share=None):
-    learner = Learner(agent, agent.cfg.memory(ROWS))
+    learner = AgentLearner(agent, agent.cfg.memory(ROWS))
     if share is not None:
         learner.divide(share)
     return [learner.learn(chunk, HALFWAY) for chunk in chunks]
@@ -185,11 +186,10 @@ def test_the_parts_of_a_minibatch_are_the_whole_and_their_weights_their_shares()
     whole = {"obs": torch.arange(22.0).view(11, 2), "reward": torch.arange(11.0)}
     parts, weights = [], []
     for rank in range(3):
-        learner = Learner(agent_for("PPO"), None)
-        learner.divide(Share(rank, 3, lambda tensors: None))
-        parts.append(learner._mine(whole))
+        share = Share(rank, 3, lambda tensors: None)
+        parts.append(share.part(whole))
         one = [torch.ones(2), torch.ones(1)]
-        learner.agent.reduce(one)
+        share.average(one)
         weights.append(float(one[0][0]))
     assert [len(part["reward"]) for part in parts] == [3, 4, 4]
     assert weights == pytest.approx([3 / 11, 4 / 11, 4 / 11])

@@ -7,7 +7,7 @@ from algos.base import Progress
 from config.model.layers import mlp
 from config.model.memory_spec import RolloutSpec
 from framework.loop.backend import SingleProcess
-from framework.loop.learner import Learned, Learner
+from framework.loop.learner import AgentLearner, Learned
 from framework.memory import PerWorker, Rollout
 from tests.tools.core import agent_of, collector_of, memory_of, ramp, saved_and_read, spec_of, toy_of
 
@@ -20,7 +20,7 @@ def rates(algo, schedule, **settings):
     env = toy_of("match", ROWS)
     agent = agent_of(algo, spec_of(env), lr_schedule=schedule, **settings)
     spec = agent.cfg.memory(ROWS)
-    backend = SingleProcess(collector_of(env, agent), memory_of(agent), Learner(agent, spec), spec.fragment)
+    backend = SingleProcess(collector_of(env, agent), memory_of(agent), AgentLearner(agent, spec), spec.fragment)
     planned, found = ROWS * STEPS * WINDOWS, []
 
     def now():

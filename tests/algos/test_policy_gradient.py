@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 from algos.base import Progress
 from algos.common.parts.actor_critic import explained_variance, policy_loss, squared_error
 from envs.base import Step, VectorEnv
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory import Chunk
 from tests.tools.core import agent_of, collector_of, prepared_by, score, toy_of, trained
 from tests.tools.policy import QUICK, ROUNDS, learning, prepared, quick, samples
@@ -141,7 +141,7 @@ def test_what_is_illegal_everywhere_is_not_learned_about(algo, settings):
     np.testing.assert_allclose(fragment.columns["log_prob"], math.log(0.5), atol=0.02)
     before = agent.policy.actor[-1].bias.detach().clone()
     columns = {**fragment.columns, "valid": np.ones((8, 16), bool)}
-    learned = Learner(agent, agent.cfg.memory(16)).learn(Chunk(columns), Progress())
+    learned = AgentLearner(agent, agent.cfg.memory(16)).learn(Chunk(columns), Progress())
     moved = agent.policy.actor[-1].bias.detach() != before
     assert moved.tolist() == [True, True, False]
     assert learned.metrics["entropy"][0] == pytest.approx(math.log(2), abs=0.01)
@@ -242,7 +242,7 @@ def test_the_norm_of_gradients_the_rate_and_the_explained_variance_are_metrics(a
     rate = {"TRPO": {}, "REINFORCE": {"lr": 0.5, "baseline": "none"}}.get(algo, {"lr": 0.5})
     agent, window = learning(algo, lr_schedule="linear", max_grad_norm=1e-3, **rate)
     chunk = Chunk({name: column.numpy() for name, column in window.items()}, fraction=0.25)
-    found = Learner(agent, agent.cfg.memory(2)).learn(chunk, Progress(fraction=1.0)).metrics
+    found = AgentLearner(agent, agent.cfg.memory(2)).learn(chunk, Progress(fraction=1.0)).metrics
     assert set(found) == {*agent.METRICS, "grad_norm", "lr"}
     assert found["lr"] == [0.75 * (agent.cfg.critic_lr if algo == "TRPO" else 0.5)] * len(found["lr"])
     assert min(found["grad_norm"]) > 1e-3, "before clipping"

@@ -7,7 +7,7 @@ import torch
 from algos.base import Progress
 from algos.pqn.agent import lambda_returns
 from config.model.layers import Gru, Linear
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained
 
 
@@ -80,7 +80,7 @@ def test_every_parameter_moves_with_finite_gradients_of_limited_length(layers):
     settings = {} if layers is None else {"value_layers": layers, "lookup_step": 4}
     agent = agent_of("PQN", spec_of(env), **{**SMALL, **settings}, max_grad_norm=0.1)
     collector, memory, before = collector_of(env, agent), memory_of(agent), agent.weights()
-    learner = Learner(agent, agent.cfg.memory(env.rows))
+    learner = AgentLearner(agent, agent.cfg.memory(env.rows))
     memory.add(collector.collect(learner.spec.fragment, Progress())[0])
     learned = learner.learn(memory.take(0.0), Progress())
     assert np.isfinite(list(learned.metrics.values())).all()

@@ -7,7 +7,7 @@ import torch
 
 from algos.base import Progress
 from config.model.layers import Gru, Linear, Lstm
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from tests.tools.core import agent_of, cartpole, collector_of, memory_of, spec_of
 
 MEMORY = {"lstm": [Lstm(layer_size=[16])], "gru": [Gru(layer_size=[16])], "none": []}
@@ -16,7 +16,8 @@ LOOKUP = 8
 
 def windows(agent, env, count):
     """Prepared windows of fresh steps, as minibatches in their first order; the weights stay as they are."""
-    collector, memory, learner = collector_of(env, agent), memory_of(agent), Learner(agent, agent.cfg.memory(env.rows))
+    collector, memory = collector_of(env, agent), memory_of(agent)
+    learner = AgentLearner(agent, agent.cfg.memory(env.rows))
     for _ in range(count):
         memory.add(collector.collect(memory.spec.fragment, Progress())[0])
         window = {name: torch.from_numpy(column.copy()) for name, column in memory.take(0.0).columns.items()}

@@ -9,7 +9,7 @@ from algos.base import Progress
 from algos.common.settings import NetworkConfig
 from config.model.layers import Gru, Linear, Lstm
 from config.read.loader import ConfigError
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
 
@@ -94,7 +94,7 @@ def test_every_parameter_moves_with_finite_gradients(algo):
     before, window = one.weights(), window_of(one, env)
     seen = []
     one.reduce = lambda grads: seen.extend(bool(torch.isfinite(grad).all()) for grad in grads)
-    learner = Learner(one, one.cfg.memory(4))
+    learner = AgentLearner(one, one.cfg.memory(4))
     for batch in learner._minibatches(one.prepare(window, Progress())):
         updated(one, batch)
     assert all(seen)

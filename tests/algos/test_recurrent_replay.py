@@ -12,7 +12,7 @@ from algos.common.parts.sequences import outputs_of
 from config.model.layers import BatchRenorm, Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.assemble import build, resources
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.policies.plan import plan
 from tests.tools.actor_critic import ALL
 from tests.tools.config_fixtures import loaded
@@ -145,7 +145,7 @@ def test_every_parameter_moves_and_targets_have_no_gradients(algo):
     one = agent(algo, cell=Lstm(layer_size=[8]))
     before, seen = one.weights(), []
     one.reduce = lambda grads: seen.extend(bool(torch.isfinite(grad).all()) for grad in grads)
-    learner = Learner(one, one.cfg.memory(3))
+    learner = AgentLearner(one, one.cfg.memory(3))
     learner.learn(chunk_of(one, steps=20)[0], LATER)
     after = one.weights()
     assert all(seen)
@@ -194,7 +194,7 @@ def test_dummy_steps_are_not_learned_from(algo):
 def test_statistics_of_crossq_are_those_of_the_steps_that_are_learned_from():
     """Neither the burn-in nor the successor of a last step is a batch of its own."""
     one = agent("CrossQ")
-    learner = Learner(one, one.cfg.memory(3))
+    learner = AgentLearner(one, one.cfg.memory(3))
     updates = learner.learn(chunk_of(one, steps=20)[0], LATER).updates
     found = {part.count.item() for part in one.networks.modules() if isinstance(part, Renorm)}
     assert found == {updates}

@@ -9,7 +9,7 @@ from algos.base import Progress
 from algos.trpo.agent import surrogate
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
 from config.model.layers import Gru, Linear, Lstm, mlp
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from tests.tools.policy import learning, samples
 
 REMEMBERS = [Linear(layer_size=[3], activation="tanh"), Gru(layer_size=[3])]
@@ -134,7 +134,7 @@ def test_products_with_the_fisher_matrix_go_through_a_memory(cell):
     """Against differences of the divergence's gradient, in double precision."""
     layers = [Linear(layer_size=[3], activation="tanh"), cell(layer_size=[3])]
     agent, window = learning("TRPO", "recall", actor_layers=layers, lookup_step=4)
-    batch = next(Learner(agent, agent.cfg.memory(2))._minibatches(agent.prepare(window, Progress())))
+    batch = next(AgentLearner(agent, agent.cfg.memory(2))._minibatches(agent.prepare(window, Progress())))
     batch = {name: column.double() if column.is_floating_point() else column for name, column in batch.items()}
     agent.networks.double()
     steps, parameters = agent.policy.carried.with_views(batch), agent.policy_parameters
@@ -160,7 +160,7 @@ def test_the_value_is_fitted_to_all_sequences_in_minibatches_of_about_the_size(c
         "TRPO", "recall", steps=16, actor_layers=REMEMBERS, critic_layers=critic,
         lookup_step=4, sgd_batch_size=8, k_epochs=1, normalize_advantage=False,
     )  # fmt: skip
-    batch = next(Learner(agent, agent.cfg.memory(2))._minibatches(agent.prepare(window, Progress())))
+    batch = next(AgentLearner(agent, agent.cfg.memory(2))._minibatches(agent.prepare(window, Progress())))
     assert batch["target"].shape == (4, 8)
     seen, value = [], agent.policy.value
     agent.policy.value = lambda part: seen.append(part["target"]) or value(part)

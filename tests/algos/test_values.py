@@ -9,7 +9,8 @@ from algos.base import Progress
 from algos.common.maths.exploration import epsilon_greedy, greedy, softmax
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
 from algos.common.parts import sequences
-from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
+from algos.dqn.distributional import HEADS, project, quantile_huber
+from algos.dqn.heads import Successor, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated

@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from algos.base import Act
 from envs.base import EnvError
 from envs.common import rows as gym_rows
-from envs.common.rows import SyncVector
+from envs.common.sync import SyncVector
 from envs.common.vector import GymnasiumVector
 from envs.gym import Config
 from envs.gym import env as gym_env

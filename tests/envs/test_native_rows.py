@@ -7,7 +7,7 @@ import pytest
 
 import envs
 from config.read.loader import load
-from envs.common.rows import SyncVector
+from envs.common.sync import SyncVector
 from envs.common.vector import GymnasiumVector
 from envs.gym import native
 from framework.catalog import ALGOS, ENVS

@@ -17,12 +17,12 @@ from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from envs.toy import env as toy_env
 from framework import memory
-from framework.collect.collector import Collector
 from framework.collect.fragment import Fragment, Origin, Recorder
+from framework.collect.training import TrainingCollector
 from framework.disk.checkpoints import flatten, unflatten
 from framework.disk.journal import Frame, Position, Span
 from framework.loop.evaluator import Evaluator
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory import Replay
 from framework.seeding import stream
 
@@ -181,10 +181,10 @@ class PolicyOfNothing:
         return Act(np.zeros(len(obs), np.int64))
 
 
-def collector_of(env: VectorEnv, agent: Any = None, seed: int = 1, **settings: Any) -> Collector:
+def collector_of(env: VectorEnv, agent: Any = None, seed: int = 1, **settings: Any) -> TrainingCollector:
     """A collector whose episode number e of row i has the seed 100 i + e + 1."""
     settings = {"episode_seed": lambda row, number: 100 * row + number + 1, **settings}
-    return Collector(env, agent or TapeAgent(), stream(seed, "act", 0), **settings)
+    return TrainingCollector(env, agent or TapeAgent(), stream(seed, "act", 0), **settings)
 
 
 # ------------------------------------------------------------------------------------------------------ agents
@@ -235,7 +235,7 @@ def memory_of(agent: Agent, seed: int = 1, goal: Goal | None = None) -> memory.M
 def trained(agent: Agent, env: VectorEnv, rounds: int) -> Agent:
     """The loop of training without anything around it."""
     collector, kept = collector_of(env, agent), memory_of(agent, goal=env.goal)
-    learner = Learner(agent, agent.cfg.memory(env.rows))
+    learner = AgentLearner(agent, agent.cfg.memory(env.rows))
     for _ in range(rounds):
         progress = Progress(collector.steps * env.rows, fraction=0.0)
         kept.add(collector.collect(learner.spec.fragment, progress)[0])

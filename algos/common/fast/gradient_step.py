@@ -56,6 +56,8 @@ class GradientStep:
         """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
         self._parameters = parameters_of(optimizer)
+        self._own_losses = bool(custom.owners_of(self._parameters))
+        """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
         self._graph: compiler.Graph | None = None
         self._of: list[torch.dtype] = []
@@ -69,7 +71,9 @@ class GradientStep:
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)
         loss, besides = self._loss(*inputs)
-        custom.completed(loss, self._parameters, inputs[0]).backward(inputs=self._parameters)
+        if self._own_losses:
+            loss = custom.completed(loss, self._parameters, inputs[0])
+        loss.backward(inputs=self._parameters)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return besides
 

@@ -170,16 +170,21 @@ def refuse(network: nn.Module, why: str) -> None:
 def completed(loss: Tensor, parameters: Iterable[Tensor], inputs: Any) -> Tensor:
     """Returns the loss that these parameters lower, after the layers among them have added theirs. inputs: minibatch
     by column, or observations alone."""
-    if not _marked:
-        return loss
-    owners = {id(owner): owner for parameter in parameters if (owner := getattr(parameter, _OWNER, None)) is not None}
-    if not owners:
+    if not (owners := owners_of(parameters)):
         return loss
     columns = inputs if isinstance(inputs, Mapping) else {"obs": inputs}
     columns = {name: steps for name, column in columns.items() if (steps := _single_steps(column)) is not None}
-    for owner in owners.values():
+    for owner in owners:
         loss = _of(owner, loss, columns)
     return loss
+
+
+def owners_of(parameters: Iterable[Tensor]) -> list[Any]:
+    """Returns the layers with a loss of their own among those that these parameters belong to."""
+    if not _marked:
+        return []
+    owners = {id(owner): owner for parameter in parameters if (owner := getattr(parameter, _OWNER, None)) is not None}
+    return list(owners.values())
 
 
 def _single_steps(column: Any) -> Any:

@@ -3,7 +3,7 @@ An agent may also define the functions of algos.base.Actor itself."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from algos.common.maths.normalize import normalizer_for
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
 from algos.common.parts.sequences import Carried
-from algos.common.parts.tables import ActionTable
 
 
 class ActingAgent(base.Agent):
@@ -129,34 +128,6 @@ class PolicyAgent(ActingAgent, Generic[Part]):
 
     def single_steps(self, batch: Batch) -> Batch:
         return self.policy.carried.with_views(batch, self.burn_in)
-
-
-class TableAgent(ActingAgent):
-    """An agent that learns a table of action values, on the CPU, where numpy is."""
-
-    METRICS: ClassVar = ActionTable.METRICS
-
-    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, torch.device("cpu"))
-        self.table = ActionTable(cfg, spec)
-
-    def exploration(self, progress: Progress) -> dict[str, float]:
-        return self.table.explorer.strength(progress)
-
-    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
-        return Act(self.table.best(obs, mask) if explore is None else self.table.explore(obs, *explore, mask))
-
-    def weights(self) -> dict[str, Array]:
-        return self.table.weights()
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        self.table.load_weights(weights)
-
-    def state(self) -> Tree:
-        return self.weights()
-
-    def load_state(self, state: Tree) -> None:
-        self.load_weights(state)
 
 
 Choice = Callable[[Tensor], Tensor]

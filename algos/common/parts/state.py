@@ -33,17 +33,6 @@ def load_state_of(owner: object, names: Iterable[str], state: dict[str, Any]) ->
             setattr(owner, name, _restored(part, state[name]))
 
 
-def stream_state(rng: np.random.Generator) -> dict:
-    """Returns the state of a random stream as plain numbers."""
-    state = rng.bit_generator.state
-    return {**state, "state": dict(state["state"])}
-
-
-def restore_stream(rng: np.random.Generator, state: dict) -> None:
-    """Restores the state of a random stream."""
-    rng.bit_generator.state = state
-
-
 def _saved(name: str, part: Any) -> Any:
     match part:
         case None | bool() | int() | float():
@@ -55,7 +44,7 @@ def _saved(name: str, part: Any) -> Any:
         case optim.FusedAdam() | torch.optim.Optimizer():
             return optim.state_tree(part)
         case np.random.Generator():
-            return stream_state(part)
+            return part.bit_generator.state
         case Tensor() if part.ndim == 0 and not part.requires_grad:
             return part.item()
         case dict():
@@ -78,7 +67,7 @@ def _restored(part: Any, saved: Any) -> Any:
         case optim.FusedAdam() | torch.optim.Optimizer():
             optim.load_state_tree(part, saved)
         case np.random.Generator():
-            restore_stream(part, saved)
+            part.bit_generator.state = saved
         case Tensor():
             return torch.tensor(saved, dtype=part.dtype, device=part.device)
         case dict():

@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 
 from algos import base
-from algos.base import Array, EnvSpec, Model, Progress, Result, Streams, Tree, UnfitError
+from algos.base import Act, Array, EnvSpec, Explore, Model, Progress, Result, Streams, Tree, UnfitError
 from algos.common.maths.exploration import (
     Explorer,
     epsilon_greedy_policy,
@@ -18,6 +18,7 @@ from algos.common.maths.exploration import (
     softmax_policy,
     ucb_policy,
 )
+from algos.common.parts.acting import ActingAgent
 from algos.common.settings import TableConfig
 
 MOST_PAIRS = 10**8
@@ -133,6 +134,34 @@ class ActionTable:
         self.values = np.array(weights["table"], np.float64).reshape(self.values.shape)
         if self.counting:
             self.counts = np.array(weights["counts"], np.int64).reshape(self.counts.shape)
+
+
+class TableAgent(ActingAgent):
+    """An agent that learns a table of action values, on the CPU, where numpy is."""
+
+    METRICS: ClassVar = ActionTable.METRICS
+
+    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, torch.device("cpu"))
+        self.table = ActionTable(cfg, spec)
+
+    def exploration(self, progress: Progress) -> dict[str, float]:
+        return self.table.explorer.strength(progress)
+
+    def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
+        return Act(self.table.best(obs, mask) if explore is None else self.table.explore(obs, *explore, mask))
+
+    def weights(self) -> dict[str, Array]:
+        return self.table.weights()
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        self.table.load_weights(weights)
+
+    def state(self) -> Tree:
+        return self.weights()
+
+    def load_state(self, state: Tree) -> None:
+        self.load_weights(state)
 
 
 # planning

@@ -11,10 +11,10 @@ from config.config import GeneralConfig
 from config.model.memory_spec import ReplaySpec, RolloutSpec
 from config.program import PROGRAM
 from config.read.loader import RunConfig
-from framework.assemble import build, resources
+from framework.assemble import build, offline, resources
 from framework.assemble import fit as compatibility
 from framework.assemble.expert import expert_of
-from framework.memory.given import Given
+from framework.memory.offline_data import OfflineData
 from framework.policies.plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
 from framework.screen.formatting import byte_size, counted
@@ -35,21 +35,21 @@ def describe(config: RunConfig) -> int:
         expert_of(config, spec, build.make_agent)
         fitting = initial_weights.fitting(config, agent)
         seed = config.general.seed or 1
-        given = {policy.name: build.given_data(config, policy, seed) for policy in its.learning}
+        data = {policy.name: offline.offline_data(config, policy, seed) for policy in its.learning}
         workers = config.general.n_workers if config.general.mp_backend == "ray" else 1
         windows = workers * env.rows // spec.rows
         width = max(28, 1 + max(map(len, weights), default=0))
         per_save = resources.checkpoint_bytes(weights)
         lines = [
             *_changed(config),
-            *([f"algorithm     {config.algo_package.NAME}"] if its.single else []),
+            *([f"algorithm     {config.algo_package.NAME}"] if not its.slots else []),
             f"environment   {spec.id}, {counted(env.rows, 'row')}",
             *_processes(config.general),
             *(line for policy in its.policies for line in _policy(policy)),
             f"parameters    {agent.parameter_count():,}",
             *(f"  {name:<{width}}{'x'.join(map(str, array.shape)) or 'number'}" for name, array in weights.items()),
             *([f"start_from    {fitting.text}"] if fitting else []),
-            *(line for policy in its.learning for line in _data(given[policy.name])),
+            *(line for policy in its.learning for line in _data(data[policy.name])),
             *(line for policy in its.learning for line in _memory(config, policy, windows)),
             f"checkpoint    about {byte_size(per_save)} each, and what is new in the memory since the last one",
             f"disk          {_disk(config, its, per_save, resources.journal_bytes(config, its))}",
@@ -99,11 +99,11 @@ def _policy(policy: PolicyPlan) -> Iterator[str]:
     yield f"action        {_space(policy.spec.action_space)}"
 
 
-def _data(given: Given | None) -> Iterator[str]:
+def _data(data: OfflineData | None) -> Iterator[str]:
     """Yields the line about the data that a policy is given."""
-    if given is not None:
-        held_out = f", {given.held_out.transitions:,} more are held out" if given.held_out else ""
-        yield f"data          {counted(given.transitions, 'transition')}{held_out}, SHA-256 {given.sha256[:12]}"
+    if data is not None:
+        held_out = f", {data.held_out.transitions:,} more are held out" if data.held_out else ""
+        yield f"data          {counted(data.transitions, 'transition')}{held_out}, SHA-256 {data.sha256[:12]}"
 
 
 def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str]:

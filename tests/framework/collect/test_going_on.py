@@ -8,8 +8,8 @@ from algos.base import Progress
 from envs.base import EnvError
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
-from framework.collect import collector_state
-from framework.collect.collector_state import Tape
+from framework.collect import collector as collecting
+from framework.collect.collector import Tape
 from tests.tools.core import (
     CountingEnv,
     PolicyOfNothing,
@@ -116,7 +116,7 @@ def test_the_tape_is_as_long_as_the_oldest_running_episode_and_no_longer():
 
 def test_an_episode_that_never_ends_costs_no_more_than_the_longest_replay(monkeypatch):
     """CKP-8: 10 steps may be replayed. Row 0 never ends; row 1 does after 3 steps, and goes on exactly."""
-    monkeypatch.setattr(collector_state, "LONGEST_REPLAY", 10)
+    monkeypatch.setattr(collecting, "LONGEST_REPLAY", 10)
     monkeypatch.setattr(Tape, "FORGOTTEN_AT_ONCE", 0)
     ends = (10**6, "terminated"), (3, "terminated")
     collector = collector_of(CountingEnv(*ends), remembered=3)

@@ -9,7 +9,7 @@ import joystick
 from algos.base import Progress
 from framework.data.algorithm import AlgorithmPolicy
 from framework.errors import JoystickError
-from framework.loop.learner import Learned, Learner
+from framework.loop.learner import AgentLearner, Learned
 from framework.memory.chunk import Chunk
 from joystick import Batch, Collector, ConfigError, ReplayBuffer, VectorReplayBuffer
 
@@ -86,13 +86,13 @@ def test_an_algorithm_and_an_environment_that_do_not_fit_are_refused() -> None:
 def learned_from(policy: AlgorithmPolicy, monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """Returns a list that gets the columns of each chunk that the policy learns from."""
     chunks = []
-    learn = Learner.learn
+    learn = AgentLearner.learn
 
-    def recorded(self: Learner, chunk: Chunk, progress: Progress) -> Learned:
+    def recorded(self: AgentLearner, chunk: Chunk, progress: Progress) -> Learned:
         chunks.append(chunk.columns)
         return learn(self, chunk, progress)
 
-    monkeypatch.setattr(Learner, "learn", recorded)
+    monkeypatch.setattr(AgentLearner, "learn", recorded)
     return chunks
 
 

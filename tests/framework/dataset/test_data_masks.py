@@ -25,9 +25,9 @@ from framework.dataset.fit import problems
 from framework.dataset.trajectories import MASKS, TrajectoryWriter, read
 from framework.dataset.writers import episode_writer
 from framework.errors import DataError, JoystickError
-from framework.loop.learner import Learner
-from framework.memory.given import given
-from framework.memory.stored import Stored
+from framework.loop.learner import AgentLearner
+from framework.memory.offline_data import select_data
+from framework.memory.offline_replay import OfflineReplay
 from framework.seeding import stream
 from main import main
 from tests.framework.dataset.test_collect_format import FORMS
@@ -271,11 +271,11 @@ def toy_data(path: Path, masks: bool = True) -> Path:
     return path
 
 
-def memory_of(path: Path, spec: ReplaySpec = SPEC, masks: bool = True, **settings: Any) -> Stored:
+def memory_of(path: Path, spec: ReplaySpec = SPEC, masks: bool = True, **settings: Any) -> OfflineReplay:
     wanted = DataSpec((str(path),), **settings)
-    return Stored(
+    return OfflineReplay(
         ReplaySpec(**{**spec.__dict__, "data": wanted}), stream(1, "memory"), stream(1, "memory/data"),
-        given(wanted, toy_spec(), 1, masks), most=4,
+        select_data(wanted, toy_spec(), 1, masks), most=4,
     )  # fmt: skip
 
 
@@ -324,7 +324,7 @@ def test_data_with_masks_suit_an_environment_without(tmp_path: Path) -> None:
 
 
 def test_masks_for_another_number_of_actions_are_refused(tmp_path: Path) -> None:
-    data, spec = open_data(recorded_in(tmp_path) / "trajs.pkl"), toy_spec()
+    data, spec = select_data(recorded_in(tmp_path) / "trajs.pkl"), toy_spec()
     assert "action_mask is for 3 actions; the environment has Discrete(4)" in problems(
         data.summary, spec.observation_space, spec.action_space
     )
@@ -372,9 +372,9 @@ def test_targets_from_a_memory_of_data_count_legal_actions_only(tmp_path: Path, 
     wanted = agent.cfg.memory(1)
     assert isinstance(wanted, ReplaySpec)
     assert wanted.data is not None
-    data = given(wanted.data, toy_spec(), 1)
-    memory = Stored(wanted, stream(1, "memory"), stream(1, "memory/data"), data, most=1)
-    metrics = Learner(agent, wanted).learn(memory.take(0.0), Progress()).metrics
+    data = select_data(wanted.data, toy_spec(), 1)
+    memory = OfflineReplay(wanted, stream(1, "memory"), stream(1, "memory/data"), data, most=1)
+    metrics = AgentLearner(agent, wanted).learn(memory.take(0.0), Progress()).metrics
     loss = metrics["critic_loss" if algo == "SAC_D" else "loss"][0]
     assert loss < 5 if masks else loss > 5
 

@@ -7,7 +7,7 @@ import torch
 from algos.base import Agent, Progress, Result, Streams
 from config.model.memory_spec import RolloutSpec
 from framework.errors import NumericsError
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory import Chunk
 from tests.tools.core import ramp, replay
 
@@ -39,7 +39,7 @@ class Listener(Agent):
 
 def learned(columns, spec, **settings):
     agent = Listener(**settings)
-    return agent, Learner(agent, spec).learn(Chunk(columns), Progress(update=40))
+    return agent, AgentLearner(agent, spec).learn(Chunk(columns), Progress(update=40))
 
 
 def test_replay_chunks_are_updates_in_order_each_from_memory_of_its_own():
@@ -47,7 +47,7 @@ def test_replay_chunks_are_updates_in_order_each_from_memory_of_its_own():
     memory = replay(capacity=50, batch=3, updates_per_step=0.5)
     memory.add(ramp(0, 10))
     chunk, agent = memory.take(0.0), Listener(prioritised=True)
-    result = Learner(agent, memory.spec).learn(chunk, Progress())
+    result = AgentLearner(agent, memory.spec).learn(chunk, Progress())
     assert result.updates == len(agent.batches) == 5
     np.testing.assert_array_equal([batch["reward"].numpy() for batch in agent.batches], chunk.columns["reward"])
     np.testing.assert_array_equal(agent.batches[2]["twice"].numpy(), 2 * chunk.columns["reward"][2])
@@ -107,7 +107,7 @@ def test_a_metric_has_a_number_for_each_update_that_gives_it():
             return result if len(self.batches) % 2 else Result({"size": result.metrics["size"]})
 
     columns, spec = ramp(0, 6, 2).columns, RolloutSpec(length=6, epochs=1, minibatch=4)
-    result = Learner(Seldom(), spec).learn(Chunk(columns), Progress())
+    result = AgentLearner(Seldom(), spec).learn(Chunk(columns), Progress())
     assert result.metrics == {"loss": [1, 3], "size": [4, 4, 4]}
 
 

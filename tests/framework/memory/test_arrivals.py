@@ -8,7 +8,7 @@ from algos.base import Progress
 from config.model.memory_spec import ReplaySpec
 from framework.collect.fragment import Fragment
 from framework.disk.journal import Journal, JournalPart
-from framework.loop.learner import Learner
+from framework.loop.learner import AgentLearner
 from framework.memory import arrivals
 from framework.memory.replay import Replay
 from tests.tools.core import agent_of, collector_of, memory_of, ramp, spec_of, toy_of
@@ -34,7 +34,7 @@ def work_of(algo, toy, seed=1):
 
 def feed(agent, memory, collector, rounds):
     """Observations are 0 in the first half of the run and 10 in the second, and everything owed is learned."""
-    learner = Learner(agent, memory.spec)
+    learner = AgentLearner(agent, memory.spec)
     for number in rounds:
         fragment, _ = collector.collect(EACH, Progress())
         fragment.columns["obs"][:] = 0.0 if number < STEPS / EACH / 2 else 10.0

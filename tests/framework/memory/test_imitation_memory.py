@@ -14,9 +14,9 @@ from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Fragment, Origin
 from framework.errors import JoystickError
 from framework.memory import rollout
-from framework.memory.demonstrated import Demonstrated
-from framework.memory.given import given
-from framework.memory.stored import Stored
+from framework.memory.expert_windows import ExpertWindows
+from framework.memory.offline_data import select_data
+from framework.memory.offline_replay import OfflineReplay
 from framework.policies.plan import plan
 from tests.framework.memory.test_offline import spec_of, write
 from tests.tools.core import saved_and_read, stream
@@ -33,9 +33,11 @@ def fragment(steps: int = 6, rows: int = 2, **more: Array) -> Fragment:
     return Fragment(columns, {"state": None, "first": np.ones(rows, bool)}, Origin())
 
 
-def windows(path: Path, seed: int = 1) -> Demonstrated:
+def windows(path: Path, seed: int = 1) -> ExpertWindows:
     wanted = DataSpec((str(path),))
-    return Demonstrated(rollout(RolloutSpec(6, data=wanted)), stream(seed, "memory/data"), given(wanted, spec_of(), 1))
+    return ExpertWindows(
+        rollout(RolloutSpec(6, data=wanted)), stream(seed, "memory/data"), select_data(wanted, spec_of(), 1)
+    )
 
 
 def test_a_window_comes_with_as_many_transitions_of_the_data(tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ def test_the_draws_go_on_after_a_resume_and_other_data_are_refused(tmp_path: Pat
 def test_minibatches_of_sqil_have_rewards_of_1_and_0(tmp_path: Path) -> None:
     wanted = DataSpec((str(write(tmp_path / "a.npz", [3.0] * 3)),), updates=0, imitate=True)
     spec = ReplaySpec(100, 8, 0, 1.0, n_step=2, gamma=0.5, data=wanted)
-    memory = Stored(spec, stream(1, "memory"), stream(1, "memory/data"), given(wanted, spec_of(), 1))
+    memory = OfflineReplay(spec, stream(1, "memory"), stream(1, "memory/data"), select_data(wanted, spec_of(), 1))
     collected = fragment(6)
     memory.add(collected)
     columns = memory.take(0.0).columns
@@ -92,7 +94,7 @@ def test_minibatches_of_sqil_have_rewards_of_1_and_0(tmp_path: Path) -> None:
 def test_the_answers_of_an_expert_in_given_data_are_their_actions(tmp_path: Path) -> None:
     wanted = DataSpec((str(write(tmp_path / "a.npz", [3.0] * 3)),), updates=0)
     spec = ReplaySpec(100, 8, 0, 1.0, data=wanted)
-    memory = Stored(spec, stream(1, "memory"), stream(1, "memory/data"), given(wanted, spec_of(), 1))
+    memory = OfflineReplay(spec, stream(1, "memory"), stream(1, "memory/data"), select_data(wanted, spec_of(), 1))
     memory.add(fragment(6, expert_action=np.ones((6, 2), np.int64)))
     columns = memory.take(0.0).columns
     expert = columns["obs"][..., 0] >= 0

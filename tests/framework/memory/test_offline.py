@@ -26,8 +26,8 @@ from framework.commands.work import entry
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 from framework.jobs import many_runs
-from framework.memory.given import given
-from framework.memory.stored import Stored
+from framework.memory.offline_data import select_data
+from framework.memory.offline_replay import OfflineReplay
 from framework.runs import experiment, resume
 from framework.seeding import stream
 
@@ -54,10 +54,10 @@ def spec_of(env: str = "CartPole-v1") -> EnvSpec:
     return EnvSpec(env, rows.observation_space, rows.action_space, 1)
 
 
-def stored(path: Path, updates: int = -1, share: float = 0.5, **settings: Any) -> Stored:
+def stored(path: Path, updates: int = -1, share: float = 0.5, **settings: Any) -> OfflineReplay:
     data = DataSpec((str(path),), updates=updates, share=share, **settings)
     spec = ReplaySpec(capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, gamma=0.5, n_step=2, data=data)
-    return Stored(spec, stream(1, "memory"), stream(1, "memory/data"), given(data, spec_of(), 1), most=4)
+    return OfflineReplay(spec, stream(1, "memory"), stream(1, "memory/data"), select_data(data, spec_of(), 1), most=4)
 
 
 # the memory -----------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_the_best_share_of_the_episodes_and_a_random_one(
     tmp_path: Path, top: float, fraction: float, kept: set[int] | None
 ) -> None:
     memory = stored(write(tmp_path / "a.npz", [1.0, 3.0, 2.0, 4.0]), top=top, fraction=fraction)
-    rewards = {int(x) for x in memory.given._rings.flat["reward"][: memory.given.size] if x}
+    rewards = {int(x) for x in memory.data._rings.flat["reward"][: memory.data.size] if x}
     assert rewards == kept if kept else len(rewards) == 2
 
 
@@ -122,7 +122,7 @@ def test_state_holds_the_sum_of_the_data_and_not_the_data(tmp_path: Path) -> Non
 def test_episodes_that_are_held_out_are_in_no_minibatch_and_make_one_of_their_own(tmp_path: Path) -> None:
     data = write(tmp_path / "a.npz", [1.0, 3.0, 2.0, 4.0, 5.0])
     memory = stored(data, held_out=0.4)
-    rewards = {int(x) for x in memory.given._rings.flat["reward"][: memory.given.size] if x}
+    rewards = {int(x) for x in memory.data._rings.flat["reward"][: memory.data.size] if x}
     assert memory.held_out is not None
     kept = memory.held_out.columns
     # with n_step 2 and gamma 0.5 the last two steps of an episode see its return, or half of it

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from algos.base import EnvSpec
 
 
-class Given:
+class OfflineData:
     """The transitions of the chosen episodes, piece by piece."""
 
-    held_out: "Given | None" = None
+    held_out: "OfflineData | None" = None
     """Transitions of the episodes that are kept from learning; None without data_held_out."""
 
     def __init__(
@@ -105,7 +105,7 @@ class Earnings:
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 
-def given(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> Given:
+def select_data(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
     """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masks: False
     leaves out the action masks of the data."""
     data = _opened(wanted)
@@ -113,9 +113,9 @@ def given(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> G
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     chosen, held_out = _chosen(wanted, data.summary, seed)
     returns = learned_returns(data.summary, chosen) if wanted.returns else None
-    found = Given(data, spec, chosen, returns)
+    found = OfflineData(data, spec, chosen, returns)
     if held_out is not None:
-        found.held_out = Given(data, spec, held_out, returns)
+        found.held_out = OfflineData(data, spec, held_out, returns)
     for each in filter(None, (found, found.held_out)):
         each.masked &= masks
     return found

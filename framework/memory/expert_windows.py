@@ -4,38 +4,36 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from algos.base import Tree, restore_stream, stream_state
+from algos.base import Tree
 from config.model.memory_spec import EXPERT
 from framework.collect.fragment import Columns, Fragment
-from framework.disk.journal import Frame, Journal
-from framework.memory.chunk import Chunk, Keys
-from framework.memory.given import Given, check_same
+from framework.disk.journal import Frame
+from framework.memory.base import Memory
+from framework.memory.chunk import Chunk
+from framework.memory.offline_data import OfflineData, check_same
 from framework.memory.per_worker import PerWorker
 from framework.memory.rollout import Rollout
 
 
-class Demonstrated:
+class ExpertWindows(Memory):
     """A memory of fresh steps. Each window [T, N, ...] that it hands out gets the columns of EXPERT, of the same shape:
     transitions drawn uniformly from the given data. The data are in no checkpoint: it keeps their SHA-256 instead."""
 
-    offline = False
-    held_out = None
-
-    def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, given: Given) -> None:
+    def __init__(self, fresh: Rollout | PerWorker, rng: np.random.Generator, data: OfflineData) -> None:
         """rng: stream of the samples from the data."""
-        self.fresh, self.rng, self.sha256 = fresh, rng, given.sha256
-        self._count, self._data = given.transitions, self._whole(given)
+        self.fresh, self.rng, self.sha256 = fresh, rng, data.sha256
+        self._count, self._data = data.transitions, self._whole(data)
 
     @staticmethod
-    def _whole(given: Given) -> Columns:
+    def _whole(data: OfflineData) -> Columns:
         """Returns the columns of all pieces, which are never in memory beside them."""
         whole: Columns = {}
         start = 0
-        for piece in given.pieces():
+        for piece in data.pieces():
             stop = start + len(piece["reward"])
             for name, beside in EXPERT.items():
                 if beside not in whole:
-                    whole[beside] = np.empty((given.transitions, *piece[name].shape[1:]), piece[name].dtype)
+                    whole[beside] = np.empty((data.transitions, *piece[name].shape[1:]), piece[name].dtype)
                 whole[beside][start:stop] = piece[name]
             start = stop
         return whole
@@ -53,16 +51,10 @@ class Demonstrated:
         drawn = self.rng.integers(self._count, size=chunk.columns["reward"].shape)
         return chunk._replace(columns={**chunk.columns, **{name: data[drawn] for name, data in self._data.items()}})
 
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: fresh steps have no priority."""
-
-    def write(self, journal: Journal) -> None:
-        """Writes nothing: the state holds everything."""
-
     def state(self) -> Tree:
-        return {"sha256": self.sha256, "rng": stream_state(self.rng), "fresh": self.fresh.state()}
+        return {"sha256": self.sha256, "rng": self.rng.bit_generator.state, "fresh": self.fresh.state()}
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         check_same(state["sha256"], self.sha256)
-        restore_stream(self.rng, state["rng"])
+        self.rng.bit_generator.state = state["rng"]
         self.fresh.load_state(state["fresh"], frames)

@@ -12,8 +12,9 @@ from framework.collect.fragment import Columns, Fragment, Origin
 from framework.dataset.columns import MASKS
 from framework.disk.journal import Frame, Journal, Span
 from framework.errors import JoystickError
-from framework.memory.chunk import Chunk, Keys
-from framework.memory.given import Given, check_same
+from framework.memory.base import Memory
+from framework.memory.chunk import Chunk
+from framework.memory.offline_data import OfflineData, check_same
 from framework.memory.replay import Replay
 from framework.screen.formatting import counted
 from framework.seeding import stream
@@ -24,7 +25,7 @@ MOST_HELD_OUT = 1024
 """Number of transitions that are kept from learning of which the losses are measured, at most."""
 
 
-class Stored:
+class OfflineReplay(Memory):
     """First learns from given data alone, and then, if the run goes on, from minibatches of which a share is from the
     data and the rest from a replay memory. The data are in no checkpoint: it keeps their SHA-256 instead."""
 
@@ -33,7 +34,7 @@ class Stored:
         spec: ReplaySpec,
         rng: np.random.Generator,
         data_rng: np.random.Generator,
-        given: Given,
+        data: OfflineData,
         goal: Goal | None = None,
         collectors: int = 1,
         most: int = MOST_AT_ONCE,
@@ -44,9 +45,8 @@ class Stored:
         run. depth: see Replay. Raises JoystickError if the data are shorter than a sequence."""
         assert spec.data is not None
         self._imitate = spec.data.imitate
-        self.sha256, self.most, count = given.sha256, most, given.transitions
-        self.left = ENDLESS if spec.data.updates < 0 else spec.data.updates
-        """Number of updates from the data alone that are still to be made."""
+        self.sha256, self.most, count = data.sha256, most, data.transitions
+        self._owe(ENDLESS if spec.data.updates < 0 else spec.data.updates)
         if count < spec.sequence:
             raise JoystickError(
                 f"algo_cfg.data: has {counted(count, 'transition')}, and a sequence {spec.sequence} steps"
@@ -54,34 +54,33 @@ class Stored:
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)
         self._beside = replace(self._alone, batch_size=share)
-        self.given = self._filled(given, Replay(self._alone, data_rng, goal, depth=depth))
-        self.held_out = None if given.held_out is None else self._drawn(given.held_out, seed)
+        self.data = self._filled(data, Replay(self._alone, data_rng, goal, depth=depth))
+        self.held_out = None if data.held_out is None else self._drawn(data.held_out, seed)
         fresh = replace(spec, batch_size=spec.batch_size - share, data=None)
         self.fresh = Replay(fresh, rng, goal, collectors, most, depth)
 
-    def _filled(self, given: Given, replay: Replay) -> Replay:
-        """Fills a replay memory with given data, and returns it."""
-        for piece in given.pieces():
+    def _filled(self, data: OfflineData, replay: Replay) -> Replay:
+        """Fills a replay memory with data, and returns it."""
+        for piece in data.pieces():
             rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
             replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
         return replay
 
-    def _drawn(self, given: Given, seed: int) -> Chunk | None:
+    def _drawn(self, data: OfflineData, seed: int) -> Chunk | None:
         """Returns one minibatch of data that are kept from learning, the same one after a resume."""
-        count = given.transitions
+        count = data.transitions
         size = max(1, min(MOST_HELD_OUT, count) // self._alone.sequence)
         spec = replace(self._alone, capacity=count, batch_size=size)
-        return self._filled(given, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
+        return self._filled(data, Replay(spec, stream(seed, "memory/held out"))).take(0.0, 1, granted=1)
 
-    @property
-    def offline(self) -> bool:
-        """True while updates from the data alone are owed: nothing has to be collected for them."""
-        return self.left > 0
+    def _owe(self, left: int) -> None:
+        """Sets the number of updates from the data alone that are still to be made. Nothing is collected for them."""
+        self.left, self.offline = left, left > 0
 
     @property
     def size(self) -> int:
         """Number of transitions, given and collected."""
-        return self.given.size + self.fresh.size
+        return self.data.size + self.fresh.size
 
     def add(self, fragment: Fragment) -> None:
         self.fresh.add(replace(fragment, columns=self._rewarded(fragment.columns, 0.0)))
@@ -96,7 +95,7 @@ class Stored:
     def take(self, fraction: float, most: int = MOST_AT_ONCE) -> Chunk | None:
         if self.left:
             count = min(self.left, most, self.most)
-            self.left -= count
+            self._owe(self.left - count)
             return self._from_data(self._alone, count, fraction)
         fresh = self.fresh.take(fraction, most)
         if fresh is None or not self._beside.batch_size:
@@ -106,27 +105,24 @@ class Stored:
 
     def _from_data(self, spec: ReplaySpec, count: int, fraction: float) -> Chunk:
         """Returns so many minibatches from the data."""
-        self.given.spec = spec
-        chunk = self.given.take(fraction, count, granted=count)
+        self.data.spec = spec
+        chunk = self.data.take(fraction, count, granted=count)
         assert chunk is not None
         return chunk
-
-    def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
-        """Does nothing: minibatches of two sources are drawn uniformly."""
 
     # stopping and going on --------------------------------------------------------------------------------
 
     def state(self) -> Tree:
         left = None if self.left > ENDLESS // 2 else self.left
-        return {"sha256": self.sha256, "left": left, "given": self.given.state(), "fresh": self.fresh.state()}
+        return {"sha256": self.sha256, "left": left, "given": self.data.state(), "fresh": self.fresh.state()}
 
     def write(self, journal: Journal) -> Span:
         return self.fresh.write(journal)
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         check_same(state["sha256"], self.sha256)
-        self.left = ENDLESS if state["left"] is None else state["left"]
-        self.given.load_counters(state["given"])
+        self._owe(ENDLESS if state["left"] is None else state["left"])
+        self.data.load_counters(state["given"])
         self.fresh.load_state(state["fresh"], frames)
 
 

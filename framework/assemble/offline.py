@@ -1,0 +1,73 @@
+"""The data that a run is given: opened for a policy, counted, and compared with the environment."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec
+from config.read.loader import RunConfig
+from envs.base import VectorEnv
+from framework.assemble import resources
+from framework.collect.env_calls import Watch
+from framework.memory.offline_data import OfflineData, has_masks, mean_return, select_data, updates_of
+from framework.policies.plan import PolicyPlan
+
+
+def offline_data(config: RunConfig, policy: PolicyPlan, seed: int) -> OfflineData | None:
+    """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
+    environment, or do not fit into this machine."""
+    if (wanted := data_of(config, policy.memory)) is None:
+        return None
+    found = select_data(wanted, policy.spec, seed, config.env.action_mask)
+    resources.data_that_fit(config, policy, found.transitions)
+    return found
+
+
+def with_updates(config: RunConfig) -> RunConfig:
+    """Returns the settings with the number of updates of a run whose length is written in passes over given data."""
+    cfg, epochs, wanted = config.general, config.algo.data_epochs_of(), memory_of(config)
+    if not epochs or not isinstance(wanted, ReplaySpec) or (data := data_of(config, wanted)) is None:
+        return config
+    updates = updates_of(data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
+    return replace(config, general=cfg.model_copy(update={"max_update": updates}))
+
+
+def data_return(config: RunConfig) -> float | None:
+    """Returns the mean return of the given data; None if there are none."""
+    data = data_of(config, memory_of(config))
+    return mean_return(data, config.general.seed) if data else None
+
+
+def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> Iterator[str]:
+    """Yields what is taken for granted if the environment has action masks and the given data have none. idle: the
+    watch of an environment that other processes collect in, in place of this one; None if it has begun its episodes."""
+    data = data_of(config, memory_of(config))
+    if data is None or has_masks(data):
+        return
+    if idle is not None:
+        with idle("reset"):  # which shows whether there are masks
+            env.reset(np.ones(env.rows, bool), np.arange(env.rows))
+    if env.action_mask is not None:
+        yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
+
+
+def memory_of(config: RunConfig) -> MemorySpec | None:
+    """Returns what a run of a single policy learns from; None with several."""
+    return None if config.policies else config.algo.memory(config.env.n_envs)
+
+
+def data_of(config: RunConfig, memory: MemorySpec | None) -> DataSpec | None:
+    """Returns the data that a memory learns from, with relative paths as they were meant when the settings were read:
+    an environment may change the working directory."""
+    return replace(memory.data, start=config.start) if memory and memory.data else None
+
+
+def pace(config: RunConfig, updates: int, most: int) -> int:
+    """Returns the number of minibatches in a chunk of given data: as many as divide the updates between checkpoints and
+    those of the whole run, so that both end with a chunk."""
+    cfg = config.general
+    counts = [cfg.model_save_fre] if cfg.model_save_unit == "update" else []
+    common = math.gcd(*counts, *(count for count in (updates, cfg.max_update, cfg.iteration_steps) if count > 0))
+    return max(size for size in range(1, most + 1) if common % size == 0)
