@@ -41,7 +41,7 @@ setup(
     package_dir={"joystick": "."},
     package_data={
         "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
-        "joystick.config.foreign": ["tables/*.txt"],
+        "joystick.config.foreign": ["tables/*"],
         "joystick.envs.dialog": ["data/*.json"],
         "joystick.framework.live": ["*.html", "*.css", "*.js"],
         "joystick.framework.pages": ["*.css", "*.js"],

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from algos.common.fast.device import on_device  # noqa: F401 - for the learner and the memory
 from algos.common.fast.gradient_step import GradientStep, Loss, uncompiled
+from algos.common.fast.tensors import on_device  # noqa: F401 - for the learner and the memory
+from algos.common.nets import custom
+from algos.common.nets.custom import OwnLossError as OwnLossError
 from algos.common.nets.layers import seed_dropout
-from algos.common.parts import optim, own_loss
-from algos.common.parts.keep import load_state_of, restore_stream, state_of, stream_state
-from algos.common.parts.own_loss import OwnLossError as OwnLossError
-from algos.common.parts.weights import load_weights, weights_of
+from algos.common.parts import optim
+from algos.common.parts.state import load_state_of, load_weights, restore_stream, state_of, stream_state, weights_of
 from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
 from config.model.arrays import Part as Part
@@ -239,7 +239,7 @@ class Agent(TrainableActor):
     """Statistics of observations, an algos.common.maths.normalize.Normalizer; None without normalize_obs."""
 
     carried: Any = None
-    """Recurrent states of its networks, an algos.common.parts.unroll.Carried. With it the sequences of recurrent
+    """Recurrent states of its networks, an algos.common.parts.sequences.Carried. With it the sequences of recurrent
     networks arrive in `update` as single steps."""
 
     _own_layers: list[torch.nn.Module] | None = None
@@ -285,13 +285,13 @@ class Agent(TrainableActor):
         """Returns the statistics that layers of the user's own give now, by name. Raises OwnLossError for unusable
         ones."""
         if self._own_layers is None:
-            self._own_layers = own_loss.layers_of(self._attributes())
+            self._own_layers = custom.layers_of(self._attributes())
         if not self._own_layers:  # asked at every update
             return {}
-        stats = own_loss.stats_of(self._own_layers)
+        stats = custom.stats_of(self._own_layers)
         if self._own_names is None:
-            self._own_names = own_loss.new_names(stats, (*self.METRICS, "grad_norm", "lr"))
-        own_loss.compare(stats, self._own_names)
+            self._own_names = custom.new_names(stats, (*self.METRICS, "grad_norm", "lr"))
+        custom.compare(stats, self._own_names)
         return stats
 
     def _attributes(self) -> Iterator[Any]:

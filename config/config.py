@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config import machine
-from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
 from config.model.inherit import Condition
@@ -53,7 +53,7 @@ def task_folder(text: str) -> str:
 class GeneralConfig(Strict):
     """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
-    ALIASES = joyrl.aliases("general_cfg")
+    ALIASES = foreign_names.aliases("general_cfg")
     READ_WITH = {
         "n_workers": ("mp_backend", ("ray",)),
         "n_learners": ("mp_backend", ("ray",)),

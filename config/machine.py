@@ -148,8 +148,8 @@ def missing_device(name: str) -> str | None:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(name.partition(":")[2] or 0) < count:
         return None
-    found = f"only cuda:0 to cuda:{count - 1}" if count > 1 else "only cuda:0" if count else "no CUDA device"
-    return f"torch finds {found} here; use cpu, or auto (cuda if available)"
+    devices = f"only cuda:0 to cuda:{count - 1}" if count > 1 else "only cuda:0" if count else "no CUDA device"
+    return f"torch finds {devices} here; use cpu, or auto (cuda if available)"
 
 
 def _reclaimable(folder: Path) -> int:
@@ -188,6 +188,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
-
-
-choose_waiting()

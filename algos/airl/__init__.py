@@ -1,8 +1,6 @@
 """Adversarial inverse reinforcement learning (Fu, Luo and Levine, 2018): GAIL that finds a reward function."""
 
-from algos.airl.config import Config
+from algos.airl.config import Config as Config
 
 NAME = "AIRL"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

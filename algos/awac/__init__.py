@@ -1,8 +1,6 @@
 """Advantage weighted actor-critic (Nair et al., 2020): imitates actions in proportion to exp(advantage)."""
 
-from algos.awac.config import Config
+from algos.awac.config import Config as Config
 
 NAME = "AWAC"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

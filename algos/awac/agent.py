@@ -9,14 +9,12 @@ from torch import Tensor, nn
 from algos.awac.config import Config
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
-from algos.common.maths.normalize import normalizer_for
+from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
+from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.actor_critic import policy_loss
 from algos.common.parts.continuous import Bounds, standard_normal
-from algos.common.parts.greedy import Greedy
 
 
 def advantages(q: Tensor, drawn: Tensor, baseline: str) -> Tensor:
@@ -43,7 +41,6 @@ class Agent(ActingAgent):
         self.bounds = Bounds(spec.action_space, device)
         size, seed = self.bounds.size, streams.init
         self.distribution = DiagGaussian(Box(-1.0, 1.0, (size,)))
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         actor = networks.build(spec, cfg.actor_layers, size, cfg, seed, normalizer=self.normalizer)
         self.actor: nn.Module = actor.extend([nn.Tanh(), *self.distribution.tail(cfg.log_std_init)]).to(device)
         self.critic = critics.build(
@@ -51,12 +48,11 @@ class Agent(ActingAgent):
         ).to(device)
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({"actor": self.actor, "critic": self.critic})
-        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
         self.log_stds = log_stds(self.actor)
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -82,8 +78,8 @@ class Agent(ActingAgent):
             next_value = self._of_policy(self.target, batch["next_obs"], 1)[0]
             target = torch.addcmul(batch["reward"] * cfg.reward_scale, batch["discount"], next_value)
         q = self.critic(batch["obs"], unit).squeeze(-1)
-        loss = critics.td_loss(q, target, None, cfg.loss == "huber")
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        loss = targets.td_loss(q, target, None, cfg.loss == "huber")
+        self.descend(loss, batch, self.optimizer)
         targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
         return Result({**metrics, **self._improve(batch["obs"], unit)})
@@ -105,6 +101,6 @@ class Agent(ActingAgent):
         advantage = advantages(q, self._of_policy(self.critic, obs, cfg.advantage_actions), cfg.advantage_baseline)
         weight = weights(advantage, cfg.weights, cfg.temperature, cfg.most_weight)
         loss = policy_loss(self.distribution.log_prob(self.actor(obs), unit), weight)
-        optim.descend(loss, obs, self.actor_optimizer, self.actor_parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss, obs, self.actor_optimizer)
         keep_spread(self.log_stds, cfg.log_std_min)
         return {"actor_loss": loss.detach(), "advantage_mean": advantage.mean(), "weight_mean": weight.mean()}

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, Progress, Result, Streams
 from algos.bc.config import Config
-from algos.common.maths.distributions import DiagGaussian, keep_spread, log_stds
+from algos.bc.mixture import Mixture
 from algos.common.maths.exploration import exponential
-from algos.common.maths.mixture import Mixture
-from algos.common.maths.normalize import normalizer_for
+from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic
@@ -36,15 +35,13 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         space = spec.action_space
         mixture = Mixture(space, cfg.components) if isinstance(space, Box) and cfg.head == "mixture" else None
         self.policy = ActorCritic(
             cfg, spec, streams.init, self.normalizer, device, with_critic=False, distribution=mixture
         )
         self.networks = self.policy.networks
-        self.parameters: list[Tensor] = list(self.networks.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.optimizer = optim.make(self.networks.parameters(), cfg, cfg.lr)
         self.log_stds = log_stds(self.networks)
         self.squared = isinstance(self.policy.distribution, DiagGaussian) and cfg.head == "deterministic"
 
@@ -58,9 +55,9 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def _labelled(self, act: Act, label: Array, explore: Explore) -> Act:
         """Returns the mixture of both policies, beta of it the expert's, with the expert's actions to learn from."""
-        asked = explore.rng.random(len(label)) < self._beta(explore.progress)
-        played = np.where(asked.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)
-        return Act(played.astype(label.dtype, copy=False), {"expert_action": label}, act.state)
+        by_expert = explore.rng.random(len(label)) < self._beta(explore.progress)
+        action = np.where(by_expert.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)
+        return Act(action.astype(label.dtype, copy=False), {"expert_action": label}, act.state)
 
     def _beta(self, progress: Progress) -> float:
         return exponential(self.cfg.beta, 0.0, self.cfg.beta_decay, progress.step)
@@ -79,6 +76,6 @@ class Agent(PolicyAgent[ActorCritic]):
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
         else:
             loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)
-        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})

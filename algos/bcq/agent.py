@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.bcq.config import Config
 from algos.common.maths import targets
-from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics
-from algos.common.parts import optim, own_loss
+from algos.common.nets import critics, custom
+from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
 from algos.common.parts.continuous import Bounds, standard_normal
 
@@ -56,7 +55,6 @@ class Agent(ActingAgent):
         size = self.bounds.size
         self.latents = 2 * size
         """Size of a latent, as in the authors' code."""
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.encoder = self._built(0, size, 2 * self.latents, "vae_layers")
         self.decoder = self._built(1, self.latents, size, "vae_layers")
         self.actor = self._built(2, size, size, "actor_layers")
@@ -69,12 +67,10 @@ class Agent(ActingAgent):
         self.fixed = self._noise(cfg.acting_actions, np.random.default_rng(streams.init))
         """Latents [K, L] of the best known action, which must not be random."""
         self.networks.register_buffer("latents", self.fixed)
-        self.parameters: list[Tensor] = list(self.critic.parameters())
         self.actor_parameters: list[Tensor] = list(self.actor.parameters())
-        self.vae_parameters: list[Tensor] = [*self.encoder.parameters(), *self.decoder.parameters()]
-        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
+        self.optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
         self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
-        self.vae_optimizer = optim.make(self.vae_parameters, cfg, cfg.vae_lr)
+        self.vae_optimizer = optim.make([*self.encoder.parameters(), *self.decoder.parameters()], cfg, cfg.vae_lr)
         self.updates = 0
 
     def _built(self, at: int, inputs: int, out: int, layers: str, members: int = 1) -> critics.Critic:
@@ -124,8 +120,8 @@ class Agent(ActingAgent):
         vae_loss = self._imitate(obs, unit)
         target = self._target(batch)
         q = self.critic(obs, unit).squeeze(-1)
-        loss = critics.td_loss(q, target, None, cfg.loss == "huber")
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        loss = targets.td_loss(q, target, None, cfg.loss == "huber")
+        self.descend(loss, batch, self.optimizer)
         actor_loss = self._improve(obs)
         targets.follow(self.slow, self.online, cfg, self.updates)
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
@@ -138,7 +134,7 @@ class Agent(ActingAgent):
         noise = standard_normal(len(unit), self.latents, self.streams.learn, self.device)
         decoded = self.decoder(obs, torch.addcmul(mean, log_std.exp(), noise))[0].tanh()
         loss = autoencoder_loss(decoded, unit, mean, log_std, self.cfg.kl_weight)
-        optim.descend(loss, obs, self.vae_optimizer, self.vae_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, obs, self.vae_optimizer)
         return loss.detach()
 
     @torch.no_grad()
@@ -153,7 +149,7 @@ class Agent(ActingAgent):
         """Makes one step of the perturbation towards a higher Q_1. Returns its loss."""
         action = self._propose(obs, self._noise(len(obs), self.streams.learn), self.actor)
         loss = -self.critic(obs, action)[0].mean()
-        own_loss.completed(loss, self.actor_parameters, obs).backward(inputs=self.actor_parameters)
+        custom.completed(loss, self.actor_parameters, obs).backward(inputs=self.actor_parameters)
         optim.apply_gradients(self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
         return loss.detach()
 

@@ -1,8 +1,6 @@
 """Deep deterministic policy gradient (Lillicrap et al., 2016)."""
 
-from algos.ddpg.config import Config
+from algos.ddpg.config import Config as Config
 
 NAME = "DDPG"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,8 +1,6 @@
 """DDPG with hindsight experience replay (Andrychowicz et al., 2017)."""
 
-from algos.ddpg_her.config import Config
+from algos.ddpg_her.config import Config as Config
 
 NAME = "DDPG_HER"
 ALIASES = ("HER_DDPG",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -10,9 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
-from algos.common.maths.distributions import distribution_for
-from algos.common.maths.masking import masked
-from algos.common.maths.normalize import normalizer_for
+from algos.common.maths.distributions import distribution_for, masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
@@ -35,7 +33,6 @@ class Agent(ActingAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.distribution = distribution_for(spec.action_space)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         observer = networks.build(
             spec, cfg.obs_layers, cfg.embed_size, cfg, streams.init, normalizer=self.normalizer
         )  # fmt: skip
@@ -45,8 +42,7 @@ class Agent(ActingAgent):
                 observer, self.distribution.outputs, self.distribution.outputs,
                 cfg.embed_size, cfg.n_blocks, cfg.n_heads, cfg.dropout,
             ).to(device)  # fmt: skip
-        self.parameters: list[Tensor] = list(self.network.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
         self.discrete = isinstance(spec.action_space, Discrete)
         self.numbers = 1 if self.discrete else self.distribution.outputs
         """Numbers of an action in the recurrent state."""
@@ -95,8 +91,8 @@ class Agent(ActingAgent):
         obs = obs.reshape(*real.shape, *(space.shape or ())).astype(space.dtype)
         action = action.reshape(*real.shape, *(self.spec.action_space.shape or ())).astype(self.spec.action_space.dtype)
         columns = (self._target() - earned[..., 0], obs, action, timestep, real)
-        found = self.network(self._steps(*(torch.from_numpy(each).to(self.device) for each in columns)))
-        return found[-1].cpu().numpy()
+        outputs = self.network(self._steps(*(torch.from_numpy(column).to(self.device) for column in columns)))
+        return outputs[-1].cpu().numpy()
 
     def _target(self) -> float:
         """Returns the return that an episode is asked for; 0 before anything was learned."""
@@ -129,5 +125,5 @@ class Agent(ActingAgent):
             loss = -self.distribution.log_prob(outputs, action.flatten()).mean()
         else:
             loss = squared_error(outputs, steps.action.flatten(0, 1))
-        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         return Result({"loss": loss.detach()})

@@ -56,8 +56,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x [B, tokens, size], mask [B, 1, tokens, tokens]."""
-        each = self.attend(self.before_attention(x)).unflatten(-1, (3, self.heads, -1))
-        query, key, value = each.permute(2, 0, 3, 1, 4)
+        projections = self.attend(self.before_attention(x)).unflatten(-1, (3, self.heads, -1))
+        query, key, value = projections.permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         x = x + self.dropout(self.project(attended.transpose(1, 2).flatten(2)))
         return x + self.dropout(self.network(self.before_network(x)))

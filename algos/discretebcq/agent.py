@@ -8,13 +8,11 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import epsilon_greedy, greedy
-from algos.common.maths.masking import masked
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import networks
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.greedy import highest
+from algos.common.parts.acting import ActingAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.discretebcq.config import Config
 
@@ -32,8 +30,7 @@ def imitation_loss(logits: Tensor, action: Tensor, mask: Tensor | None, penalty:
 
 def td_target(reward: Tensor, discount: Tensor, next_q: Tensor, chooser: Tensor) -> Tensor:
     """Returns r + discount Q'(s', argmax_a chooser(s', a)) [B]; next_q and chooser are [B, A]."""
-    best = chooser.argmax(1, keepdim=True)
-    return torch.addcmul(reward, discount, next_q.gather(1, best).squeeze(1))
+    return torch.addcmul(reward, discount, targets.of_action(next_q, chooser.argmax(1)))
 
 
 class Agent(ActingAgent):
@@ -45,15 +42,13 @@ class Agent(ActingAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         actions, seed = actions_of(spec.action_space), streams.init
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.critic = networks.build(spec, cfg.value_layers, actions, cfg, seed, normalizer=self.normalizer).to(device)
         self.actor = networks.build(spec, cfg.actor_layers, actions, cfg, seed + 1, normalizer=self.normalizer)
         self.networks = nn.ModuleDict({"critic": self.critic, "actor": self.actor.to(device)})
         self.target = targets.frozen_copy(self.critic)
-        self.parameters: list[Tensor] = list(self.networks.parameters())
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
+        self.optimizer = optim.make(self.networks.parameters(), cfg, cfg.lr)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -83,10 +78,10 @@ class Agent(ActingAgent):
             chooser, may = self._constrained(batch["next_obs"], batch.get("next_action_mask"))
             reward, next_q = batch["reward"] * cfg.reward_scale, self.target(batch["next_obs"])
             target = td_target(reward, batch["discount"], next_q, chooser)
-        q = self.critic(batch["obs"]).gather(1, action.unsqueeze(1)).squeeze(1)
-        loss = (F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss)(q, target)
+        q = targets.of_action(self.critic(batch["obs"]), action)
+        loss = targets.penalty(cfg)(q, target)
         imitation = imitation_loss(self.actor(batch["obs"]), action, batch.get("action_mask"), cfg.logit_penalty)
-        optim.descend(loss + imitation, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        self.descend(loss + imitation, batch, self.optimizer)
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
             "loss": loss.detach(),

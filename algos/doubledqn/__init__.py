@@ -1,8 +1,6 @@
 """Double DQN (van Hasselt et al., 2016): one network selects the next action, the other evaluates it."""
 
-from algos.doubledqn.config import Config
+from algos.doubledqn.config import Config as Config
 
 NAME = "DoubleDQN"
 ALIASES = ("DDQN", "Double_DQN")
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,8 +1,6 @@
 """Deep Q-network (Mnih et al., 2015)."""
 
-from algos.dqn.config import Config
+from algos.dqn.config import Config as Config
 
 NAME = "DQN"
 ALIASES = ("DQN_new",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -8,18 +8,17 @@ import torch
 from torch import Tensor
 
 from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
+from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer
-from algos.common.maths.masking import masked
-from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import layers as modules
 from algos.common.nets import networks
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import ValueAgent
-from algos.common.parts.greedy import Greedy, highest
+from algos.common.nets.layers import draw, noisy_parts
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
-from algos.dqn.heads import HEADS, Head, Successor, of_action
+from algos.dqn.heads import HEADS, Head, Successor
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
@@ -28,7 +27,7 @@ UPDATES_BEFORE_WARNING = 1000
 def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> Tensor:
     """Returns the mean of log sum_a' exp Q(s, a') - Q(s, a) (equation 4 of Kumar et al., 2020), of values [B, A]. The
     sum is over the legal actions; mask [B, A] is True for them."""
-    return (masked(values, mask).logsumexp(1) - of_action(values, action)).mean()
+    return (masked(values, mask).logsumexp(1) - targets.of_action(values, action)).mean()
 
 
 class Agent(ValueAgent):
@@ -41,7 +40,6 @@ class Agent(ValueAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space), device)
         self.METRICS = (*type(self).METRICS, *self.head.METRICS)  # type: ignore[misc]
         self.network = networks.build(
@@ -49,10 +47,10 @@ class Agent(ValueAgent):
             noise=cfg.std_init if cfg.noisy else None, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
-        self.carried = unroll.Carried(self.network, device)
+        self.carried = sequences.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.noise, self.target_noise = modules.noisy_parts(self.network), modules.noisy_parts(self.target)
+        self.noise, self.target_noise = noisy_parts(self.network), noisy_parts(self.target)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer, self.eval_epsilon = Explorer(cfg), cfg.eval_epsilon
@@ -63,37 +61,37 @@ class Agent(ValueAgent):
     def values(
         self, obs: Array, state: Array | None = None, rng: np.random.Generator | None = None
     ) -> tuple[Array, Array | None]:
-        modules.draw(self.noise, rng)
+        draw(self.noise, rng)
         out, after = self.carried.act(obs, state)
         return self.head.values(torch.from_numpy(out)).numpy(), after
 
     def as_module(self) -> PolicyModule:
-        modules.draw(self.noise, None)
+        draw(self.noise, None)
         return Greedy(self.network, highest, self.head.values)
 
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        modules.draw(self.noise, self.streams.learn)
-        modules.draw(self.target_noise, self.streams.learn)
+        draw(self.noise, self.streams.learn)
+        draw(self.target_noise, self.streams.learn)
         metrics, error = self.step(batch, reduce=self.reduce)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)
 
-    def _loss(self, batch: Batch) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:
-        """Returns the loss; the metrics, and the TD errors [M]."""
+    def _loss(self, batch: Batch) -> tuple[Tensor, Outcome]:
+        """Returns the loss, and the TD errors [M]."""
         with torch.no_grad():
             target, metrics = self.head.target(self._successor(batch))
-        out = unroll.outputs_of(self.network, batch["obs"], "actor")
-        each, error = self.head.loss(out, batch["action"], target)
-        q = of_action(self.head.values(out.detach()), batch["action"])
+        out = sequences.outputs_of(self.network, batch["obs"])
+        losses, error = self.head.loss(out, batch["action"], target)
+        q = targets.of_action(self.head.values(out.detach()), batch["action"])
         weight = batch.get("weight")
-        loss = each.mean() if weight is None else (weight * each).mean()
+        loss = losses.mean() if weight is None else (weight * losses).mean()
         if self.cfg.cql_alpha:
             gap = conservatism(self.head.values(out), batch["action"], batch.get("action_mask"))
             loss = loss + self.cfg.cql_alpha * gap
-        return loss, ({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
+        return loss, Outcome({"loss": loss.detach(), "q_mean": q.mean(), **metrics}, error.detach())
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
@@ -106,10 +104,10 @@ class Agent(ValueAgent):
         def legal_values(out: Tensor) -> Tensor:
             return masked(self.head.values(out), mask)
 
-        out = unroll.outputs_of(self.target, batch["next_obs"], "actor")
+        out = sequences.outputs_of(self.target, batch["next_obs"])
         chooser = None
         if self.cfg.double:
-            chooser = legal_values(unroll.outputs_of(self.network, batch["next_obs"], "actor"))
+            chooser = legal_values(sequences.outputs_of(self.network, batch["next_obs"]))
         return Successor(batch["reward"] * self.cfg.reward_scale, batch["discount"], out, legal_values(out), chooser)
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:

@@ -3,14 +3,16 @@
 M samples, A actions, K atoms of a distribution. Outputs are [M, A] for a number and [M, A, K] for a distribution.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast.device import on_both
+from algos.common.fast.tensors import on_both
+from algos.common.maths.targets import of_action, penalty
 from algos.common.nets.layers import Features, ImplicitQuantiles, value_layer
 
 Metrics = dict[str, Tensor]
@@ -35,36 +37,40 @@ class Successor(NamedTuple):
         return (self.value if self.chooser is None else self.chooser).argmax(1)
 
 
-class Head(Protocol):
+class Head(ABC):
     """One meaning of the outputs."""
 
-    METRICS: ClassVar[tuple[str, ...]]
+    METRICS: ClassVar[tuple[str, ...]] = ()
     """Names of the metrics that `target` returns."""
 
-    def layer(self, features: Features) -> nn.Module:
-        """Builds the output layer of the online network; the target network has a copy."""
+    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
+        self.cfg, self.actions = cfg, actions
 
+    def layer(self, features: Features, atoms: int = 1) -> nn.Module:
+        """Builds the output layer of the online network, with so many numbers for each action; the target network has
+        a copy."""
+        cfg = self.cfg
+        noise = cfg.std_init if cfg.noisy else None
+        return value_layer(features, self.actions, atoms, dueling=cfg.dueling, std_init=noise)
+
+    @abstractmethod
     def values(self, out: Tensor) -> Tensor:
         """Returns the expected returns [M, A] of the outputs."""
 
+    @abstractmethod
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
         """Returns the target of the output for the action taken, [M] or [M, K], and metrics of it."""
 
+    @abstractmethod
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the loss of each sample [M], and its TD error [M] for the priorities."""
 
     def warning(self, metrics: Mapping[str, float]) -> str | None:
         """Returns a sentence for the user if these means of METRICS show that a setting is wrong."""
+        return None
 
 
 # ------------------------------------------------------------------------------------------------- pure functions
-
-
-def of_action(out: Tensor, action: Tensor) -> Tensor:
-    """Returns the outputs [M] or [M, K] for one action [M] of each sample."""
-    if out.ndim == 2:
-        return out.gather(1, action.unsqueeze(1)).squeeze(1)
-    return out.gather(1, action.view(-1, 1, 1).expand(-1, 1, out.shape[2])).squeeze(1)
 
 
 def soft_value(values: Tensor, temperature: float) -> Tensor:
@@ -100,20 +106,22 @@ def quantile_huber(values: Tensor, fractions: Tensor, target: Tensor, kappa: flo
     return (side * huber).mean(2).sum(1)
 
 
+def quantile_regression(values: Tensor, fractions: Tensor, target: Tensor, kappa: float) -> tuple[Tensor, Tensor]:
+    """Returns the loss of `quantile_huber`, and the difference of the means [M]."""
+    return quantile_huber(values, fractions, target, kappa), (target.mean(1) - values.detach().mean(1)).abs()
+
+
+def samples(after: Successor) -> Tensor:
+    """Returns samples of r + discount Z(s', a') [M, K]."""
+    next_values = of_action(after.out, after.best())
+    return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values)
+
+
 # ---------------------------------------------------------------------------------------------------------- heads
 
 
-class Scalar:
+class Scalar(Head):
     """The expected return itself."""
-
-    METRICS: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
-        self.cfg, self.actions = cfg, actions
-        self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
-
-    def layer(self, features: Features) -> nn.Module:
-        return value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=_std_init(self.cfg))
 
     def values(self, out: Tensor) -> Tensor:
         return out
@@ -130,13 +138,10 @@ class Scalar:
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         chosen = of_action(out, action)
-        return self.penalty(chosen, target, reduction="none"), (target - chosen.detach()).abs()
-
-    def warning(self, metrics: Mapping[str, float]) -> str | None:
-        return None
+        return penalty(self.cfg)(chosen, target, reduction="none"), (target - chosen.detach()).abs()
 
 
-class Categorical:
+class Categorical(Head):
     """Logits of the probabilities of n_atoms returns, evenly spaced from v_min to v_max."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("at_v_min", "at_v_max", "outside")
@@ -146,12 +151,11 @@ class Categorical:
     """Without mass outside, mass at the edge is right: a return of 0 is v_min where rewards are 0 and 1."""
 
     def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
-        self.cfg, self.actions = cfg, actions
+        super().__init__(cfg, actions, device)
         self.support = on_both(torch.linspace(cfg.v_min, cfg.v_max, cfg.n_atoms), device)
 
-    def layer(self, features: Features) -> nn.Module:
-        cfg = self.cfg
-        return value_layer(features, self.actions, cfg.n_atoms, dueling=cfg.dueling, std_init=_std_init(cfg))
+    def layer(self, features: Features, atoms: int = 1) -> nn.Module:
+        return super().layer(features, self.cfg.n_atoms)
 
     def values(self, out: Tensor) -> Tensor:
         return out.softmax(2) @ self.support[out.device.type]
@@ -167,8 +171,8 @@ class Categorical:
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the cross entropy, and the Kullback-Leibler divergence as the error."""
-        each = -(target * of_action(out, action).log_softmax(1)).sum(1)
-        return each, each.detach() + torch.xlogy(target, target).sum(1)
+        losses = -(target * of_action(out, action).log_softmax(1)).sum(1)
+        return losses, losses.detach() + torch.xlogy(target, target).sum(1)
 
     def warning(self, metrics: Mapping[str, float]) -> str | None:
         for setting, word in (("v_max", "low"), ("v_min", "high")):
@@ -182,60 +186,45 @@ class Categorical:
         return None
 
 
-class Quantile:
+class Quantile(Head):
     """Returns at the midpoints of n_quantiles equal parts of the distribution."""
 
-    METRICS: ClassVar[tuple[str, ...]] = ()
-
     def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
-        self.cfg, self.actions = cfg, actions
+        super().__init__(cfg, actions, device)
         self.middle = on_both((torch.arange(cfg.n_quantiles) + 0.5) / cfg.n_quantiles, device)
 
-    def layer(self, features: Features) -> nn.Module:
-        cfg = self.cfg
-        return value_layer(features, self.actions, cfg.n_quantiles, dueling=cfg.dueling, std_init=_std_init(cfg))
+    def layer(self, features: Features, atoms: int = 1) -> nn.Module:
+        return super().layer(features, self.cfg.n_quantiles)
 
     def values(self, out: Tensor) -> Tensor:
         return out.mean(2)
 
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
-        """Returns samples of r + discount Z(s', a') [M, K]."""
-        next_values = of_action(after.out, after.best())
-        return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values), {}
+        return samples(after), {}
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        return self._regression(of_action(out, action), self.middle[out.device.type], target)
-
-    def _regression(self, values: Tensor, fractions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        each = quantile_huber(values, fractions, target, self.cfg.kappa)
-        return each, (target.mean(1) - values.detach().mean(1)).abs()
-
-    def warning(self, metrics: Mapping[str, float]) -> str | None:
-        return None
+        return quantile_regression(of_action(out, action), self.middle[out.device.type], target, self.cfg.kappa)
 
 
-class Implicit(Quantile):
+class Implicit(Head):
     """Returns at random fractions of the distribution, which the network hands out in the last row of its outputs."""
 
-    def layer(self, features: Features) -> nn.Module:
-        output = value_layer(features, self.actions, dueling=self.cfg.dueling, std_init=_std_init(self.cfg))
-        return ImplicitQuantiles(features.width, output, self.cfg.n_quantiles)
+    def layer(self, features: Features, atoms: int = 1) -> nn.Module:
+        return ImplicitQuantiles(features.width, super().layer(features), self.cfg.n_quantiles)
 
     def values(self, out: Tensor) -> Tensor:
         return out[:, :-1].mean(2)
 
+    def target(self, after: Successor) -> tuple[Tensor, Metrics]:
+        return samples(after), {}
+
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        return self._regression(of_action(out, action), out[:, -1], target)
+        return quantile_regression(of_action(out, action), out[:, -1], target, self.cfg.kappa)
 
 
-HEADS: dict[str, type[Scalar | Categorical | Quantile]] = {
+HEADS: dict[str, type[Head]] = {
     "scalar": Scalar,
     "categorical": Categorical,
     "quantile": Quantile,
     "implicit": Implicit,
 }
-
-
-def _std_init(cfg: Any) -> float | None:
-    """Returns the initial noise of the output layer; None for a plain one."""
-    return cfg.std_init if cfg.noisy else None

@@ -1,8 +1,6 @@
 """SAC with dropout and normalization in its critics (Hiraoka et al., 2022)."""
 
-from algos.droq.config import Config
+from algos.droq.config import Config as Config
 
 NAME = "DroQ"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,8 +1,6 @@
 """Deep recurrent Q-learning (Hausknecht and Stone, 2015): values from a recurrent network."""
 
-from algos.drqn.config import Config
+from algos.drqn.config import Config as Config
 
 NAME = "DRQN"
 ALIASES = ("RecurrentDQN",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

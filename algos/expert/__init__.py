@@ -1,8 +1,6 @@
 """Acts as an expert does, and learns nothing: to evaluate one, and to collect what it does."""
 
-from algos.expert.config import Config
+from algos.expert.config import Config as Config
 
 NAME = "Expert"
 ALIASES = ("ExpertPolicy",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

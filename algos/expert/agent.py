@@ -2,7 +2,7 @@
 
 from algos import base
 from algos.base import Act, Array
-from algos.common.parts.weightless import Weightless
+from algos.common.parts.acting import Weightless
 
 
 class Agent(Weightless, base.Agent):

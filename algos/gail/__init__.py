@@ -1,8 +1,6 @@
 """Generative adversarial imitation learning (Ho and Ermon, 2016): PPO with the reward of a discriminator."""
 
-from algos.gail.config import Config
+from algos.gail.config import Config as Config
 
 NAME = "GAIL"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 
 from algos.base import Batch, EnvSpec, Result, Streams
-from algos.common.parts.imitation import Discriminator
+from algos.gail.discriminator import Discriminator
 from algos.ppo.agent import Agent as Family
 
 

@@ -7,26 +7,20 @@ import numpy as np
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, greedy
-from algos.common.maths.masking import masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
+from algos.common.parts.sequences import Carried, outputs_of
 from algos.common.parts.tables import actions_of
-from algos.common.parts.unroll import Carried, outputs_of
 from algos.hierarchicaldqn.config import Config
 
 OWN = 3
 """Numbers of the recurrent state before that of the controller's network."""
-
-
-def of(values: Tensor, chosen: Tensor) -> Tensor:
-    """Returns the values [M] of what was chosen [M], from all values [M, K]."""
-    return values.gather(1, chosen.unsqueeze(1)).squeeze(1)
 
 
 def controller_target(reached: Tensor, discount: Tensor, next_values: Tensor) -> Tensor:
@@ -65,7 +59,7 @@ class Agent(ActingAgent):
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.target_parameters: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
-        self.penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
+        self.penalty = targets.penalty(cfg)
         self.explorer = Explorer(cfg)
         self.updates = 0
 
@@ -88,19 +82,19 @@ class Agent(ActingAgent):
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Chooses a goal where there is none or it is reached, and an action."""
         assert state is not None
-        kept = state[:, 0].astype(np.int64) - 1
-        due = (kept < 0) | (kept == obs - self.start)
+        last_goal = state[:, 0].astype(np.int64) - 1
+        due = (last_goal < 0) | (last_goal == obs - self.start)
         with torch.inference_mode():
             of_goals = self.networks["meta"](torch.from_numpy(obs).to(self.device)).cpu().numpy()
-        goal = np.where(due, self._chosen(of_goals, None, explore), kept)
+        goal = np.where(due, self._chosen(of_goals, None, explore), last_goal)
         values, memory = self.carried.act(np.stack([obs, goal], 1), state[:, OWN:] if self.carried.size else None)
         columns = {
             "goal": goal.astype(np.int32),
             "chosen_at": np.where(due, obs, state[:, 1]).astype(np.int32),
             "earned": np.where(due, np.float32(0), state[:, 2]),
         }
-        own = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
-        after = own if memory is None else np.concatenate([own, memory], 1)
+        of_goal = np.stack([goal + 1, columns["chosen_at"], columns["earned"]], 1).astype(np.float32)
+        after = of_goal if memory is None else np.concatenate([of_goal, memory], 1)
         return Act(self._chosen(values, mask, explore), columns, after)
 
     def _chosen(self, values: Array, mask: Array | None, explore: Explore | None) -> Array:
@@ -122,7 +116,7 @@ class Agent(ActingAgent):
         (meta, meta_error), (controller, controller_error) = self._meta_loss(batch), self._controller_loss(batch)
         weight = batch.get("weight", torch.ones_like(meta))
         loss = (weight * (meta + controller)).mean()
-        optim.descend(loss, batch, self.optimizer, self.parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.optimizer)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         losses = {"controller_loss": controller.detach().mean(), "meta_loss": meta.detach().mean()}
@@ -135,16 +129,18 @@ class Agent(ActingAgent):
             earned = (batch["earned"] + batch["reward"]) * self.cfg.reward_scale
             target = meta_target(earned, batch["discount"], self.targets["meta"](batch["after"]))
         over = batch["reached"] | batch["terminated"]
-        loss, error = self._losses(of(self.networks["meta"](batch["chosen_at"]), batch["goal"]), target)
+        loss, error = self._losses(targets.of_action(self.networks["meta"](batch["chosen_at"]), batch["goal"]), target)
         return over * loss, over * error
 
     def _controller_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the losses and the absolute TD errors [M] of actions."""
         with torch.no_grad():
-            following = outputs_of(self.targets["controller"], batch["next_obs"], "actor")
+            following = outputs_of(self.targets["controller"], batch["next_obs"])
             following = masked(following, batch.get("next_action_mask"))
             target = controller_target(batch["reached"], batch["discount"], following)
-        return self._losses(of(outputs_of(self.networks["controller"], batch["obs"], "actor"), batch["action"]), target)
+        return self._losses(
+            targets.of_action(outputs_of(self.networks["controller"], batch["obs"]), batch["action"]), target
+        )
 
     def _losses(self, value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         return self.penalty(value, target, reduction="none"), (target - value.detach()).abs()

@@ -1,8 +1,6 @@
 """Implicit Q-learning (Kostrikov et al., 2022): values of given data without asking for actions outside of them."""
 
-from algos.iql.config import Config
+from algos.iql.config import Config as Config
 
 NAME = "IQL"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

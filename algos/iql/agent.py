@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import keep_spread, log_stds
-from algos.common.maths.normalize import normalizer_for
+from algos.common.maths.gaussian import keep_spread, log_stds
 from algos.common.nets import critics
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
@@ -37,7 +36,6 @@ class Agent(PolicyAgent[ActorCritic]):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.critic = critics.build(
             spec, cfg.critic_layers, cfg, streams.init + 2, members=cfg.n_critics, actions=self.bounds.size,
@@ -45,14 +43,13 @@ class Agent(PolicyAgent[ActorCritic]):
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.critic)
         self.networks = nn.ModuleDict({**self.policy.networks, "action_values": self.critic})
-        self.actor_parameters = list(self.policy.actor.parameters())
         self.log_stds = log_stds(self.policy.actor)
         assert self.policy.critic is not None
-        self.parameters = [*self.policy.critic.parameters(), *self.critic.parameters()]
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        values = [*self.policy.critic.parameters(), *self.critic_parameters]
+        self.optimizer = optim.make(values, cfg, cfg.critic_lr)
+        self.actor_optimizer = optim.make(self.policy.actor.parameters(), cfg, cfg.actor_lr)
         self.updates = 0
 
     # acting -----------------------------------------------------------------------------------------------
@@ -73,8 +70,8 @@ class Agent(PolicyAgent[ActorCritic]):
         value = policy.value(batch)
         value_loss = expectile_loss(q - value, cfg.expectile)
         values = self.critic(batch["obs"], unit).squeeze(-1)
-        critic_loss = critics.td_loss(values, target, None, cfg.loss == "huber")
-        optim.descend(value_loss + critic_loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        critic_loss = targets.td_loss(values, target, None, cfg.loss == "huber")
+        self.descend(value_loss + critic_loss, batch, self.optimizer)
         actor_loss = self._improve(batch, q - value.detach())
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         metrics = {
@@ -91,6 +88,6 @@ class Agent(PolicyAgent[ActorCritic]):
         distribution = self.policy.distribution
         log_prob = distribution.log_prob(self.policy.outputs(batch), distribution.from_env(batch["action"]))
         loss = weighted_cloning_loss(log_prob, advantage, self.cfg.beta, self.cfg.most_weight)
-        optim.descend(loss, batch, self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, batch, self.actor_optimizer)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return loss.detach()

@@ -1,8 +1,6 @@
 """Multi-agent DDPG: each agent acts on its own observation, the critic sees all of them (Lowe et al., 2017)."""
 
-from algos.maddpg.config import Config
+from algos.maddpg.config import Config as Config
 
 NAME = "MADDPG"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -5,23 +5,39 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Result, Streams, Tree
+from algos.base import Act, Array, Batch, EnvSpec, Model, Result, Streams
 from algos.common.maths.exploration import greedy
-from algos.common.maths.planning import backup, evaluate, improve, rules_of
+from algos.common.parts.tables import Planner, backup
 from algos.policyiteration.config import Config
 
 
-class Agent(base.Agent):
-    """One action for every state, and the transition model of the environment."""
+def evaluate(model: Model, policy: Array, gamma: float) -> Array:
+    """Returns the values v [S] of a deterministic policy: the solution of v = r + gamma P v."""
+    states = np.arange(len(policy))
+    chosen = Model(*(rule[states, policy] for rule in model))
+    system = np.eye(len(policy))
+    later = gamma * chosen.probability * ~chosen.terminated
+    np.subtract.at(system, (states[:, None], chosen.next_state), later)
+    return np.linalg.solve(system, (chosen.probability * chosen.reward).sum(axis=1))
 
+
+def improve(policy: Array, q: Array) -> Array:
+    """Returns the best action of every state [S] by values [S, A]; the old one if it is as good, so that policy
+    iteration cannot cycle between equally good policies."""
+    old, best = q[np.arange(len(policy)), policy], q.max(axis=1)
+    return np.where(np.isclose(old, best, rtol=1e-9, atol=1e-12), policy, q.argmax(axis=1))
+
+
+class Agent(Planner):
+    """One action for every state, and the transition model of the environment. The table is of the previous policy; it
+    chooses where the policy's action is illegal."""
+
+    NAME: ClassVar = "PolicyIteration"
     METRICS: ClassVar = ("changed", "value_mean")
+    ARRAYS: ClassVar = ("policy", "table")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.model = rules_of(spec, "PolicyIteration")
-        self.table = np.zeros(self.model.probability.shape[:2])
-        """Action values of the previous policy; they choose where the policy's action is illegal."""
         self.policy = np.zeros(len(self.table), np.int64)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
@@ -38,16 +54,3 @@ class Agent(base.Agent):
         policy = improve(self.policy, self.table)
         changed, self.policy = (policy != self.policy).sum(), policy
         return Result({"changed": torch.tensor(float(changed)), "value_mean": torch.tensor(value.mean())})
-
-    def weights(self) -> dict[str, Array]:
-        return {"policy": self.policy.copy(), "table": self.table.copy()}
-
-    def load_weights(self, weights: dict[str, Array]) -> None:
-        self.policy = np.array(weights["policy"], np.int64).reshape(self.policy.shape)
-        self.table = np.array(weights["table"], np.float64).reshape(self.table.shape)
-
-    def state(self) -> Tree:
-        return self.weights()
-
-    def load_state(self, state: Tree) -> None:
-        self.load_weights(state)

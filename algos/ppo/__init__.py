@@ -1,8 +1,6 @@
 """Proximal policy optimization with a clipped ratio (Schulman et al., 2017)."""
 
-from algos.ppo.config import Config
+from algos.ppo.config import Config as Config
 
 NAME = "PPO"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

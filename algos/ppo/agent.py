@@ -6,9 +6,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.maths.normalize import RewardScaler, normalizer_for
-from algos.common.parts.acting import PolicyAgent
-from algos.common.parts.actor_critic import ActorCritic, advantages, make_optimizer, seen, standardised
+from algos.common.parts.actor_critic import OnPolicyAgent, advantages, detached, seen, standardised
 from algos.ppo.config import Config
 
 
@@ -60,7 +58,7 @@ def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | N
     return 0.5 * error.mean()
 
 
-class Agent(PolicyAgent[ActorCritic]):
+class Agent(OnPolicyAgent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
@@ -69,12 +67,6 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
-        self.networks = self.policy.networks
-        self.optimizer = make_optimizer(cfg, *self.networks.values())
-        self.step = self.minimize(self._loss, self.optimizer)
         self.penalty = cfg.kl_lambda
         self.moved: list[Tensor] = []
         """Mean KL divergence before each update of the window."""
@@ -109,12 +101,11 @@ class Agent(PolicyAgent[ActorCritic]):
         return standardised(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
-        cfg = self.cfg
-        metrics = self.step(batch, reduce=self.reduce)
-        if cfg.ppo_type == "kl":
-            self.moved.append(self.everywhere(metrics["kl"]))
-        stop = self._moved_too_far(metrics["kl"])
-        return Result({**metrics, "explained_variance": self.policy.explained_variance}, stop=stop)
+        result = super().update(batch)
+        kl = result.metrics["kl"]
+        if self.cfg.ppo_type == "kl":
+            self.moved.append(self.everywhere(kl))
+        return result._replace(stop=self._moved_too_far(kl))
 
     def _moved_too_far(self, kl: Tensor) -> bool:
         """Returns True if the clipped objective makes no further update of this window."""
@@ -124,15 +115,13 @@ class Agent(PolicyAgent[ActorCritic]):
         return self.everywhere(kl).item() > 1.5 * cfg.target_kl
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Returns the loss of both networks, and the metrics."""
         cfg = self.cfg
         outputs, values = self.policy.outputs(batch), self.policy.value(batch)
         entropy = self.policy.distribution.entropy(outputs).mean()
         policy = self._policy_loss(outputs, batch)
         value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)
         loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
-        metrics = (loss, policy.loss, value, entropy, policy.kl, policy.clipped)
-        return loss, {name: m.detach() for name, m in zip(self.METRICS, metrics, strict=False)}
+        return loss, detached(self.METRICS, loss, policy.loss, value, entropy, policy.kl, policy.clipped)
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
         cfg, distribution = self.cfg, self.policy.distribution

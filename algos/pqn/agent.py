@@ -4,18 +4,17 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
+from algos.common.maths import targets
+from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer
-from algos.common.maths.masking import IMPOSSIBLE
-from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.maths.normalize import RewardScaler
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import ValueAgent
-from algos.common.parts.greedy import Greedy, highest
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.pqn.config import Config
 
@@ -41,14 +40,13 @@ class Agent(ValueAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         actions = actions_of(spec.action_space)
         self.network = networks.build(
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
             cfg, streams.init, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
-        self.carried = unroll.Carried(self.network, device)
+        self.carried = sequences.Carried(self.network, device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
@@ -62,7 +60,7 @@ class Agent(ValueAgent):
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
             window = self.carried.recomputed(window, cfg.lookup_step)
-        _, next_values = unroll.of_window(self.network, window, window["state"][0] if self.carried.size else None)
+        _, next_values = sequences.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
         terminated, truncated, reward = window["terminated"], window["truncated"], window["reward"]
@@ -71,16 +69,15 @@ class Agent(ValueAgent):
         target = lambda_returns(
             reward * cfg.reward_scale, next_values.amax(2), terminated, truncated, cfg.gamma, cfg.q_lambda
         )
-        kept = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
-        return {**{name: window[name] for name in kept if name in window}, "target": target}
+        names = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
+        return {**{name: window[name] for name in names if name in window}, "target": target}
 
     def update(self, batch: Batch) -> Result:
         return Result(self.step(batch, reduce=self.reduce))
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss, and the metrics."""
-        q = unroll.outputs_of(self.network, batch["obs"], "actor")
-        chosen = q.gather(1, batch["action"].unsqueeze(1)).squeeze(1)
-        penalty = F.smooth_l1_loss if self.cfg.loss == "huber" else F.mse_loss
-        loss = penalty(chosen, batch["target"])
+        q = sequences.outputs_of(self.network, batch["obs"])
+        chosen = targets.of_action(q, batch["action"])
+        loss = targets.penalty(self.cfg)(chosen, batch["target"])
         return loss, {"loss": loss.detach(), "q_mean": chosen.detach().mean()}

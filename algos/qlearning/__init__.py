@@ -1,11 +1,9 @@
 """Tabular Q-learning (Watkins, 1989)."""
 
-from algos.qlearning.config import Config
+from algos.qlearning.config import Config as Config
 
 NAME = "QLearning"
 ALIASES = (
     "Q-learning",
     "Q_learning",
 )
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,8 +1,6 @@
 """Monotonic value function factorization: cooperating agents, trained as one (Rashid et al., 2018)."""
 
-from algos.qmix.config import Config
+from algos.qmix.config import Config as Config
 
 NAME = "QMIX"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

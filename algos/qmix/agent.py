@@ -5,18 +5,15 @@ from typing import ClassVar
 import torch
 from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
+from algos.common.maths.distributions import IMPOSSIBLE
 from algos.common.maths.exploration import Explorer, greedy
-from algos.common.maths.masking import IMPOSSIBLE
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import joint, networks
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.greedy import Greedy, highest
-from algos.common.parts.unroll import Observed
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import ActingAgent, Greedy, highest
+from algos.common.parts.sequences import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
 
@@ -45,7 +42,6 @@ class Agent(ActingAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.actions, seed = actions_of_each(spec), streams.init
         network = joint.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
         self.networks = nn.ModuleDict({"agent": network})
@@ -56,7 +52,7 @@ class Agent(ActingAgent):
             self.networks["hyper"] = hyper
         self.networks.to(device)
         self.targets = targets.frozen_copy(self.networks)
-        self.carried = unroll.Carried(network, device)
+        self.carried = sequences.Carried(network, device)
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
@@ -72,9 +68,9 @@ class Agent(ActingAgent):
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         values, after = self.carried.act(obs, state)
-        each = values.reshape(-1, self.actions)  # of the agents of all rows, [N S, A]
-        legal = None if mask is None else mask.reshape(each.shape)
-        action = greedy(each, legal) if explore is None else self.explorer.choose(each, *explore, legal)
+        of_agents = values.reshape(-1, self.actions)  # of the agents of all rows, [N S, A]
+        legal = None if mask is None else mask.reshape(of_agents.shape)
+        action = greedy(of_agents, legal) if explore is None else self.explorer.choose(of_agents, *explore, legal)
         return Act(action.reshape(-1, *(self.spec.action_space.shape or ())), state=after)
 
     def as_module(self) -> PolicyModule:
@@ -86,13 +82,12 @@ class Agent(ActingAgent):
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
-        values = unroll.outputs_of(self.networks["agent"], batch["obs"], "actor")
+        values = sequences.outputs_of(self.networks["agent"], batch["obs"])
         action = batch["action"].reshape(values.shape[:2])
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
-        penalty = F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
-        each = penalty(total, target, reduction="none")
-        loss = each.mean() if weight is None else (weight * each).mean()
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
+        losses = targets.penalty(cfg)(total, target, reduction="none")
+        loss = losses.mean() if weight is None else (weight * losses).mean()
+        self.descend(loss, batch, self.optimizer)
         self.updates += 1
         targets.follow(self.slow, self.parameters, cfg, self.updates)
         error = (target - total.detach()).abs()
@@ -102,8 +97,8 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns r + discount Q_tot(s', the best action of each agent) [M], from the target networks."""
-        values = unroll.outputs_of(self.targets["agent"], batch["next_obs"], "actor")
-        online = unroll.outputs_of(self.networks["agent"], batch["next_obs"], "actor") if self.cfg.double else values
+        values = sequences.outputs_of(self.targets["agent"], batch["next_obs"])
+        online = sequences.outputs_of(self.networks["agent"], batch["next_obs"]) if self.cfg.double else values
         if (mask := batch.get("next_action_mask")) is not None:
             online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
         best = of_actions(values, online.argmax(2))
@@ -114,4 +109,4 @@ class Agent(ActingAgent):
         """Returns Q_tot [M] of the values [M, S] of the agents' actions."""
         if "hyper" not in nets:
             return values.sum(1)
-        return mixer.monotonic(values, unroll.outputs_of(nets["hyper"], state, "hyper"))
+        return mixer.monotonic(values, sequences.outputs_of(nets["hyper"], state, "hyper"))

@@ -1,8 +1,6 @@
 """Uniformly random legal actions: an opponent or a baseline among several policies."""
 
-from algos.random.config import Config
+from algos.random.config import Config as Config
 
 NAME = "Random"
 ALIASES = ("RandomPolicy",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

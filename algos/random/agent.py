@@ -5,8 +5,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos.base import Act, Array, Explore, UnfitError
 from algos.common.maths.exploration import epsilon_greedy
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.weightless import Weightless
+from algos.common.parts.acting import ActingAgent, Weightless
 
 
 class Agent(Weightless, ActingAgent):

@@ -1,8 +1,6 @@
 """Randomized ensembled double Q-learning (Chen et al., 2021)."""
 
-from algos.redq.config import Config
+from algos.redq.config import Config as Config
 
 NAME = "REDQ"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,8 +1,6 @@
 """Policy gradient from complete episodes (Williams, 1992)."""
 
-from algos.reinforce.config import Config
+from algos.reinforce.config import Config as Config
 
 NAME = "REINFORCE"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

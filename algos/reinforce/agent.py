@@ -1,23 +1,11 @@
 """REINFORCE: Monte Carlo policy gradient from complete episodes."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
-from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.base import Batch, EnvSpec, Progress, Streams
 from algos.common.maths.returns import discounted_sums
-from algos.common.parts import optim
-from algos.common.parts.acting import PolicyAgent
-from algos.common.parts.actor_critic import (
-    ActorCritic,
-    explained_variance,
-    make_optimizer,
-    policy_loss,
-    seen,
-    squared_error,
-)
+from algos.common.parts.actor_critic import OnPolicyAgent, explained_variance, seen
 from algos.reinforce.config import Config
 
 
@@ -31,20 +19,11 @@ def scaled(advantage: Tensor, valid: Tensor) -> Tensor:
     return advantage / (advantage[valid].square().mean().sqrt() + 1e-8)
 
 
-class Agent(PolicyAgent[ActorCritic]):
+class Agent(OnPolicyAgent):
     """A policy network and, with baseline value, a value network, with one optimizer."""
 
-    METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
-    KEPT: ClassVar = ("networks", "optimizer", "scaler")
-
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic=cfg.baseline == "value")
-        self.networks = self.policy.networks
-        self.parameters: list[Tensor] = list(self.networks.parameters())
-        self.optimizer = make_optimizer(cfg, *self.networks.values())
+        super().__init__(cfg, spec, streams, device, with_critic=cfg.baseline == "value")
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
@@ -67,16 +46,3 @@ class Agent(PolicyAgent[ActorCritic]):
         if cfg.normalize_advantage:
             advantage = scaled(advantage, valid)
         return {**seen(window), "target": target, "advantage": advantage}
-
-    def update(self, batch: Batch) -> Result:
-        cfg, distribution = self.cfg, self.policy.distribution
-        outputs = self.policy.outputs(batch)
-        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
-        entropy = distribution.entropy(outputs).mean()
-        value = torch.zeros_like(policy)
-        if self.policy.critic is not None:
-            value = squared_error(self.policy.value(batch), batch["target"])
-        loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        metrics = (loss, policy, value, entropy, self.policy.explained_variance)
-        return Result({name: m.detach() for name, m in zip(self.METRICS, metrics, strict=True)})

@@ -1,8 +1,6 @@
 """Soft actor-critic (Haarnoja et al., 2018)."""
 
-from algos.sac.config import Config
+from algos.sac.config import Config as Config
 
 NAME = "SAC"
 ALIASES = ("SoftActorCritic",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -9,16 +9,13 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import Categorical
-from algos.common.maths.masking import IMPOSSIBLE, masked
-from algos.common.maths.normalize import normalizer_for
-from algos.common.maths.temperature import Temperature
+from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
-from algos.common.parts.greedy import Greedy
+from algos.common.parts.acting import ActingAgent, Greedy
+from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.tables import actions_of
-from algos.common.parts.unroll import Carried, Observed, outputs_of
+from algos.sac.temperature import Temperature
 from algos.sac_d.config import Config
 
 
@@ -47,7 +44,6 @@ class Agent(ActingAgent):
         super().__init__(cfg, spec, streams, device)
         self.actions, seed = actions_of(spec.action_space), streams.init
         self.distribution = Categorical(spec.action_space)  # type: ignore[arg-type]
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.actor = networks.build(spec, cfg.actor_layers, self.actions, cfg, seed, normalizer=self.normalizer)
         self.critic = critics.build(
             spec, cfg.critic_layers, cfg, seed + 1, members=cfg.n_critics, actions=0, out=self.actions,
@@ -59,10 +55,9 @@ class Agent(ActingAgent):
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic.front)
         self.target = targets.frozen_copy(self.critic)
-        self.actor_parameters: list[Tensor] = list(self.actor.parameters())
         self.critic_parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.actor_optimizer = optim.make(self.actor_parameters, cfg, cfg.actor_lr)
+        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic_parameters, cfg, cfg.critic_lr)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
@@ -90,18 +85,18 @@ class Agent(ActingAgent):
         target = self._target(batch)
         chosen = (batch["action"] - self.distribution.start).expand(cfg.n_critics, -1).unsqueeze(-1)
         q = self.critic(batch["obs"]).gather(2, chosen).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, cfg.loss == "huber")
-        optim.descend(loss, batch, self.critic_optimizer, self.critic_parameters, cfg.max_grad_norm, self.reduce)
+        loss = targets.td_loss(q, target, weight, cfg.loss == "huber")
+        self.descend(loss, batch, self.critic_optimizer)
         targets.follow(self.target_parameters, self.critic_parameters, cfg, self.updates)
         if self.updates % cfg.policy_freq == 0:
             self._improve(batch["obs"], batch.get("action_mask"))
-        priorities = None if weight is None else critics.priorities(q, target)
+        priorities = None if weight is None else targets.priorities(q, target)
         return Result({"critic_loss": loss.detach(), "q_mean": q.detach().mean(), **self.metrics}, priorities)
 
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns the TD target r + discount V(s') [B]; discount is gamma^k, and 0 if s' is terminal."""
-        log_pi = log_policy(outputs_of(self.actor, batch["next_obs"], "actor"), batch.get("next_action_mask"))
+        log_pi = log_policy(outputs_of(self.actor, batch["next_obs"]), batch.get("next_action_mask"))
         value = soft_value(log_pi, self.target(batch["next_obs"]).amin(0), self.temperature.alpha())
         return torch.addcmul(batch["reward"] * self.cfg.reward_scale, batch["discount"], value)
 
@@ -110,9 +105,9 @@ class Agent(ActingAgent):
         alpha = self.temperature.alpha()
         with torch.no_grad():
             q = self.critic(obs).amin(0)
-        log_pi = log_policy(outputs_of(self.actor, obs, "actor"), mask)
+        log_pi = log_policy(outputs_of(self.actor, obs), mask)
         loss = -soft_value(log_pi, q, alpha).mean()
-        optim.descend(loss, obs, self.actor_optimizer, self.actor_parameters, self.cfg.max_grad_norm, self.reduce)
+        self.descend(loss, obs, self.actor_optimizer)
         entropy = entropy_of(log_pi.detach())
         self.temperature.step(entropy, self._target_entropy(mask), self.reduce)
         self.metrics = {"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}

@@ -1,8 +1,6 @@
 """SAC with hindsight experience replay (Andrychowicz et al., 2017)."""
 
-from algos.sac_her.config import Config
+from algos.sac_her.config import Config as Config
 
 NAME = "SAC_HER"
 ALIASES = ("HER_SAC",)
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -1,8 +1,6 @@
 """Twin delayed deep deterministic policy gradient (Fujimoto et al., 2018)."""
 
-from algos.td3.config import Config
+from algos.td3.config import Config as Config
 
 NAME = "TD3"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

@@ -6,16 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
+from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets import critics, networks
 from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
-from algos.common.parts.acting import ActingAgent
+from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
-from algos.common.parts.greedy import Greedy
-from algos.common.parts.unroll import Carried, outputs_of
+from algos.common.parts.sequences import Carried, outputs_of
 from algos.td3.config import Config
 
 
@@ -53,7 +52,6 @@ class Agent(ActingAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.bounds = Bounds(spec.action_space, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         size, seed = self.bounds.size, streams.init
         actor = self._actor(size, seed)
         self.sees, seen, normalizer = self._critic_input()
@@ -112,19 +110,17 @@ class Agent(ActingAgent):
             standard_normal(rows, self.bounds.size, self.streams.learn, self.device) if self.cfg.policy_noise else None
         )
 
-    def _critic_loss(
-        self, batch: Batch, noise: Tensor | None
-    ) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor | None]]:
-        """Returns the loss of the critics; the metrics, and the priorities [M] in prioritized replay."""
+    def _critic_loss(self, batch: Batch, noise: Tensor | None) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the critics, and with prioritized replay the priorities [M]."""
         target, weight = self._target(batch, noise), batch.get("weight")
         q = self.critic(batch[self.sees], self.bounds.to_unit(batch["action"])).squeeze(-1)
-        loss = critics.td_loss(q, target, weight, self.cfg.loss == "huber")
+        loss = targets.td_loss(q, target, weight, self.cfg.loss == "huber")
         metrics = {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
-        return loss, (metrics, None if weight is None else critics.priorities(q, target))
+        return loss, Outcome(metrics, None if weight is None else targets.priorities(q, target))
 
     def _actor_loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""
-        action = outputs_of(self.actor, batch["obs"], "actor")
+        action = outputs_of(self.actor, batch["obs"])
         q = self.critic(batch[self.sees], action).squeeze(-1)
         if self.cfg.bc_alpha is None:
             loss = policy_loss(q)
@@ -135,7 +131,7 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch, noise: Tensor | None) -> Tensor:
         """Returns the TD target [B]. noise: of the smoothing of the target actions."""
-        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"], "actor")
+        cfg, action = self.cfg, outputs_of(self.target_actor, batch["next_obs"])
         if noise is not None:
             action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
         next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)

@@ -1,8 +1,6 @@
 """Truncated quantile critics (Kuznetsov et al., 2020)."""
 
-from algos.tqc.config import Config
+from algos.tqc.config import Config as Config
 
 NAME = "TQC"
 ALIASES = ()
-
-__all__ = ["ALIASES", "NAME", "Config"]

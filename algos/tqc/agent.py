@@ -3,17 +3,14 @@
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from algos.base import Batch, EnvSpec, Result, Streams
+from algos.base import Batch, EnvSpec, Streams
+from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
-from algos.common.maths.normalize import normalizer_for
-from algos.common.nets import critics
-from algos.common.parts import optim
-from algos.common.parts.acting import PolicyAgent
-from algos.common.parts.soft_policy import SoftPolicy
-from algos.common.parts.unroll import Observed
+from algos.common.parts.sequences import Observed
+from algos.sac.actor_critic import SoftActorCritic
 from algos.tqc.config import Config
 
 
@@ -44,52 +41,35 @@ def quantile_loss(quantiles: Tensor, target: Tensor, levels: Tensor, weight: Ten
     return torch.dot(share.flatten(), F.smooth_l1_loss(z, y, reduction="none").flatten()) / share.numel()
 
 
-class Agent(PolicyAgent[SoftPolicy]):
+class Agent(SoftActorCritic):
     """A squashed Gaussian policy, quantile critics, and target critics."""
 
-    METRICS: ClassVar = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
-        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value)
-        self.critic = critics.build(
-            spec, cfg.critic_layers, cfg, streams.init + 1, members=cfg.n_critics, actions=self.policy.bounds.size,
-            out=cfg.n_quantiles, normalizer=self.normalizer,
-        ).to(device)  # fmt: skip
-        self.policy.carried.add("critic", self.critic.front)
+        super().__init__(cfg, spec, streams, device, out=cfg.n_quantiles)
         self.target = targets.frozen_copy(self.critic)
-        self.levels = (torch.arange(cfg.n_quantiles, device=device) + 0.5) / cfg.n_quantiles
-        self.parameters: list[Tensor] = list(self.critic.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr)
-        parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
-        self.networks = nn.ModuleDict(parts)
-        self.updates = 0
+        self.levels = (torch.arange(cfg.n_quantiles, device=device) + 0.5) / cfg.n_quantiles
 
-    def update(self, batch: Batch) -> Result:
-        cfg = self.cfg
-        self.updates += 1
-        obs, weight = batch["obs"], batch.get("weight")
-        target = self._target(batch)
-        quantiles = self.critic(obs, self.policy.bounds.to_unit(batch["action"]))
+    def _follow(self) -> None:
+        targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
+
+    def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
+        target, weight = self._target(batch, noise), batch.get("weight")
+        quantiles = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"]))
         loss = quantile_loss(quantiles, target, self.levels, weight)
-        optim.descend(loss, batch, self.optimizer, self.parameters, cfg.max_grad_norm, self.reduce)
-        targets.follow(self.target_parameters, self.parameters, cfg, self.updates)
-        if self.updates % cfg.policy_freq == 0:
-            self.policy.improve(obs, self.policy.noise(len(target)), self.reduce)
         q = quantiles.detach().mean(2)
-        priorities = None if weight is None else critics.priorities(q, target.mean(1))
-        return Result({"critic_loss": loss.detach(), "q_mean": q.mean(), **self.policy.metrics}, priorities)
-
-    def _value(self, obs: Observed, action: Tensor) -> Tensor:
-        """Returns the value that the actor maximizes [B]: the mean of all quantiles."""
-        return self.critic(obs, action).mean((0, 2))
+        priorities = None if weight is None else targets.priorities(q, target.mean(1))
+        return loss, Outcome({"critic_loss": loss.detach(), "q_mean": q.mean()}, priorities)
 
     @torch.no_grad()
-    def _target(self, batch: Batch) -> Tensor:
-        next_action, next_log_prob = self.policy.draw(batch["next_obs"], self.policy.noise(len(batch["reward"])))
-        kept = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
+    def _target(self, batch: Batch, noise: Tensor) -> Tensor:
+        next_action, next_log_prob = self.policy.draw(batch["next_obs"], noise)
+        quantiles = truncated(self.target(batch["next_obs"], next_action), self.cfg.drop_quantiles)
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
-        return quantile_target(reward, batch["discount"], kept, next_log_prob, alpha)
+        return quantile_target(reward, batch["discount"], quantiles, next_log_prob, alpha)
+
+    def _value(self, obs: Observed, action: Tensor) -> Tensor:
+        """Returns the mean of all quantiles [B]."""
+        return self.critic(obs, action).mean((0, 2))

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler, normalizer_for
+from algos.common.maths.normalize import RewardScaler
+from algos.common.nets import custom
 from algos.common.nets.recurrent import differentiable_twice
-from algos.common.parts import optim, own_loss, unroll
+from algos.common.parts import optim, sequences
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
 from algos.trpo.config import Config
@@ -20,7 +21,7 @@ def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tens
     return ((log_prob - old_log_prob).exp() * advantage).mean()
 
 
-class Found(NamedTuple):
+class AcceptedStep(NamedTuple):
     """gain, kl and share of the full step, for the accepted step; all 0 if none was accepted."""
 
     gain: float = 0.0
@@ -37,14 +38,12 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.normalizer = normalizer_for(spec.observation_space, device) if cfg.normalize_obs else None
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
-        own_loss.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
+        custom.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
         self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
-        self.value_parameters: list[Tensor] = list(self.networks["critic"].parameters())
-        self.optimizer = optim.make(self.value_parameters, cfg, cfg.critic_lr)
+        self.optimizer = optim.make(self.networks["critic"].parameters(), cfg, cfg.critic_lr)
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
@@ -61,9 +60,9 @@ class Agent(PolicyAgent[ActorCritic]):
         """Makes one policy step with the whole window, and epochs of minibatches for the value network."""
         steps = self.share(batch)
         step, entropy = self._full_step(steps)
-        found = self._line_search(steps, step)
+        accepted = self._line_search(steps, step)
         explained = self.policy.explained_variance
-        metrics = (found.gain, self._fit_value(batch), entropy, found.kl, found.share, explained)
+        metrics = (accepted.gain, self._fit_value(batch), entropy, accepted.kl, accepted.share, explained)
         tensors = (torch.as_tensor(metric, device=self.device) for metric in metrics)
         return Result(dict(zip(self.METRICS, tensors, strict=True)))
 
@@ -89,7 +88,7 @@ class Agent(PolicyAgent[ActorCritic]):
         return longest_step(direction, fisher, cfg.max_kl), entropy.detach()
 
     @torch.no_grad()
-    def _line_search(self, batch: Batch, step: Tensor) -> Found:
+    def _line_search(self, batch: Batch, step: Tensor) -> AcceptedStep:
         """Backtracking line search: halves the step until the objective grows and the KL divergence is within
         max_kl."""
         start = [p.clone() for p in self.policy_parameters]
@@ -100,9 +99,9 @@ class Agent(PolicyAgent[ActorCritic]):
             self.reduce([numbers])
             gain, kl = numbers.tolist()
             if gain > 0 and kl <= self.cfg.max_kl:
-                return Found(gain, kl, 0.5**k)
+                return AcceptedStep(gain, kl, 0.5**k)
         place(self.policy_parameters, start, torch.zeros_like(step))
-        return Found()
+        return AcceptedStep()
 
     def _gain_and_kl(self, batch: Batch, old: Tensor) -> Tensor:
         """Returns [2]: the gain in the objective over the old policy, and the mean KL divergence from it."""
@@ -120,8 +119,8 @@ class Agent(PolicyAgent[ActorCritic]):
         for _ in range(cfg.k_epochs):
             order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
             for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
-                part = self.share(unroll.samples(batch, chosen))
+                part = self.share(sequences.samples(batch, chosen))
                 loss = squared_error(self.policy.value(part), part["target"])
-                optim.descend(loss, part, self.optimizer, self.value_parameters, cfg.max_grad_norm, self.reduce)
+                self.descend(loss, part, self.optimizer)
                 losses.append(loss.detach())
         return torch.stack(losses).mean()

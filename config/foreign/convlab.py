@@ -1,83 +1,34 @@
-"""Names in the config.json of ConvLab-2's policies, and its example. Its flags: config/foreign/flags.py."""
+"""Names in the config.json of ConvLab-2's policies. Its flags: config/foreign/flags.py."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from config.foreign.cases import NoCounterpartError
 from config.foreign.dialect import ConversionError, OldFile
-from config.foreign.values import linear
+from config.foreign.table import Scope, tables
 from config.read import opening
 from config.read.sources import Source, document_of
-from config.read.yaml_reader import Document, DocumentError, Dumper, Place, parse, read
+from config.read.yaml_reader import Document, DocumentError, Place, dumped, parse, read
 from config.tell.error_text import shown
 from config.tell.names import did_you_mean, printable
 
-DATABASES = Path("multiwoz")
-"""Folder in which the databases of MultiWOZ are looked for."""
-SMALL = "mini"
-"""Dialogues without them."""
-
-
-def databases() -> dict[str, str]:
-    """Returns the settings of dialogues in MultiWOZ if its databases are there, otherwise those of the small domain."""
-    if (DATABASES / "restaurant_db.json").is_file():
-        return {"id": "full", "data_dir": str(DATABASES)}
-    return {"id": SMALL}
-
-
-def example(algo: str) -> dict[str, Any]:
-    """Returns the settings of ConvLab-2's example."""
-    named = {f"env_cfg.{key}": value for key, value in databases().items()}
-    large = "env_cfg.data_dir" in named and algo == "PPO"
-    preset = {"general_cfg.preset": "multiwoz/PPO", "general_cfg.start_from": None} if large else {}
-    return {"general_cfg.env_name": "dialog", **named, **preset}
-
-
 POLICIES = {"ppo": "PPO", "pg": "REINFORCE", "mle": "BC"}
 """Folder of a policy in ConvLab-2 -> the algorithm."""
-NAMES: dict[str, dict[str, str]] = {
-    "batchsz": {"ppo": "sgd_batch_size", "mle": "batch_size"},
-    "epoch": {"mle": "data_epochs"},
-    "epsilon": {"ppo": "eps_clip"},
-    "gamma": {"ppo": "gamma", "pg": "gamma"},
-    "h_dim": {"ppo": "actor_layers", "pg": "actor_layers", "mle": "actor_layers"},
-    "hv_dim": {"ppo": "critic_layers"},
-    "lr": {"pg": "lr", "mle": "lr"},
-    "policy_lr": {"ppo": "actor_lr"},
-    "tau": {"ppo": "gae_lambda"},
-    "update_round": {"ppo": "k_epochs"},
-    "value_lr": {"ppo": "critic_lr"},
-    "weight_decay": {"mle": "weight_decay"},
-}
-"""Name in config.json -> policy -> our setting in algo_cfg."""
-_ONCE = "REINFORCE learns once from a whole window"
-UNUSED: dict[str, str] = {
-    "batchsz": _ONCE,
-    "update_round": _ONCE,
-    "load": "general_cfg.start_from=NAME begins with the weights of another run",
-    "log_dir": "logs are in the task directory",
-    "pos_weight": "each act of a set counts once",
-    "print_per_batch": "general_cfg.model_summary_fre says how often losses are logged",
-    "save_dir": "checkpoints are in the task directory, --into FOLDER",
-    "save_per_epoch": "general_cfg.model_save_fre says how often a checkpoint is saved",
-}
-"""Names of config.json that set nothing, where NAMES has no setting for the policy, and why."""
-DISCRIMINATOR = ("lr_irl", "anneal", "clip", "hi_dim")
+TABLES = tables("convlab")
+"""Folder of a policy -> its names in config.json."""
+UNUSED = TABLES["every policy"]
+"""Names that set nothing, where the table of the policy has no setting, and why."""
+DISCRIMINATOR = TABLES["gdpl"]
 """Names of the discriminator in GDPL's config.json."""
-OWN_WORDS = {"batchsz", "h_dim", "hv_dim", "policy_lr", "print_per_batch", "save_per_epoch", "update_round", "value_lr",
-             "pos_weight", *DISCRIMINATOR} - {"clip"}  # fmt: skip
+OF_CONVLAB = {"batchsz", "h_dim", "hv_dim", "policy_lr", "print_per_batch", "save_per_epoch", "update_round",
+              "value_lr", "pos_weight", "lr_irl", "anneal", "hi_dim"}  # fmt: skip
 """Names by which a config.json of ConvLab-2 is known."""
-REFUSED = (
-    "GDPL is not here: it learns its reward from dialogues of people with a discriminator of its own; PPO takes the "
-    "reward of the environment, and AIRL and GAIL learn one from data of an expert"
-)
 
 
 def kind_of(content: Any) -> str | None:
     """Returns the policy whose config.json this is; None if it is none."""
-    if not isinstance(content, Mapping) or not OWN_WORDS & set(content):
+    if not isinstance(content, Mapping) or not OF_CONVLAB & set(content):
         return None
     if set(content) & set(DISCRIMINATOR):
         return "gdpl"
@@ -104,15 +55,19 @@ def from_document(document: Document, kind: str) -> Source:
     source = Source(True, problems=list(document.duplicates))
     if kind not in POLICIES:
         name = next(name for name in DISCRIMINATOR if name in document.value)
-        source.problems.append(f"{document.place.parts[name].text}: {name}: {REFUSED}")
+        source.problems.append(f"{document.place.parts[name].text}: {name}: {DISCRIMINATOR[name].refused}")
         return source
     for name, value in document.value.items():
         _put(source, name, value, document.place.parts[name], kind)
     return source
 
 
-def of_policy(config: Any, kind: str) -> Source:
-    """Returns the settings of a config.json that a program names, or gives as a mapping, for a policy."""
+def of_policy(config: Any, algo: str) -> Source | None:
+    """Returns the settings of a config.json that a program names, or gives as a mapping, for a policy; None if no
+    policy has this algorithm."""
+    kind = next((kind for kind, name in POLICIES.items() if name == algo), None)
+    if kind is None:
+        return None
     try:
         if isinstance(config, Mapping):
             return from_document(document_of(config, "config"), "gdpl" if kind_of(config) == "gdpl" else kind)
@@ -126,19 +81,19 @@ def of_policy(config: Any, kind: str) -> Source:
 
 def _put(source: Source, name: str, value: Any, place: Place, kind: str) -> None:
     """Puts a setting under our name, and notes what became of it."""
-    ours = NAMES.get(name, {}).get(kind)
-    if ours is not None and name in ("h_dim", "hv_dim"):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            source.problems.append(f"{place.text}: {name}: got {shown(value)}; expected a whole number, at least 1")
+    if row := TABLES[kind].get(name):
+        ours = row.settings
+        try:
+            setting = value if row.is_renaming else row.meaning(value, Scope({})).settings[f"algo_cfg.{ours}"]
+        except NoCounterpartError as reason:
+            source.problems.append(f"{place.text}: {name}: got {shown(value)}; {reason}")
             return
-        value = [linear([value, value], "relu")]
-    if ours is not None:
-        source.put("algo_cfg", ours, value, Place(place.text, name, place.parts))
+        source.put("algo_cfg", ours, setting, Place(place.text, name, place.parts))
         source.notes += [] if ours == name else [f"{place.text}: {name} -> algo_cfg.{ours}"]
     elif name in UNUSED:
-        source.notes.append(f"{place.text}: {name} needs nothing here: {UNUSED[name]}")
+        source.notes.append(f"{place.text}: {name} needs nothing here: {UNUSED[name].needless}")
     else:
-        possible = {key for key in {*NAMES, *UNUSED} if key in UNUSED or kind in NAMES[key]}
+        possible = {*TABLES[kind], *UNUSED}
         near = did_you_mean(name, possible) or f"; known are: {', '.join(sorted(possible))}"
         source.problems.append(f"{place.text}: {name}: is no setting of ConvLab-2's policy {kind}{near}")
 
@@ -172,4 +127,4 @@ def converted(file: OldFile) -> str:
         raise ConversionError(*source.problems)
     notes = "".join(f"# {printable(note)}\n" for note in source.notes)
     sections = {"general_cfg": {"algo_name": POLICIES[kind], "env_name": "dialog"}, **source.sections}
-    return notes + yaml.dump(sections, Dumper=Dumper, sort_keys=False, allow_unicode=True)
+    return notes + dumped(sections)

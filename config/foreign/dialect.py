@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import yaml
-
 from config.foreign.table import Scope
 from config.model import SECTIONS
 from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
-from config.read.yaml_reader import Document, Dumper
+from config.read.yaml_reader import Document, dumped, flow
 from config.tell.names import printable
 
 Hint = Callable[[str, str], str]
@@ -65,6 +63,7 @@ class ConversionError(Exception):
 class Dialect:
     """The words and files of another library that are understood. A part that it lacks does nothing."""
 
+    library: str = ""
     of_flags: Callable[[Flags], Iterable[Source]] = lambda flags: ()
     """Yields the settings in flags that have settings of their own."""
     put_flags: Callable[[Source, Flags, Iterable[Source]], Iterable[str]] = lambda source, flags, others: ()
@@ -89,6 +88,15 @@ class Dialect:
     """Returns the end of a sentence about a key of a section that needs more than another name; empty for others."""
     keys: Callable[[str], Iterable[str]] = lambda section: ()
     """Returns the keys of a section, of which one may be meant."""
+    experiments: Callable[[Document], dict[str, Source]] = lambda document: {}
+    """Returns the settings of each experiment of a file by its name; none for a file that has no experiments."""
+    take_repeats: Callable[[Document], int] = lambda document: 0
+    """Takes the number of runs out of a file with one experiment, and returns it; 0 without any."""
+    settings: Callable[[Document], Source | None] = lambda document: None
+    """Returns the settings of a file that names no algorithm; None for any other file."""
+    of_policy: Callable[[Any, str], Source | None] = lambda config, algo: None
+    """Returns the settings of a file, or a mapping, that a program gives to a policy of the library; None if it has no
+    such policy. The name is that of the algorithm here."""
     recognizes: Callable[[Document], bool] = lambda document: False
     """Returns True for a file of the library."""
     convert: Callable[[OldFile], str] = lambda file: ""
@@ -98,6 +106,9 @@ class Dialect:
 
 
 # ------------------------------------------------------------------------------------------------ a converted file
+
+LOST = "Not converted; look for a setting that does the same:"
+NEEDLESS = "Left out, since nothing is needed here:"
 
 
 def new_file(
@@ -116,13 +127,7 @@ def new_file(
         lines += [f"{section}:\n"] if sections.get(section) else []
         for key, value in sections.get(section, {}).items():
             comment = comments.get(f"{section}.{key}")
-            lines.append(f"  {flow({key: value})}" + (f"  # {printable(comment)}" if comment else "") + "\n")
+            lines.append(f"  {flow({key: value})[1:-1]}" + (f"  # {printable(comment)}" if comment else "") + "\n")
     if more:
-        lines.append(yaml.dump(dict(more), Dumper=Dumper, sort_keys=False, allow_unicode=True))
+        lines.append(dumped(dict(more)))
     return "".join(lines)
-
-
-def flow(pair: dict[str, Any]) -> str:
-    """Returns a setting on one line."""
-    text = yaml.dump(pair, Dumper=Dumper, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
-    return text.strip()[1:-1]

@@ -1,13 +1,11 @@
-"""Several experiments in one command: algorithms to compare, or a file as RLlib's tuned examples are: a name, and below
-it run, env, stop and config."""
+"""Several experiments in one command: algorithms to compare, or a file of another library with experiments by name."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from config.foreign import rllib
-from config.foreign.rllib_files import experiments, is_config
+from config.foreign.dialects import DIALECTS, experiments
 from config.program import PROGRAM
 from config.read.loader import ConfigError, load
 from config.read.opening import named
@@ -34,20 +32,20 @@ def load_all(
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
-    if document and is_config(document):
-        if not algo:
-            what = "settings of RLlib without the name of an algorithm"
-            raise ConfigError([f"{yaml_path}: {what}: {PROGRAM} --run NAME -f {yaml_path}"])
-        return {"": load(yaml_path, words, file=rllib.from_settings(document), algo=algo, **options)}
-    found = experiments(document) if document else {}
-    if document and found and (domains := list(space.found(document.value, document.place, []))):
-        first = domains[0]
-        told = f"{first.place}: {first.path}: values to try are for: {PROGRAM} tune -f {yaml_path}"
-        raise ConfigError([told])
-    if not found:
-        return {"": load(yaml_path, words, file=document, algo=algo, **options)}
     read_one = partial(load, yaml_path, words, algo=algo, **options)
-    return _each({name: partial(read_one, file=source) for name, source in found.items()})
+    for dialect in DIALECTS:
+        if document and (source := dialect.settings(document)):
+            if not algo:
+                reason = f"settings of {dialect.library} without the name of an algorithm"
+                raise ConfigError([f"{yaml_path}: {reason}: {PROGRAM} --run NAME -f {yaml_path}"])
+            return {"": read_one(file=source)}
+    sources = experiments(document) if document else {}
+    if document and sources and (domains := list(space.domains_of(document.value, document.place, []))):
+        first = domains[0]
+        raise ConfigError([f"{first.place}: {first.path}: values to try are for: {PROGRAM} tune -f {yaml_path}"])
+    if not sources:
+        return {"": read_one(file=document)}
+    return _each({name: partial(read_one, file=source) for name, source in sources.items()})
 
 
 def _not_several(names: list[str], yaml_path: str | Path | None) -> str:

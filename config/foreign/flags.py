@@ -3,6 +3,7 @@ nothing heavy, since the help shows them."""
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from config.read import arguments
@@ -15,6 +16,12 @@ HELP = {
     "epoch": ("E", "as in ConvLab-2: general_cfg.max_total_step, E times B"),
     "process_num": ("P", "as in ConvLab-2: above 1, as many workers of Ray"),
 }
+
+
+DATABASES = Path("multiwoz")
+"""Folder in which the databases of MultiWOZ are looked for."""
+SMALL = "mini"
+"""Dialogues without them."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +65,7 @@ def settings(request: argparse.Namespace) -> list[Abbreviated]:
         return flags
     request.algo = convlab.POLICIES.get(kind or "", "PPO")
     flag = next((f"--{name}" for name in HELP if getattr(request, name)), "--config")
-    return [*((flag, path, value) for path, value in convlab.example(request.algo).items() if path not in keys), *flags]
+    return [*((flag, path, value) for path, value in example(request.algo).items() if path not in keys), *flags]
 
 
 def _of_flags(request: argparse.Namespace) -> list[Abbreviated]:
@@ -82,3 +89,18 @@ def note(written: Sequence[Abbreviated]) -> str:
         return text
     where = "the databases of MultiWOZ" if "env_cfg.data_dir" in values else "mini, the domain of restaurants"
     return f"no algorithm and no environment are named: the example of ConvLab-2, dialogues in {where} ({text})"
+
+
+def databases() -> dict[str, str]:
+    """Returns the settings of dialogues in MultiWOZ if its databases are there, otherwise those of the small domain."""
+    if (DATABASES / "restaurant_db.json").is_file():
+        return {"id": "full", "data_dir": str(DATABASES)}
+    return {"id": SMALL}
+
+
+def example(algo: str) -> dict[str, Any]:
+    """Returns the settings of ConvLab-2's example."""
+    named = {f"env_cfg.{key}": value for key, value in databases().items()}
+    large = "env_cfg.data_dir" in named and algo == "PPO"
+    preset = {"general_cfg.preset": "multiwoz/PPO", "general_cfg.start_from": None} if large else {}
+    return {"general_cfg.env_name": "dialog", **named, **preset}

@@ -1,12 +1,11 @@
 """JoyRL's keys, algorithms, environments and wrappers, and what they are here. config/foreign/joyrl_settings.py
 rewrites settings with them. Imports little: the models of settings take their other spellings from here."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from config.foreign import values
-from config.foreign.table import Meaning, NoCounterpartError, Row, Table, tables
-from config.foreign.values import switch
+from config.foreign import table, values
+from config.foreign.cases import Meaning, NoCounterpartError
+from config.foreign.table import Row, Table, tables
 
 SOFT_UPDATE = 0.005
 """JoyRL's default of tau_soft_update."""
@@ -14,39 +13,26 @@ SOFT_UPDATE = 0.005
 TEST_MODES = ("test", "predict", "collect")
 """Values of mode with which nothing is trained."""
 
-RETURN_FORMS = {"gae": 0.95, "td": 1.0, "mc": 1.0}
-"""return_form -> gae_lambda. JoyRL's td adds the rewards up to the end of the fragment, and the value that follows."""
+
+def is_test(scope: Any) -> bool:
+    """Returns True for a run in which nothing is trained."""
+    return scope.value("general_cfg.mode") in TEST_MODES
 
 
-def test_episodes(value: Any, scope: Any) -> Meaning:
-    if scope.value("general_cfg.mode") in TEST_MODES:
-        return Meaning({"general_cfg.max_episode": value})
-    return Meaning({}, "max_episode is the number of test episodes in mode test")
+def gae_is_written(scope: Any) -> bool:
+    return "gae_lambda" in scope.written("algo_cfg")
 
 
-def updates(value: Any, scope: Any) -> Meaning:
-    if scope.has("algo_cfg.updates_per_train"):
-        return Meaning({"algo_cfg.updates_per_train": value})
-    return Meaning({}, "the number of updates follows from the algorithm")
-
-
-def return_form(value: Any, scope: Any) -> Meaning:
-    [path] = scope.algo("gae_lambda")
-    if str(value).lower() == "gae" and "gae_lambda" in scope.written("algo_cfg"):
-        return Meaning({}, "gae_lambda is written too")
-    if str(value).lower() not in RETURN_FORMS:
-        raise NoCounterpartError(f"expected {', '.join(RETURN_FORMS)}, which set gae_lambda")
-    return Meaning({path: RETURN_FORMS[str(value).lower()]})
+def lower(value: Any) -> str:
+    return str(value).lower()
 
 
 def her(value: Any, scope: Any) -> Meaning:
-    [path] = scope.algo("her_ratio")
     if type(value) is not int or value < 0:
         raise NoCounterpartError("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)")
-    return Meaning({path: round(value / (value + 1), 4)})
+    return Meaning({"algo_cfg.her_ratio": round(value / (value + 1), 4)})
 
 
-@switch
 def soft_update(value: Any, scope: Any) -> Meaning:
     tau, interval = scope.algo("tau", "target_update")
     written = scope.written("algo_cfg")
@@ -54,14 +40,8 @@ def soft_update(value: Any, scope: Any) -> Meaning:
     return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 
-@switch
-def entropy_tuning(value: Any, scope: Any) -> Meaning:
-    [path] = scope.algo("alpha")
-    if value:
-        return Meaning({path: "auto"})
-    if isinstance(scope.value(path), int | float):
-        return Meaning({}, "alpha is a number then")
-    raise NoCounterpartError("write alpha, the number that it keeps")
+def alpha_is_number(scope: Any) -> bool:
+    return isinstance(scope.value("algo_cfg.alpha"), int | float)
 
 
 def rate(value: Any, scope: Any) -> Meaning:
@@ -70,16 +50,6 @@ def rate(value: Any, scope: Any) -> Meaning:
     if not rates or any(key.endswith("_lr") for key in scope.written("algo_cfg")):
         raise LookupError("lr")
     return Meaning(dict.fromkeys(rates, value))
-
-
-def render(value: Any, scope: Any) -> Meaning:
-    if value is not True:
-        raise NoCounterpartError("expected true or false; env_cfg.render_mode is null, human or rgb_array")
-    return Meaning({"env_cfg.render_mode": "human"})
-
-
-def general_wrapper(value: Any, scope: Any) -> Meaning:
-    return Meaning({"env_cfg.wrappers": value if isinstance(value, list) else [value]})
 
 
 NETWORKS = tuple(f"{network}{part}_layers" for network in ("", "actor_", "critic_") for part in ("branch", "merge"))
@@ -94,12 +64,7 @@ KEYS: dict[str, Table] = {
 }
 """Section -> key of JoyRL there -> what it is here."""
 
-ALGOS = {
-    "firstvisitmc": "MonteCarlo",
-    "dqn_new": "DQN",
-    "dqn_cnn": "DQN",
-    "vi": "ValueIteration",
-}
+ALGORITHMS = _TABLES[table.ALGORITHMS]
 """JoyRL's algorithm, in small letters -> ours."""
 
 _EVERY = {
@@ -160,27 +125,9 @@ SHARES_BY_DEFAULT = ("PPO",)
 """Algorithms whose actor and critic share their layers in JoyRL, unless independ_actor is true."""
 
 
-def aliases(section: str) -> dict[str, str]:
-    """Returns the other spellings of a section's settings."""
-    return {name: key for name, row in KEYS[section].items() if (key := spelling(section, row))}
-
-
-def spelling(section: str, row: Row) -> str:
-    """Returns the setting of the same section of which a row is another spelling; empty if it is more than that."""
-    [[owner, key]] = list(row.paths()) or [("", "")]
-    return key if owner == section and not row.remark else ""
-
-
 def row_of(section: str, name: str) -> Row | None:
     """Returns the row of a key in a section; None if JoyRL has no such key there."""
     return KEYS.get(section, {}).get(name)
-
-
-def accepted(section: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
-    """Yields the keys of a section that are accepted, what they are here, and the accepted values; none: all."""
-    for name, row in KEYS.get(section, {}).items():
-        only_some = row.values if not row.translate else ()
-        yield name, row.remark or row.needless or ", ".join(key for _, key in row.paths()), only_some
 
 
 def hint(section: str, name: str) -> str:

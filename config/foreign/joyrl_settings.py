@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 from config.config import GeneralConfig
 from config.foreign import joyrl
 from config.foreign import names as foreign_names
-from config.foreign.dialect import Changes, ConversionError, Hint, OldFile, new_file
-from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
+from config.foreign.cases import Meaning, NoCounterpartError
+from config.foreign.dialect import LOST, NEEDLESS, Changes, ConversionError, Hint, OldFile, new_file
+from config.foreign.table import Row, Scope
 from config.model import SECTIONS, policies
 from config.model.fields import Strict, steps_of_factor
 from config.model.schema import AlgoConfig, EnvConfig
@@ -22,14 +23,9 @@ from config.tell.error_text import shown
 Settings = dict[str, Any]
 Branch = tuple[str, list[Settings]]
 """Name and layers of a part of a network."""
-NEEDLESS, UNREAD, LOST = "needless", "unread", "lost"
+UNREAD = "Left out, since the algorithm does not read it:"
 TRANSLATED = "JoyRL's settings by our names"
 DEFAULT = "JoyRL's default"
-HEADINGS = {
-    LOST: "Not converted; look for a setting that does the same:",
-    NEEDLESS: "Left out, since nothing is needed here:",
-    UNREAD: "Left out, since the algorithm does not read it:",
-}
 
 
 class Omission(NamedTuple):
@@ -49,7 +45,7 @@ def is_joyrl(source: Source, find_env: Finder) -> bool:
     env_name, algo_name = str(general.get("env_name")), str(general.get("algo_name"))
     named = env_name not in find_env.available() and (env_name in joyrl.ENVS or re.fullmatch(r"\w+-v\d+", env_name))
     words = any(joyrl.row_of(section, key) for section in SECTIONS for key in source.sections.get(section, {}))
-    return bool(named) or words or algo_name.lower() in joyrl.ALGOS
+    return bool(named) or words or algo_name.lower() in joyrl.ALGORITHMS
 
 
 def rewrite(source: Source, find_algo: Finder, find_env: Finder, algo_name: str | None) -> Changes:
@@ -228,7 +224,8 @@ class Rewriting:
         """Rewrites the names of algorithm and environment."""
         general, env = self.old["general_cfg"], self.old["env_cfg"]
         algo = str(general.pop("algo_name", None) or "DQN")
-        meant = joyrl.ALGOS.get(algo.lower(), algo)
+        row = joyrl.ALGORITHMS.get(algo.lower())
+        meant = row.settings if row else algo
         package = self._algorithm(meant)
         meant = package.NAME if package else meant
         self._at = ("general_cfg", "algo_name")
@@ -288,7 +285,7 @@ class Rewriting:
             self._set(owner, name, self._value(owner, name, value), f"was under {section}")
         elif section == "env_cfg":
             self.put(section, key, value)
-        elif algos := self._algorithms_with(key):
+        elif algos := self.find_algo.with_setting(key, most=3):
             self.omit(UNREAD, section, key, value, f"a setting of {algos}; {self.name} has none")
         else:
             self.omit(LOST, section, key, value, "no counterpart")
@@ -310,7 +307,7 @@ class Rewriting:
         except NoCounterpartError as error:
             return self.refuse(section, key, value, f"got {shown(value)}; {error}")
         except LookupError:
-            if self._algorithms_with(*(name for _, name in row.paths())):
+            if self.find_algo.with_setting(*(name for _, name in row.paths())):
                 return self.omit(UNREAD, section, key, value, f"{self.name} has no such setting")
             return self.omit(LOST, section, key, value, f"here: {row.remark or row.needless}")
         if not meaning.settings:
@@ -332,12 +329,6 @@ class Rewriting:
         if key == name:
             why = f"has another value already ({self.comments.get((owner, name), 'as written')})"
         return self.refuse(section, key, self.old[section].get(key), f"{why}; keep one")
-
-    def _algorithms_with(self, *keys: str) -> str:
-        """Returns the names of some algorithms that have a setting; empty if none has."""
-        packages = [self.find_algo.get(name) for name in self.find_algo.available()]
-        algos = [package.NAME for package in packages if set(keys) & package.Config.spellings()]
-        return ", ".join(algos[:3]) + (" and others" if len(algos) > 3 else "")
 
     def _takes(self, name: str, value: Any) -> bool:
         """Returns True if the algorithm's setting has this value, or any."""
@@ -583,9 +574,7 @@ def converted(file: OldFile) -> str:
     for key in value:
         if key not in (*SECTIONS, policies.SECTION):
             work.omit(LOST, "", str(key), value[key], f"the sections are {', '.join(SECTIONS)}")
-    omitted = {
-        heading: [_line(part) for part in work.omitted if part.kind == kind] for kind, heading in HEADINGS.items()
-    }
+    omitted = {kind: [_line(part) for part in work.omitted if part.kind == kind] for kind in (LOST, NEEDLESS, UNREAD)}
     comments = {".".join(place): comment for place, comment in work.comments.items()}
     return new_file(work.new, comments, omitted, {key: value[key] for key in value if key == policies.SECTION})
 

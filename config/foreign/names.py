@@ -1,28 +1,24 @@
-"""Names that users of other libraries type, and what they are called here: those of all libraries but JoyRL.
+"""Names that users of other libraries type, and what they are called here. Messages, the schema and the models of
+settings ask here, and name no library."""
 
-Messages suggest them; --config and --stop translate them, with config/foreign/rllib.py for values that mean something
-else.
-"""
-
+import json
 from collections.abc import Container, Iterator
 from typing import Any
 
-from config.foreign import rllib_keys, sb3, table
-from config.foreign.table import Row, Table, tables, words
-from config.program import PROGRAM
+from config.foreign import table
+from config.foreign.table import Row, words
+from config.foreign.vocabularies import VOCABULARIES
 from config.read.finder import Finder
 
-_TABLES: dict[str, dict[str, Table]] = {
-    "Stable-Baselines3, sb3-contrib and rl-baselines3-zoo": sb3.TABLES,
-    "CleanRL": tables("cleanrl"),
-    "Tianshou": tables("tianshou"),
-    "RLlib": {"": rllib_keys.HINTS},
-    "Others": tables("others"),
-}
-TABLES = {library: words(named) for library, named in _TABLES.items()}
-"""Library -> its words; a word of several libraries means what the first of them says."""
-ALGORITHMS = {name: row.refused for named in _TABLES.values() for name, row in named.get(table.ALGORITHMS, {}).items()}
+TABLES = {vocabulary.library: words(vocabulary.words) for vocabulary in VOCABULARIES if words(vocabulary.words)}
+"""Library -> its words outside of our sections."""
+_ALGORITHMS = [vocabulary.words.get(table.ALGORITHMS, {}) for vocabulary in VOCABULARIES]
+ALGORITHMS = {name: row.refused for rows in _ALGORITHMS for name, row in rows.items() if row.refused}
 """Algorithms of other libraries, in lower case, and what to take in their place."""
+_RENAMED = {name: row.settings for rows in _ALGORITHMS for name, row in rows.items() if row.settings}
+_ENVIRONMENTS = {name: here for vocabulary in VOCABULARIES for name, here in vocabulary.environments.items()}
+ABSENT = {name: why for vocabulary in VOCABULARIES for name, why in vocabulary.absent.items()}
+"""Policies of other libraries without a counterpart, in lower case, and what to take in their place."""
 NAMES: dict[str, Row] = {
     name: row
     for library in reversed(TABLES.values())
@@ -42,25 +38,43 @@ TOGETHER = {
 """Foreign name -> settings that it sets at once."""
 
 
-def entries(value: dict[Any, Any]) -> list[str]:
-    """Returns the names of the environments for which a file of rl-baselines3-zoo has hyperparameters; none for any
-    other file."""
-    parts = [part for part in value.values() if isinstance(part, dict)]
-    theirs = any({"n_timesteps", "policy"} & set(part) for part in parts) and len(parts) == len(value)
-    return [str(name) for name in value] if theirs else []
-
-
-def origin(value: dict[Any, Any], file: str = "FILE") -> str:
+def origin(value: dict[Any, Any], file: str) -> str:
     """Returns the end of a sentence that names the library whose file this looks like; empty if none does."""
-    if any({"run", "env"} <= set(part) for part in value.values() if isinstance(part, dict)):
-        return f"; it looks like experiments of RLlib: {PROGRAM} -f {file}"
-    if environments := entries(value):
-        env = next((name for name in environments if name not in ("default", "atari")), "CartPole-v1")
-        return (
-            f"; it looks like hyperparameters of rl-baselines3-zoo: {PROGRAM} convert {file} --env {env} > NEW.yaml"
-            " writes those of an environment for use here"
-        )
-    return ""
+    sentences = (vocabulary.origin(value, file) for vocabulary in reversed(VOCABULARIES))
+    return next(filter(None, sentences), "")
+
+
+def aliases(section: str) -> dict[str, str]:
+    """Returns the other spellings of a section's settings."""
+    keys = ((word, row) for vocabulary in VOCABULARIES for word, row in vocabulary.sections.get(section, {}).items())
+    return {word: key for word, row in keys if (key := row.spelling(section))}
+
+
+def accepted(section: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    """Yields the keys of other libraries that a section accepts, what they are here, and the accepted values; none:
+    all."""
+    for vocabulary in VOCABULARIES:
+        for word, row in vocabulary.sections.get(section, {}).items():
+            here = row.remark or row.needless or ", ".join(key for _, key in row.paths())
+            yield word, f"{vocabulary.library}'s key, here: {here}.", row.values if row.is_renaming else ()
+
+
+def algorithm_here(name: str) -> str:
+    """Returns the end of a sentence about an algorithm of another library; empty for any other name."""
+    ours = _RENAMED.get(name.lower())
+    return f"it is {ours} here" if ours else ALGORITHMS.get(_folded(name), "")
+
+
+def algorithm_of_class(name: str) -> str:
+    """Returns the name of an algorithm without the ending that a class of another library has."""
+    endings = (ending for vocabulary in VOCABULARIES for ending in vocabulary.class_endings)
+    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
+
+
+def environment_here(env_id: str) -> str:
+    """Returns our id and arguments of an environment that has another name here; empty for any other."""
+    ours, arguments = _ENVIRONMENTS.get(env_id, ("", {}))
+    return ours and f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
 
 
 def ours(name: str) -> Iterator[tuple[str, str, str]]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from config.foreign import convlab
 from config.foreign import names as foreign_names
+from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.dialect import Changes, Flags, Hint
-from config.foreign.rllib_keys import CONFIG, LAST, NESTED, RULES, plain, row_of
-from config.foreign.rllib_values import CHECKPOINTS, algorithm_here, example_here
-from config.foreign.table import Meaning, NoCounterpartError, Row, Scope
+from config.foreign.rllib_keys import CONFIG, LAST, NESTED, PARTS, RULES, algorithm_here, plain, row_of
+from config.foreign.rllib_values import example_here
+from config.foreign.table import Row, Scope
 from config.model.schema import FILM
 from config.program import PROGRAM
 from config.read import sources
@@ -119,7 +120,7 @@ def put_flags(source: Source, flags: Flags, others: Iterable[Source]) -> Iterato
             source.foreign[word] = (value, Place(flag, word))
     name_algorithm(source, others)
     if flags.checkpoint_freq == 0:
-        yield f"--checkpoint-freq 0: {CHECKPOINTS}"
+        yield f"--checkpoint-freq 0: {PARTS['checkpoint_freq'].meaning(0, Scope({})).remark}"
 
 
 # -------------------------------------------------------------------------------------------------- translation

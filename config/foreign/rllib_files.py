@@ -4,7 +4,7 @@ from typing import Any
 
 from config.config import GeneralConfig
 from config.foreign import rllib
-from config.foreign.dialect import ConversionError, OldFile, new_file
+from config.foreign.dialect import LOST, NEEDLESS, ConversionError, OldFile, new_file
 from config.foreign.rllib_keys import CONFIG, PARTS
 from config.foreign.table import Scope
 from config.model import SECTIONS, policies
@@ -23,10 +23,6 @@ REPEATS = ("num_samples", "repeat", "num_trials")
 """Parts that are a number of runs."""
 
 
-LOST = "Not converted; look for a setting that does the same:"
-NEEDLESS = "Left out, since nothing is needed here:"
-
-
 def is_config(document: Document) -> bool:
     """Returns True for a file with RLlib's words outside of any section, such as its params.json."""
     value = document.value
@@ -42,9 +38,16 @@ def experiments(document: Document) -> dict[str, Source]:
         return {}
     if not any(isinstance(part, dict) and {"run", "alg"} & set(part) for part in value.values()):
         return {}
-    found = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
-    next(iter(found.values())).problems += document.duplicates
-    return found
+    sources = {name: _experiment(name, part, document.place.parts[name]) for name, part in value.items()}
+    next(iter(sources.values())).problems += document.duplicates
+    return sources
+
+
+def take_repeats(document: Document) -> int:
+    """Takes the number of runs out of a file with one experiment, and returns it; 0 without any."""
+    parts = [part for part in document.value.values() if isinstance(part, dict) and {"run", "alg"} & set(part)]
+    counts = [part.pop(word) for part in parts for word in REPEATS if isinstance(part.get(word), int)]
+    return counts[0] if len(parts) == 1 and counts else 0
 
 
 def _experiment(name: str, value: Any, place: Place) -> Source:

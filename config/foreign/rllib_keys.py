@@ -4,11 +4,17 @@ what --config, --stop and files of experiments set."""
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from config.foreign import rllib_values, values
-from config.foreign.table import Row, Table, tables
+from config.foreign.table import ALGORITHMS as OF_ALGORITHMS
+from config.foreign.table import Row, Scope, Table, tables
+from config.foreign.values import Settings
+from config.program import PROGRAM
 
 _TABLES = tables("rllib", vars(values) | vars(rllib_values))
+ALGORITHMS = _TABLES.pop(OF_ALGORITHMS)
+"""RLlib's algorithm in upper case -> the one here, with settings that it has unless others are written."""
 MAPPINGS: Mapping[str, Table] = {name[:-1]: table for name, table in _TABLES.items() if name.endswith(".")}
 """Name of a mapping -> its words."""
 TABLES: Mapping[str, Table] = {title: table for title, table in _TABLES.items() if not title.endswith(".")}
@@ -27,12 +33,7 @@ def _config() -> Iterator[tuple[str, Row]]:
 
 CONFIG: Table = dict(_config())
 """Each word of --config, or of config in a file -> its row; those of a mapping behind its name and a point."""
-LAST = (
-    "replay_buffer_config.type",
-    "training_intensity",
-    "target_network_update_freq",
-    *(word for word, row in RULES.items() if row.translate is rllib_values.steps_in_total),
-)
+LAST = [word for words in (CONFIG, RULES) for word, row in words.items() if row.last]
 """Words that are translated after all others, whose values they depend on."""
 NESTED = ("model", *MAPPINGS)
 """Mappings whose words are translated one by one."""
@@ -75,3 +76,37 @@ def _answer(row: Row) -> str:
 
 HINTS: Table = dict(_hints())
 """Each word, of a mapping or not -> its row as messages have it."""
+
+
+_DISCRETE = re.compile(
+    r"(^|:)ALE/|(NoFrameskip|Deterministic)-v\d|^(CartPole|Acrobot|MountainCar|LunarLander|FrozenLake|Taxi)-"
+)
+"""Ids of environments whose actions are Discrete."""
+
+
+def algorithm_here(name: Any, words: Mapping[str, Any]) -> tuple[Any, Settings, str]:
+    """Returns the algorithm here for one of RLlib's, settings that it has unless others are written, and a remark.
+    words: all others that are written."""
+    row = ALGORITHMS.get(str(name).upper().replace("-", "_"), Row())
+    ours, settings, remark = row.settings or name, implied(row), row.remark
+    atoms_written = words.get("num_atoms")
+    if str(ours).upper() == "DQN" and isinstance(atoms_written, int) and atoms_written > 1:
+        return "C51", settings, f"{remark}{'; ' if remark else ''}DQN with num_atoms is C51"
+    if str(ours).upper() == "SAC" and isinstance(words.get("env"), str) and _DISCRETE.search(words["env"]):
+        return "SAC_D", settings, "SAC for Discrete actions"
+    return ours, settings, remark
+
+
+def implied(row: Row) -> Settings:
+    """Returns the settings that an algorithm has unless others are written."""
+    return {} if row.is_renaming else row.meaning(None, Scope({})).settings
+
+
+CLASS_ENDINGS = ("Trainer", "Agent", "Algorithm", "Config")
+"""Endings of the names of RLlib's classes, behind the algorithm."""
+
+
+def origin(value: dict[Any, Any], file: str) -> str:
+    """Returns the end of a sentence about a file of experiments; empty for any other."""
+    theirs = any({"run", "env"} <= set(part) for part in value.values() if isinstance(part, dict))
+    return f"; it looks like experiments of RLlib: {PROGRAM} -f {file}" if theirs else ""

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from config.foreign import rllib
+from config.foreign.cases import NoCounterpartError
 from config.foreign.dialect import Changes, Hint
-from config.foreign.table import NoCounterpartError, Scope
+from config.foreign.table import Scope
 from config.model import policies
 from config.model.fields import Strict
 from config.model.policies import PolicyConfig

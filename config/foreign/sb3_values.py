@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from config.foreign.table import Meaning, NoCounterpartError, Scope
+from config.foreign.cases import Meaning, NoCounterpartError
+from config.foreign.table import Scope, Translation
 from config.foreign.values import linear, rates
 
-SAID_ELSEWHERE = Meaning({})
-"""Meaning of a word that another one takes in, which says so."""
 _ACTIVATIONS = {"leakyrelu": "leakyrelu", "identity": "none", "swish": "silu"}
 _DT = 0.01
 """Time step of the Ornstein-Uhlenbeck process of Stable-Baselines3; here it is one."""
@@ -25,9 +24,8 @@ class Entry(Scope):
     theirs: Mapping[str, Any] = field(default_factory=dict)
     """Words of the entry, with those of its keyword arguments and the defaults of Stable-Baselines3."""
 
-
-def _theirs(scope: Scope) -> Mapping[str, Any]:
-    return scope.theirs if isinstance(scope, Entry) else {}
+    def word(self, name: str, default: Any = None) -> Any:
+        return self.theirs.get(name, default)
 
 
 # ---------------------------------------------------------------------------------------------- text -> values
@@ -87,32 +85,20 @@ def _literal(node: ast.expr) -> Any:
 # ------------------------------------------------------------------------------------------ length and batches
 
 
-def total_steps(value: Any, scope: Scope) -> Meaning:
-    return Meaning({"general_cfg.max_total_step": number(value)})
-
-
 def rollout_steps(value: Any, scope: Scope) -> Meaning:
-    """Translates n_steps: steps of each row for an on-policy algorithm, of a return for another one."""
-    if not _on_policy(scope):
-        return Meaning(dict.fromkeys(scope.algo("n_step"), value))
+    """Translates steps of each row of an on-policy algorithm."""
     steps, rows = counted(value), _rows(scope)
     return Meaning({"algo_cfg.batch_size": steps * rows}, f"n_steps {steps} x n_envs {rows}")
 
 
 def minibatch(value: Any, scope: Scope) -> Meaning:
-    """Translates batch_size: what is collected has no more transitions than that."""
-    if not _on_policy(scope):
-        return Meaning({"algo_cfg.batch_size": value})
+    """Translates the minibatch of an on-policy algorithm: what is collected has no more transitions than that."""
     [path] = scope.algo("sgd_batch_size")
-    return Meaning({path: min(counted(value), counted(_theirs(scope).get("n_steps", value)) * _rows(scope))})
-
-
-def _on_policy(scope: Scope) -> bool:
-    return scope.has("algo_cfg.gae_lambda")
+    return Meaning({path: min(counted(value), counted(scope.word("n_steps", value)) * _rows(scope))})
 
 
 def _rows(scope: Scope) -> int:
-    return int(counted(_theirs(scope).get("n_envs", 1)))
+    return int(counted(scope.word("n_envs", 1)))
 
 
 # --------------------------------------------------------------------------------------- rates and coefficients
@@ -120,21 +106,21 @@ def _rows(scope: Scope) -> int:
 
 def learning_rate(value: Any, scope: Scope) -> Meaning:
     rate, falls = falling(value)
-    auto = str(_theirs(scope).get("ent_coef", "auto")).startswith("auto")
+    auto = str(scope.word("ent_coef", "auto")).startswith("auto")
     paths = [path for path in rates(scope, "alpha_lr") if auto or not path.endswith("alpha_lr")]
     return Meaning({**dict.fromkeys(paths, rate), **({"algo_cfg.lr_schedule": "linear"} if falls else {})})
 
 
-def clip_range(value: Any, scope: Scope) -> Meaning:
-    most, falls = falling(value)
-    return Meaning(dict.fromkeys(scope.algo("eps_clip"), most), "constant here, there it falls to 0" if falls else "")
+def clipped(setting: str) -> Translation:
+    """Returns a translation of a range, which may fall there."""
 
+    def translate(value: Any, scope: Scope) -> Meaning:
+        most, falls = falling(value)
+        if setting == "value_clip" and isinstance(most, int | float) and most < 0:
+            return Meaning({}, "values are not clipped")
+        return Meaning(dict.fromkeys(scope.algo(setting), most), "constant here, there it falls to 0" if falls else "")
 
-def clip_range_vf(value: Any, scope: Scope) -> Meaning:
-    most, falls = falling(value)
-    if isinstance(most, int | float) and most < 0:
-        return Meaning({}, "values are not clipped")
-    return Meaning(dict.fromkeys(scope.algo("value_clip"), most), "constant here, there it falls to 0" if falls else "")
+    return translate
 
 
 def entropy(value: Any, scope: Scope) -> Meaning:
@@ -144,25 +130,6 @@ def entropy(value: Any, scope: Scope) -> Meaning:
     if kind != "auto":
         return Meaning({path: number(value)})
     return Meaning({path: "auto", **({"algo_cfg.alpha_init": number(first)} if first else {})})
-
-
-def rms_prop(value: Any, scope: Scope) -> Meaning:
-    return Meaning({"algo_cfg.optimizer": "rmsprop" if value else "adam"})
-
-
-def optimizer(value: Any, scope: Scope) -> Meaning:
-    """Translates the name of an optimizer's class."""
-    name = str(value).rpartition(".")[2].lower()
-    for kind in ("adamw", "adam", "rmsprop", "sgd"):
-        if name.startswith(kind):
-            return Meaning({"algo_cfg.optimizer": kind})
-    raise NoCounterpartError("optimizer is adam, adamw, rmsprop or sgd")
-
-
-def log_std(value: Any, scope: Scope) -> Meaning:
-    if _theirs(scope).get("use_sde"):
-        raise NoCounterpartError("with use_sde it is the size of a noise that depends on the state")
-    return Meaning(dict.fromkeys(scope.algo("log_std_init"), value))
 
 
 # ------------------------------------------------------------------------------------------------- off-policy
@@ -178,29 +145,22 @@ def train_freq(value: Any, scope: Scope) -> Meaning:
 def gradient_steps(value: Any, scope: Scope) -> Meaning:
     """Translates the number of updates; -1 is one for each step that was collected."""
     if value == -1:
-        meaning = train_freq(_theirs(scope).get("train_freq", 1), scope)
+        meaning = train_freq(scope.word("train_freq", 1), scope)
         value = next(iter(meaning.settings.values()))
     return Meaning(dict.fromkeys(scope.algo("updates_per_train"), value))
 
 
-def learning_starts(value: Any, scope: Scope) -> Meaning:
-    """Translates steps before the first update, in which actions are random there."""
-    return Meaning(dict.fromkeys(scope.algo("learning_starts", "start_steps"), number(value)))
-
-
 def target_update(value: Any, scope: Scope) -> Meaning:
-    """Translates environment steps into updates for algorithms that count them, those that explore by epsilon."""
-    [path] = scope.algo("target_update")
-    if not scope.has("algo_cfg.epsilon_schedule"):
-        return Meaning({path: value})
+    """Translates environment steps, which algorithms that explore by epsilon count, into updates."""
     each, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
     return Meaning(
-        {path: max(1, round(max(counted(value), each) * updates / each))}, "environment steps there, updates here"
+        {"algo_cfg.target_update": max(1, round(max(counted(value), each) * updates / each))},
+        "environment steps there, updates here",
     )
 
 
 def exploration_fraction(value: Any, scope: Scope) -> Meaning:
-    steps = number(_theirs(scope).get("n_timesteps"))
+    steps = number(scope.word("n_timesteps"))
     if not isinstance(steps, int):
         raise NoCounterpartError("write epsilon_decay, in environment steps, with epsilon_schedule: linear")
     [path] = scope.algo("epsilon_decay")
@@ -208,20 +168,10 @@ def exploration_fraction(value: Any, scope: Scope) -> Meaning:
     return Meaning(settings, f"{counted(value):g} of {steps:,} steps")
 
 
-def noise_type(value: Any, scope: Scope) -> Meaning:
-    if value is None:
-        return Meaning(dict.fromkeys(scope.algo("exploration_type"), "none"))
-    kinds = {"normal": "gaussian", "ornstein-uhlenbeck": "ou"}
-    kind = next((ours for theirs, ours in kinds.items() if theirs in str(value)), "")
-    if not kind:
-        raise NoCounterpartError("exploration_type is gaussian, ou or none")
-    return Meaning(dict.fromkeys(scope.algo("exploration_type"), kind))
-
-
 def noise_std(value: Any, scope: Scope) -> Meaning:
     """Translates the deviation of the noise; that of the process is per unit of time there, and per step here."""
     [path] = scope.algo("expl_noise")
-    if "ornstein" not in str(_theirs(scope).get("noise_type")):
+    if "ornstein" not in str(scope.word("noise_type")):
         return Meaning({path: value})
     settings = {path: round(counted(value) * _DT**0.5, 6), "algo_cfg.ou_theta": _THETA * _DT}
     return Meaning(settings, f"the process has time steps of {_DT:g} there, and of 1 here")
@@ -233,21 +183,7 @@ def relabeled(value: Any, scope: Scope) -> Meaning:
     return Meaning(dict.fromkeys(scope.algo("her_ratio"), round(copies / (copies + 1), 4)))
 
 
-def replay_class(value: Any, scope: Scope) -> Meaning:
-    name = str(value).rpartition(".")[2]
-    if name == "HerReplayBuffer":
-        return SAID_ELSEWHERE if "n_sampled_goal" in _theirs(scope) else relabeled(4, scope)
-    raise NoCounterpartError("buffer_type is REPLAY or PER, and her_ratio relabels goals")
-
-
 # ---------------------------------------------------------------------------------------------------- networks
-
-
-def policy(value: Any, scope: Scope) -> Meaning:
-    """Translates the name of a policy: what it is made of follows from the environment and from net_arch."""
-    if str(value).endswith("Policy") and "." not in str(value):
-        return SAID_ELSEWHERE
-    raise NoCounterpartError("networks are lists of layers; layer_type: custom is one of your own")
 
 
 def layers(value: Any, scope: Scope) -> Meaning:
@@ -255,10 +191,12 @@ def layers(value: Any, scope: Scope) -> Meaning:
     actor, critic = _sizes(value)
     if scope.has("algo_cfg.value_layers"):
         return Meaning({"algo_cfg.value_layers": list(_network(actor, scope))})
-    recurrent = "lstm_hidden_size" in _theirs(scope)
+    recurrent = scope.word("lstm_hidden_size") is not None
+    if recurrent and scope.word("enable_critic_lstm") is None:
+        raise LookupError("lstm_hidden_size")  # of an algorithm without a memory
     lists = {
         "algo_cfg.actor_layers": list(_network(actor, scope, recurrent)),
-        "algo_cfg.critic_layers": list(_network(critic, scope, recurrent and _theirs(scope)["enable_critic_lstm"])),
+        "algo_cfg.critic_layers": list(_network(critic, scope, recurrent and scope.word("enable_critic_lstm"))),
     }
     scope.algo("actor_layers")
     return Meaning(lists, "sequences of lookup_step are trained on, whole ones there" if recurrent else "")
@@ -276,11 +214,11 @@ def _sizes(value: Any) -> tuple[list[Any], list[Any]]:
 
 def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterator[dict[str, Any]]:
     """Yields layers: what images become, a memory, and linear layers, with norms between them for CrossQ."""
-    theirs, activation = _theirs(scope), _activation(scope)
-    if str(theirs.get("policy")).startswith("Cnn"):
+    activation = _activation(scope)
+    if str(scope.word("policy")).startswith("Cnn"):
         yield linear([512], "relu")
     if recurrent:
-        yield {"layer_type": "lstm", "layer_size": [theirs["lstm_hidden_size"]]}
+        yield {"layer_type": "lstm", "layer_size": [scope.word("lstm_hidden_size")]}
     norms = [{"layer_type": "batchrenorm"}] if scope.has("algo_cfg.adam_beta1") else []
     for group in [[size] for size in sizes] if norms else [sizes] if sizes else []:
         yield from norms
@@ -289,7 +227,7 @@ def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterato
 
 
 def _activation(scope: Scope) -> str:
-    name = str(_theirs(scope).get("activation_fn", "ReLU")).rpartition(".")[2].lower()
+    name = str(scope.word("activation_fn", "ReLU")).rpartition(".")[2].lower()
     return _ACTIVATIONS.get(name, name)
 
 
@@ -335,13 +273,13 @@ def _named(entry: Any) -> tuple[str, dict[str, Any]]:
 
 def stacked(value: Any, scope: Scope) -> Meaning:
     """Translates frame_stack, unless env_wrapper has taken it in."""
-    if _theirs(scope).get("env_wrapper") or not value or value == 1:
-        return SAID_ELSEWHERE
+    if scope.word("env_wrapper") or not value or value == 1:
+        return Meaning({})
     return Meaning({"env_cfg.wrappers": [{"wrapper_name": "FrameStack", "stack_size": value}]})
 
 
 def _stacked(scope: Scope) -> list[dict[str, Any]]:
-    frames = _theirs(scope).get("frame_stack")
+    frames = scope.word("frame_stack")
     return [{"FrameStack": {"stack_size": frames}}] if frames else []
 
 
@@ -408,7 +346,7 @@ def _vec_wrapper(kind: str, given: dict[str, Any], scope: Scope) -> Meaning:
     if kind == "VecNormalize":
         return normalized(given or True, scope)
     if kind in ("VecMonitor", "VecTransposeImage"):
-        return SAID_ELSEWHERE
+        return Meaning({})
     raise NoCounterpartError(f"there is no {kind} here; env_cfg.wrappers has those of one environment")
 
 

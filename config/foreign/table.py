@@ -13,12 +13,14 @@ Indented lines are further attributes of the row: see Row. Lines that are indent
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from config.foreign.cases import Case, Meaning, NoCounterpartError, translation
 from config.model.fields import Strict
 from config.program import PROGRAM
 
@@ -26,19 +28,8 @@ FOLDER = Path(__file__).with_name("tables")
 OFF = "it is off"
 """Reason of a row that has values with the attribute `off`."""
 _HEAD = re.compile(r"(.+?) ([=!-])(?: (.*))?")
+_IS_CASE = re.compile("  (when|if|else) ")
 _KINDS = {"=": "settings", "-": "needless", "!": "refused"}
-
-
-class Meaning(NamedTuple):
-    """Settings that a word and its value mean here."""
-
-    settings: dict[str, Any]
-    """section.key -> value; empty: nothing is to be set."""
-    remark: str = ""
-
-
-class NoCounterpartError(Exception):
-    """A word or value that means nothing here; the message says what to write in its place."""
 
 
 class Translation(Protocol):
@@ -50,8 +41,8 @@ class Translation(Protocol):
 
 @dataclass(frozen=True)
 class Row:
-    """A word of another library, and its meaning here. The first of these that applies counts: needless, translate,
-    settings, refused."""
+    """A word of another library, and its meaning here. The first of these that applies counts: needless, cases,
+    translate, settings, refused."""
 
     settings: str = ""
     """Paths section.key, with blanks between them, of which the first that exists in the run is meant; without a
@@ -66,6 +57,16 @@ class Row:
     """Values for which nothing has to be set, as JSON in a file; none: all."""
     refused: str = ""
     """Advice on what to write in its place, as the end of a sentence."""
+    needs: str = ""
+    """Settings with blanks between them, of which the algorithm must have one."""
+    read: Callable[[Any], Any] | None = None
+    """Function that reads the value before it is translated; in a file its name."""
+    lines: tuple[str, ...] = ()
+    """Lines of cases (config/foreign/cases.py)."""
+    functions: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Functions that the cases name."""
+    last: str = ""
+    """Words that this one depends on, and is translated after; empty: none."""
     here: str = ""
     """Text of the page about the setting here; empty: the settings, or a dash."""
 
@@ -75,11 +76,32 @@ class Row:
             section, dot, key = path.rpartition(".")
             yield section if dot else "algo_cfg", key
 
+    @cached_property
+    def _cases(self) -> list[Case]:
+        return [Case(line, self.functions) for line in self.lines]
+
+    @property
+    def is_renaming(self) -> bool:
+        """True if a value means the same as here."""
+        return not (self.translate or self.lines)
+
+    def spelling(self, section: str) -> str:
+        """Returns the setting of the same section of which a word is another spelling; empty if it is more than
+        that."""
+        [[owner, key]] = list(self.paths()) or [("", "")]
+        return key if owner == section and not self.remark else ""
+
     def meaning(self, value: Any, scope: Any) -> Meaning:
         """Returns the settings that a value means. Raises NoCounterpartError, or LookupError if no setting of it exists
         in this run."""
         if self.needless and (not self.values or any(_same(value, other) for other in self.values)):
             return Meaning({}, self.needless)
+        value = self.read(value) if self.read else value
+        if self.needs:
+            scope.algo(*self.needs.split())
+        for case in self._cases:
+            if case.applies(value, scope):
+                return case.meaning(value, scope)
         if self.translate:
             return self.translate(value, scope)
         for section, key in self.paths():
@@ -121,12 +143,17 @@ def _attributes(head: str, more: list[str], translations: Mapping[str, Any] | No
         text, _, remark = text.partition("(")
         attributes["remark"] = remark.removesuffix(")")
     attributes[_KINDS[kind]] = text.strip()
+    functions, cases = translations or {}, [line.strip() for line in more if _IS_CASE.match(line)]
+    if cases:
+        attributes |= {"lines": tuple(cases), "functions": functions}
     for line in more:
         name, _, text = line.strip().partition(": ")
+        if _IS_CASE.match(line):
+            continue
         if name == "by":
-            function, *arguments = text.split()
-            translate = (translations or {})[function]
-            attributes["translate"] = translate(*arguments) if arguments else translate
+            attributes["translate"] = translation(text, functions)
+        elif name == "read":
+            attributes[name] = functions[text]
         elif name in ("off", "values"):
             attributes |= {"values": tuple(json.loads(f"[{text}]")), **({"needless": OFF} if name == "off" else {})}
         else:
@@ -196,6 +223,11 @@ class Scope:
         """Returns what is written for a setting; None if nothing is."""
         section, _, key = path.partition(".")
         return self.written(section).get(key)
+
+    def word(self, name: str, default: Any = None) -> Any:
+        """Returns the value of another word of the other library; the default if it is absent or null."""
+        values = (source.foreign[name][0] for source in self.sources if name in source.foreign)
+        return next((value for value in values if value is not None), default)
 
     def number(self, path: str) -> float:
         """Returns a number that is written, or else the default."""

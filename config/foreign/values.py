@@ -1,35 +1,29 @@
 """Translations of values that several libraries write alike: switches, names, rates, layers. Those with arguments are
 for rows of tables."""
 
-import math
-from functools import wraps
 from typing import Any
 
-from config.foreign.table import Meaning, NoCounterpartError, Scope, Translation
+from config.foreign.cases import Meaning, NoCounterpartError
+from config.foreign.table import Scope, Translation
 
 Settings = dict[str, Any]
 
 
-def is_number(value: Any) -> bool:
-    """Returns True for a finite number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def switch(translation: Translation) -> Translation:
-    """Returns a translation that takes true and false alone."""
-
-    @wraps(translation)
-    def checked(value: Any, scope: Scope) -> Meaning:
-        if not isinstance(value, bool):
-            raise NoCounterpartError("expected true or false")
-        return translation(value, scope)
-
-    return checked
+def switch(value: Any) -> bool:
+    """Reads true and false alone."""
+    if not isinstance(value, bool):
+        raise NoCounterpartError("expected true or false")
+    return value
 
 
 def switched(setting: str, on: str, off: str) -> Translation:
     """Returns a translation of true and false into two values of a setting."""
-    return switch(lambda value, scope: Meaning({scope.algo(setting)[0]: on if value else off}))
+
+    def translate(value: Any, scope: Scope) -> Meaning:
+        chosen = on if switch(value) else off
+        return Meaning({scope.algo(setting)[0]: chosen})
+
+    return translate
 
 
 def named(setting: str, *pairs: str) -> Translation:
@@ -38,9 +32,13 @@ def named(setting: str, *pairs: str) -> Translation:
     return lambda value, scope: Meaning({scope.algo(setting)[0]: names.get(str(value), value)})
 
 
-def straight(path: str) -> Translation:
-    """Returns a translation into a setting that exists, though no model has it."""
-    return lambda value, scope: Meaning({path: value})
+def class_name(value: Any) -> str:
+    """Returns the name of a class without its modules."""
+    return str(value).rpartition(".")[2]
+
+
+def lower_class(value: Any) -> str:
+    return class_name(value).lower()
 
 
 def nothing(value: Any, scope: Scope) -> Meaning:

@@ -7,10 +7,11 @@ from typing import Any
 
 from config.config import GeneralConfig
 from config.foreign import sb3
-from config.foreign.dialect import ConversionError, OldFile, new_file
-from config.foreign.names import ALGORITHMS, entries
+from config.foreign.cases import Meaning, NoCounterpartError
+from config.foreign.dialect import NEEDLESS, ConversionError, OldFile, new_file
+from config.foreign.names import ALGORITHMS
+from config.foreign.sb3 import entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
-from config.foreign.table import Meaning, NoCounterpartError
 from config.model import SECTIONS
 from config.program import PROGRAM
 from config.read.finder import Finder
@@ -21,7 +22,6 @@ from config.tell.names import did_you_mean, printable
 
 Words = dict[str, Any]
 LOST = "Not converted, since there is no counterpart here:"
-NEEDLESS = "Left out, since nothing is needed here:"
 FAMILIES = ("default", "atari")
 """Entries for environments that have none of their own."""
 _KIND = "gym"
@@ -149,7 +149,7 @@ class _Conversion:
 
     def _defaults(self) -> Words:
         """Returns the defaults of Stable-Baselines3 for what the entry leaves out."""
-        defaults = dict(sb3.DEFAULTS.get(self.package.NAME.removesuffix("_HER"), {}))
+        defaults = dict(sb3.defaults().get(self.package.NAME.removesuffix("_HER"), {}))
         if str(self.entry.get("policy")).startswith("Cnn"):
             defaults["net_arch"] = []
         return {word: value for word, value in defaults.items() if word not in self.entry}

@@ -70,13 +70,13 @@ def find(name: str) -> Any:
         raise OwnError(f"{name!r} has no {'name after' if module else 'module before'} the colon; write module:name")
     former.answer()
     try:
-        found = importlib.import_module(module)
+        contents = importlib.import_module(module)
     except Exception as error:  # a module may raise anything on import
         raise OwnError(f"the module of {name} cannot be imported: {described(error)}") from error
     try:
-        return attrgetter(path)(found)
+        return attrgetter(path)(contents)
     except AttributeError:
-        raise OwnError(f"module {module} has no {path!r}{did_you_mean(path, vars(found))}") from None
+        raise OwnError(f"module {module} has no {path!r}{did_you_mean(path, vars(contents))}") from None
 
 
 def by_name(value: Any) -> Any:

@@ -1,12 +1,9 @@
 """Finds the packages that algo_name and env_name mean. Imports a user's own package only with permission."""
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from config.foreign import joyrl
 from config.foreign import names as foreign_names
 from config.model.schema import AlgoConfig, EnvConfig
 from config.own import objects as own
@@ -43,15 +40,14 @@ def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[Mod
 
 def _unknown(key: str, name: str, finder: Finder) -> str:
     """Returns what to write in place of an unknown name."""
-    if key == "algo_name" and (ours := joyrl.ALGOS.get(name.lower())):
-        return f"unknown name {name!r}; it is {ours} here"
-    if key == "algo_name" and (instead := foreign_names.ALGORITHMS.get(name.lower().replace("-", "_"))):
+    if key == "algo_name" and (instead := foreign_names.algorithm_here(name)):
         return f"unknown name {name!r}; {instead}"
-    if key == "env_name" and (now := renamed(name)):
+    if key == "env_name" and (now := foreign_names.environment_here(name)):
         return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {now}"
     if key == "algo_name" and (several := several_algorithms(name)):
         return f"unknown name {name!r}{several}"
-    if key == "algo_name" and (stem := _TRAINER.sub("", name)) != name and stem.lower() in _lower(finder):
+    stem = foreign_names.algorithm_of_class(name)
+    if key == "algo_name" and stem != name and stem.lower() in map(str.lower, finder.available()):
         return f"unknown name {name!r}; write {stem}"
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
     if kinds:
@@ -59,22 +55,8 @@ def _unknown(key: str, name: str, finder: Finder) -> str:
     return f"unknown name {name!r}{did_you_mean(name, finder.available())} {_listed(key)}"
 
 
-_TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")
-"""Endings of the names of RLlib's classes, behind the algorithm."""
-
-
-def _lower(finder: Finder) -> set[str]:
-    return {name.lower() for name in finder.available()}
-
-
 def _listed(key: str) -> str:
     return f"({PROGRAM} list {key.removesuffix('_name')}s shows all)"
-
-
-def renamed(env_id: str) -> str:
-    """Returns our id and arguments of an environment that has another name here; empty for any other."""
-    ours, arguments = joyrl.ENVS.get(env_id, ("", {}))
-    return ours and f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
 
 
 def allowed(dotted: str, allow: Sequence[str]) -> bool:

@@ -170,7 +170,8 @@ def task_of(module: str, loaded: Path | None = None) -> Path | None:
 def _is_task(folder: Path) -> bool:
     """Returns True for the folder of a run, of a group or of a tuning. A folder below tasks/ is a run without run.json,
     too."""
-    from config.read.tasks import has_config, is_group  # reads YAML, which most commands need anyway, but not all
+    from config.read.task_config import has_config  # reads YAML, which most commands need anyway, but not all
+    from config.read.tasks import is_group
 
     if (folder / "models").is_dir() and ((folder / RUN).is_file() or folder.parent.name == "tasks"):
         return has_config(folder)

@@ -25,7 +25,7 @@ def is_number(text: str) -> bool:
 
 def seeds(text: str) -> tuple[int, ...]:
     """Returns the seeds in 1..5, in a list such as 1,2,7, or in both: 1..3,7."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
         if not all(number.isascii() and number.isdecimal() for number in (first, last or first)) or (dots and not last):
@@ -35,12 +35,12 @@ def seeds(text: str) -> tuple[int, ...]:
             raise argparse.ArgumentTypeError(f"empty range {part.strip()}: use {high}..{low}")
         if high - low >= MOST_SEEDS:
             raise argparse.ArgumentTypeError(f"{part.strip()} is more than {MOST_SEEDS} runs")
-        found += range(low, high + 1)
-    if 0 in found or max(found) >= 2**63:
+        numbers += range(low, high + 1)
+    if 0 in numbers or max(numbers) >= 2**63:
         raise argparse.ArgumentTypeError("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
-    if twice := next((seed for seed in found if found.count(seed) > 1), None):
+    if twice := next((seed for seed in numbers if numbers.count(seed) > 1), None):
         raise argparse.ArgumentTypeError(f"{twice} is listed twice; two runs with one seed are the same run")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def one_seed(numbers: tuple[int, ...]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from config.config import GeneralConfig
+from config.foreign import names as foreign_names
 from config.model.fields import Strict
 from config.own import packages
 from config.read import presets, sources
@@ -41,9 +42,9 @@ class Checks:
         try:
             instance = model.model_validate(values)
         except ValidationError as error:
-            found = faults(error, model, place, lambda key: self.written.hint(section, key))
-            self.written.problems += [fault.sentence for fault in found if fault.sentence not in self.written.problems]
-            wrong = {fault.key for fault in found}
+            errors = faults(error, model, place, lambda key: self.written.hint(section, key))
+            self.written.problems += [fault.sentence for fault in errors if fault.sentence not in self.written.problems]
+            wrong = {fault.key for fault in errors}
             self._contradictions(section, {key: value for key, value in values.items() if key not in wrong}, wrong)
             return None
         self._contradictions(section, values, set())
@@ -81,7 +82,7 @@ class Checks:
             for key, message, *_ in package.check(env):
                 if message.startswith("unknown; ") and (theirs := self.written.foreign_name(key, "env_cfg")):
                     message = f"unknown{theirs}"
-                if key == "id" and (renamed := packages.renamed(env.id)):
+                if key == "id" and (renamed := foreign_names.environment_here(env.id)):
                     message = f"{env.id} is {renamed}"
                 if key == "id" and not (self.preset.used and presets.named(self.preset.used, env.id)):
                     message += presets.elsewhere(env.id, package, self.written.finders["env_name"], self.preset.root)

@@ -10,3 +10,8 @@ class Finder(NamedTuple):
 
     get: Callable[[str], ModuleType]
     available: Callable[[], list[str]]
+
+    def with_setting(self, *keys: str, most: int = 4) -> str:
+        """Returns the names of some packages that have one of these settings; empty if none has."""
+        names = [name for name in self.available() if set(keys) & self.get(name).Config.spellings()]
+        return ", ".join(names[:most]) + (" and others" if len(names) > most else "")

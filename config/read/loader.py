@@ -239,29 +239,33 @@ class _Assembly(Written):
 
     def finish(self, choice: PresetChoice, **rest: Any) -> RunConfig:
         """Returns the configuration. Raises ConfigError with all problems."""
-        found = self.all_packages()
-        self.put_models(found)
+        by_section = self.all_packages()
+        self.put_models(by_section)
         if self.task and self.general("mode") == "test":
             self.sources.insert(0, self._unrecorded())
-        self._translate(found)
-        built = Checks(self, self.task, choice).sections(found["env_cfg"])
+        self._translate(by_section)
+        built = Checks(self, self.task, choice).sections(by_section["env_cfg"])
         if self.problems:
             raise ConfigError(sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
-        decided, note = limits.of_run(self, built, found["env_cfg"], explicit)
+        decided, note = limits.of_run(self, built, by_section["env_cfg"], explicit)
         planned = limits.planned(built["general_cfg"].model_copy(update=decided))
         self.notes += [] if planned else limits.keep_rates(built, where)
-        self.notes += [note, *unread.notes(self, built, where, self.needless), *self._remarks(found, built, decided)]
+        self.notes += [
+            note,
+            *unread.notes(self, built, where, self.needless),
+            *self._remarks(by_section, built, decided),
+        ]
         names = [name for section in built.values() for _, name in section.own()]
         own_names = [*names, *(str(self.general(key)) for key in ("algo_name", "env_name"))]
         own_names += [self.algo_of(section) for section in self.policy_names()]
         return RunConfig(
-            general=built["general_cfg"].model_copy(update={**self.canonical(found), **decided}),
+            general=built["general_cfg"].model_copy(update={**self.canonical(by_section), **decided}),
             algo=built["algo_cfg"],
             env=built["env_cfg"],
-            algo_package=found["algo_cfg"],
-            env_package=found["env_cfg"],
+            algo_package=by_section["algo_cfg"],
+            env_package=by_section["env_cfg"],
             where=where,
             explicit=explicit,
             preset=str(choice.used) if choice.used else None,
@@ -270,19 +274,19 @@ class _Assembly(Written):
             allow_import=tuple(dict.fromkeys([*self.allow, *packages.imported(own_names, self.allow)])),
             notes=tuple(printable(note) for note in self.notes if note),
             policies={
-                name: built[section].model_copy(update={"algo_name": self.full_name(section, found[section])})
+                name: built[section].model_copy(update={"algo_name": self.full_name(section, by_section[section])})
                 for section, name in self.policy_names().items()
             },
-            policy_packages={name: found[section] for section, name in self.policy_names().items()},
+            policy_packages={name: by_section[section] for section, name in self.policy_names().items()},
             **rest,
         )
 
-    def _translate(self, found: dict[str, Any]) -> None:
-        """Puts the words of other libraries under our names. found: packages by section."""
+    def _translate(self, by_section: dict[str, Any]) -> None:
+        """Puts the words of other libraries under our names. by_section: packages by section."""
         scope = Scope(self.three_models(), self.sources)
         for source in self.sources:
             for dialect in DIALECTS:
-                dialect.put_env(source, scope, found["env_cfg"])
+                dialect.put_env(source, scope, by_section["env_cfg"])
         for source in self.sources:
             for dialect in DIALECTS:
                 self._keep(dialect.translate(source, scope, self.hint))
@@ -293,13 +297,15 @@ class _Assembly(Written):
         sources.choose_film(self.sources, self.models.get("env_cfg"))
         self.problems += hints.outside(self.sources, self.models, self.foreign_name)
 
-    def _remarks(self, found: dict[str, Any], built: dict[str, Any], decided: dict[str, Any]) -> Iterator[str]:
+    def _remarks(self, by_section: dict[str, Any], built: dict[str, Any], decided: dict[str, Any]) -> Iterator[str]:
         """Yields what the packages have to say of the names by which they were asked for, and of their settings."""
-        written = {self.algo_of(section).lower(): package for section, package in found.items() if section != "env_cfg"}
+        written = {
+            self.algo_of(section).lower(): package for section, package in by_section.items() if section != "env_cfg"
+        }
         for name, package in written.items():
             yield from (text for alias, text in getattr(package, "REMARKS", {}).items() if alias.lower() == name)
-        if hasattr(found["env_cfg"], "remark"):
-            yield found["env_cfg"].remark(built["env_cfg"]) or ""
+        if hasattr(by_section["env_cfg"], "remark"):
+            yield by_section["env_cfg"].remark(built["env_cfg"]) or ""
         if built["general_cfg"].mode == "train":
             general = built["general_cfg"].model_copy(update=decided)
             for section in self.policy_names() or ["algo_cfg"]:

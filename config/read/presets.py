@@ -40,15 +40,18 @@ def find(
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
     wanted = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env)))
     fitting = (path for key in wanted if (path := presets.get(key)) and is_for_kind(path))
-    found = next(fitting, None)
-    return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
+    return _from_here(next(fitting, None))
 
 
 def by_name(name: str, root: Path = PRESETS) -> Path | None:
     """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
     wanted = name.lower().removesuffix(".yaml")
-    preset = next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None)
-    return preset.relative_to(Path.cwd()) if preset and preset.is_relative_to(Path.cwd()) else preset
+    return _from_here(next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None))
+
+
+def _from_here(path: Path | None) -> Path | None:
+    """Returns a path, relative to the current folder if it is below that."""
+    return path.relative_to(Path.cwd()) if path and path.is_relative_to(Path.cwd()) else path
 
 
 def _name(path: Path) -> str:
@@ -105,8 +108,8 @@ NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")
 
 def promised_return(comment: str) -> float | None:
     """Returns the return that a comment such as `# Return 500 in about 20 s: ...` promises."""
-    found = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", comment)
-    return float(found[1]) if found else None
+    match = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", comment)
+    return float(match[1]) if match else None
 
 
 def available(root: Path = PRESETS) -> Iterator[tuple[str, str, str]]:

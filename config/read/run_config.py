@@ -6,13 +6,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from config.config import GeneralConfig
 from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.schema import AlgoConfig, EnvConfig
-from config.read.yaml_reader import Dumper
+from config.read.yaml_reader import flow
 from config.tell.help_texts import help_text
 
 
@@ -109,16 +107,10 @@ def _help(section: Strict, key: str) -> str:
 def _setting(key: str, value: Any, help_text: str, indent: str = "  ") -> str:
     """Returns a setting with its help, on the same line if it is short, otherwise above. Layers get a line each."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        text = "".join([f"{indent}{key}:\n", *(f"{indent}  - {_flow([item])[1:-1]}\n" for item in value)])
+        text = "".join([f"{indent}{key}:\n", *(f"{indent}  - {flow([item])[1:-1]}\n" for item in value)])
     else:
-        text = f"{indent}{_flow({key: value})[1:-1]}\n"
+        text = f"{indent}{flow({key: value})[1:-1]}\n"
     if not help_text:
         return text
     beside = f"{text.rstrip()}  # {help_text}\n"
     return beside if text.count("\n") == 1 and len(beside) <= 121 else f"{indent}# {help_text}\n{text}"
-
-
-def _flow(value: Any) -> str:
-    return yaml.dump(
-        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=True, width=10_000
-    ).removesuffix("\n")

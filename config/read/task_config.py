@@ -5,11 +5,9 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from config.model import policies
 from config.read.opening import read_regular
-from config.read.yaml_reader import Document, DocumentError, Dumper, parse, read
+from config.read.yaml_reader import Document, DocumentError, dumped, parse, read
 
 MOST_BYTES = 64 * 2**20
 """Size of the largest manifest.json that is read."""
@@ -56,7 +54,7 @@ def _missing(settings: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
 
 
 def _restored(path: Path, facts: dict[str, Any], reason: str) -> TaskConfig:
-    text = yaml.dump(facts["config"], Dumper=Dumper, sort_keys=False, allow_unicode=True)
+    text = dumped(facts["config"])
     document = parse(text, str(path), numbered=False)
     if isinstance(expected := facts.get("expected_return"), float):
         document.comment = f"# Return {expected:.12g} is expected."

@@ -94,27 +94,27 @@ class Written:
 
     def all_packages(self) -> dict[str, Any]:
         """Returns the packages of algorithm, environment and policies by section; None for those that are unknown."""
-        found = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
+        by_section = {"algo_cfg": self.package("algo_name"), "env_cfg": self.package("env_name")}
         for section, name in self.policy_names().items():
             values, place = sources.merge(self.sources, section, PolicyConfig)
             if fault := policies.misnamed(name):
                 self.problems.append(f"{place.text}: {section}: {fault}")
-            found[section] = found["algo_cfg"]
+            by_section[section] = by_section["algo_cfg"]
             if isinstance(values.get("algo_name"), str):
-                found[section], problem = self.find("algo_name", values["algo_name"])
+                by_section[section], problem = self.find("algo_name", values["algo_name"])
                 self.problems += [f"{place.parts['algo_name'].text}: {section}.algo_name: {problem}"] if problem else []
-        return found
+        return by_section
 
-    def put_models(self, found: Mapping[str, ModuleType | None]) -> None:
+    def put_models(self, by_section: Mapping[str, ModuleType | None]) -> None:
         """Adds the models of sections whose packages are known."""
-        for section, package in found.items():
+        for section, package in by_section.items():
             if package is None:
                 continue
             if policies.name_of(section) is None:
                 self.models[section] = package.Config
             else:
                 self.models[section] = policies.combined(package.Config)
-                self.heirs |= {section} if package is found["algo_cfg"] else set()
+                self.heirs |= {section} if package is by_section["algo_cfg"] else set()
 
     def merged(self, section: str, some: Iterable[sources.Source] | None = None) -> tuple[dict[str, Any], Place]:
         """Returns the settings of a section, and their places; a policy has those of algo_cfg too. some: sources; None
@@ -137,12 +137,12 @@ class Written:
             for key, place in self.merged(section, some)[1].parts.items():
                 yield f"{section}.{key}", place
 
-    def canonical(self, found: Mapping[str, ModuleType]) -> dict[str, str]:
+    def canonical(self, by_section: Mapping[str, ModuleType]) -> dict[str, str]:
         """Returns algo_name and env_name without aliases and case; a user's own package keeps its path."""
         env = self.general("env_name")
         return {
-            "algo_name": self.full_name("algo_cfg", found["algo_cfg"]),
-            "env_name": env if "." in env else found["env_cfg"].__name__.rpartition(".")[2],
+            "algo_name": self.full_name("algo_cfg", by_section["algo_cfg"]),
+            "env_name": env if "." in env else by_section["env_cfg"].__name__.rpartition(".")[2],
         }
 
     def full_name(self, section: str, package: ModuleType) -> str:

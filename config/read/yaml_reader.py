@@ -141,6 +141,17 @@ class Dumper(yaml.SafeDumper):
         return True
 
 
+def dumped(value: Any, **style: Any) -> str:
+    """Returns a value as YAML, with the keys in their order."""
+    text: str = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, **style)
+    return text
+
+
+def flow(value: Any) -> str:
+    """Returns a value as YAML on one line."""
+    return dumped(value, default_flow_style=True, width=10_000).removesuffix("\n")
+
+
 class _Builder:
     """Builds plain values and places from nodes. Expands aliases within the limit of values."""
 

@@ -93,12 +93,12 @@ def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_impor
     if "." in topic and any(f"{topic}.".startswith(f"{name}.") for name in allow_import):
         return _own_package(topic, finders)
     owner, _, setting = topic.rpartition(".")
-    found = _of_owner(owner, setting, finders) if owner else _of_name(topic, finders)
-    if found is None and "." in topic and trust.covers(topic):
+    page = _of_owner(owner, setting, finders) if owner else _of_name(topic, finders)
+    if page is None and "." in topic and trust.covers(topic):
         return _own_package(topic, finders)
-    if found is None:
+    if page is None:
         raise UnknownTopic(f"no topic {topic!r}{_instead(topic, finders)}")
-    return found
+    return page
 
 
 def _own_package(topic: str, finders: dict[str, Finder]) -> str:
@@ -150,8 +150,8 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
         except LookupError:
             continue
     layer = next((kind for kind in _kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
-    if found := _setting(topic, list(_models(finders))):
-        return found
+    if settings := _setting(topic, list(_models(finders))):
+        return settings
     if layer:
         return _layer_page(layer)
     find_env = finders["env_cfg"]
@@ -188,8 +188,8 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
 
 def _instead(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the end of a sentence: what the topic is called here, or what is near it."""
-    if found := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
-        return f"; it is called {found[0]} here" if found[0] else f"; {found[1]}"
+    if setting := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
+        return f"; it is called {setting[0]} here" if setting[0] else f"; {setting[1]}"
     if "." in topic:
         return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
     names = [

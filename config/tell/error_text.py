@@ -75,7 +75,7 @@ def _part(node: Json, part: str | int, root: Json) -> Json | None:
         return dict(node["items"])
     if isinstance(part, str) and isinstance(node.get("additionalProperties"), dict):
         return dict(node["additionalProperties"])
-    return next((found for option in node.get("anyOf", ()) if (found := _part(option, part, root))), None)
+    return next((schema for option in node.get("anyOf", ()) if (schema := _part(option, part, root))), None)
 
 
 def _at(root: Json, loc: Iterable[str | int]) -> Json:
@@ -131,14 +131,14 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
     A union gives one error for each of its branches, all with the same sentence.
     """
     root = json_schema(model)
-    found = []
+    sentences = []
     for details in _with_hidden(error):
         spot = locate(place, details["loc"])
         if details["type"].startswith("union_tag"):
             spot = spot.parts.get("layer_type", spot)
         key = str(details["loc"][0]) if details["loc"] else ""
-        found.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))
-    return list(dict.fromkeys(found))
+        sentences.append(Fault(key, f"{spot.text}: {spot.path}: {_message(details, root, hint)}"))
+    return list(dict.fromkeys(sentences))
 
 
 def _as_number(name: str, text: str, node: Json, root: Json) -> str:

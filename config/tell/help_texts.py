@@ -21,8 +21,8 @@ def help_text(model: type[BaseModel], name: str) -> str:
     there is none."""
     text = model.model_fields[name].description
     if text is None:
-        found = (_module(each.__module__).get(each.__qualname__, {}).get(name) for each in model.__mro__)
-        text = next(filter(None, found), "")
+        texts = (_module(each.__module__).get(each.__qualname__, {}).get(name) for each in model.__mro__)
+        text = next(filter(None, texts), "")
     return " ".join(text.split())
 
 

@@ -28,7 +28,7 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
 def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
     """Returns the end of a sentence about a setting of another algorithm, or a name of another library; empty for any
     other key."""
-    if section != "env_cfg" and (algos := algorithms_with(key, find_algo)):
+    if section != "env_cfg" and (algos := find_algo.with_setting(key)):
         return f"; it is a setting of {algos}, and algo_name is {algo}"
     if remark := foreign_names.remark_on(key):
         return f"; {remark}"
@@ -45,22 +45,16 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
             paths = ", ".join(part if owner == section else f"{owner}.{part}" for part in parts)
             return f"; it is called {paths} here" + (f" ({remark})" if remark else "")
     for _, name, _ in meant:
-        if algos := algorithms_with(name, find_algo):
+        if algos := find_algo.with_setting(name):
             return f"; it is called {name} here, a setting of {algos}, and algo_name is {algo}"
     return ""
 
 
 def _in_another_section(key: str, others: Mapping[str, set[str]]) -> str:
     """Returns a hint to a setting of another section, which must be closer than one of the same section."""
-    found = [(distance(key.lower(), known), f"{name}.{known}") for name in others for known in others[name]]
-    near = min(found, default=(len(key), ""))
+    distances = [(distance(key.lower(), known), f"{name}.{known}") for name in others for known in others[name]]
+    near = min(distances, default=(len(key), ""))
     return f"; did you mean {near[1]}?" if near[0] <= max(1, len(key) // 6) else ""
-
-
-def algorithms_with(key: str, find_algo: Finder) -> str:
-    """Returns the names of up to four algorithms that have a setting; empty if none has."""
-    algos = [name for name in find_algo.available() if key in find_algo.get(name).Config.spellings()]
-    return ", ".join(algos[:4]) + (" and others" if len(algos) > 4 else "")
 
 
 def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -> tuple[str, str] | None:
@@ -75,8 +69,8 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     has = {key for known in find_algo.available() if known.lower() == algo.lower()
            for key in find_algo.get(known).Config.model_fields}  # fmt: skip
     meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
-    found = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
-    return found or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
+    setting = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
+    return setting or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
 
 
 def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:

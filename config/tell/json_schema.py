@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import core_schema
 
 from config.config import GeneralConfig
-from config.foreign import joyrl
+from config.foreign import names as foreign_names
 from config.model import policies
 from config.model.fields import Strict, listed, lower, upper
 from config.model.policies import PolicyConfig
@@ -47,9 +47,9 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     def section(model: type[Strict], name: str) -> Json:
         reference, node = defined(model)
         node["type"] = ["object", "null"]
-        for key, meaning, values in joyrl.accepted(name):
+        for key, description, values in foreign_names.accepted(name):
             allowed = {"enum": list(values)} if values else {}
-            node["properties"].setdefault(key, {"description": f"JoyRL's key, here: {meaning}.", **allowed})
+            node["properties"].setdefault(key, {"description": description, **allowed})
         return reference
 
     choices = [
@@ -97,11 +97,11 @@ def _of_any(models: Iterable[Json]) -> Json:
         for key, setting in model["properties"].items():
             plain = {name: value for name, value in setting.items() if name not in ("default", "description")}
             options.setdefault(key, []).append({"description": setting.get("description", ""), **plain})
-    found: Json = {}
+    accepted: Json = {}
     for key, settings in options.items():
         same = {json.dumps({**setting, "description": ""}): setting for setting in reversed(settings)}
-        found[key] = {"anyOf": list(same.values())} if len(same) > 1 else settings[0]
-    return found
+        accepted[key] = {"anyOf": list(same.values())} if len(same) > 1 else settings[0]
+    return accepted
 
 
 def _only_known(properties: Json) -> Json:

@@ -40,9 +40,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
         return folded[synonym]
     most = max(1, len(word) // 3)
     close = [known for known in folded if abs(len(known) - len(word)) <= most]
-    found = min(((distance(word, known), known[:1] != word[:1], known) for known in close), default=None)
-    if found and found[0] <= most:
-        return folded[found[2]]
+    best = min(((distance(word, known), known[:1] != word[:1], known) for known in close), default=None)
+    if best and best[0] <= most:
+        return folded[best[2]]
     begun = [known for known in folded if len(word) > 3 and known.startswith(word)]
     return folded[begun[0]] if len(begun) == 1 else None
 

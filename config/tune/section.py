@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from config.config import address
-from config.foreign.rllib_files import REPEATS, experiments
+from config.foreign.dialects import DIALECTS, experiments
 from config.model import policies
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
@@ -19,7 +18,7 @@ from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
 from config.read.task_files import TUNING
-from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
+from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
 from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.names import did_you_mean
@@ -113,25 +112,25 @@ class Tuning:
             raise ConfigError(
                 [f"{self.name} has {len(several)} experiments; copy the one to tune into a file of its own"]
             )
-        found = load(self.name, file=next(iter(several.values()), filled), **self.options)
-        if found.objects:
+        run = load(self.name, file=next(iter(several.values()), filled), **self.options)
+        if run.objects:
             raise ConfigError(
                 [
                     f"{name}: a trial is a process of its own and cannot import it; name it as module:name, "
                     "with allow_import"
-                    for name in found.objects
+                    for name in run.objects
                 ]
             )
-        changes: dict[str, Any] = {"seed": found.general.seed or self.settings.seed}
+        changes: dict[str, Any] = {"seed": run.general.seed or self.settings.seed}
         if self.settings.ray_address:  # a machine of the cluster trains it in one process
             changes |= {"mp_backend": "single", "ray_address": None}
-        return replace(found, general=found.general.model_copy(update=changes))
+        return replace(run, general=run.general.model_copy(update=changes))
 
     def to_yaml(self, file: Path) -> str:
         """Returns a file for tune --yaml that repeats this, without the address of a cluster: which one is asked is
         said with each command. file: its name."""
         whole = {**self.document.value, SECTION: self.settings.model_dump(exclude={"ray_address"})}
-        text = yaml.dump(whole, Dumper=Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        text = dumped(whole, default_flow_style=None, width=120)
         return FIRST_LINE.format(program=PROGRAM, file=file) + text
 
 
@@ -186,7 +185,7 @@ def _tuning(
     _add_flags(document, flags, dashes)
     settings = _settings(document, problems)
     wrong: list[space.Fault] = []
-    domains = tuple(space.found(document.value, document.place, wrong))
+    domains = tuple(space.domains_of(document.value, document.place, wrong))
     problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
         problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
@@ -206,12 +205,11 @@ def _tuning(
 
 
 def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any, Place]) -> dict[str, int]:
-    """Takes the number of samples out of an experiment of RLlib, and returns the setting that it is: draws, or seeds if
-    nothing is drawn."""
+    """Takes the number of runs out of an experiment of another library, and returns the setting that it is: draws, or
+    seeds if nothing is drawn."""
     key = "samples" if any(domain.kind != "grid" for domain in domains) else "seeds"
-    parts = [part for part in document.value.values() if isinstance(part, dict) and {"run", "alg"} & set(part)]
-    counts = [part.pop(word) for part in parts for word in REPEATS if isinstance(part.get(word), int)]
-    return {key: counts[0]} if len(parts) == 1 and counts and key not in places and counts[0] > 0 else {}
+    count = max(dialect.take_repeats(document) for dialect in DIALECTS)
+    return {key: count} if count > 0 and key not in places else {}
 
 
 def _of_a_trial(tuning: Tuning, wrong: Sequence[space.Fault]) -> list[str]:
@@ -279,8 +277,8 @@ def _settings(document: Document, problems: list[str]) -> TuneConfig | None:
     try:
         settings = TuneConfig.model_validate(values)
     except ValidationError as error:
-        found = faults(error, TuneConfig, place, lambda key: did_you_mean(key, TuneConfig.model_fields))
-        problems += [fault.sentence for fault in found]
+        errors = faults(error, TuneConfig, place, lambda key: did_you_mean(key, TuneConfig.model_fields))
+        problems += [fault.sentence for fault in errors]
         return None
     for key, message, *_ in settings.checks():
         problems.append(f"{place.parts.get(key, place).text}: {SECTION}.{key}: {message}")

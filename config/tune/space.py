@@ -37,7 +37,7 @@ class Fault(NamedTuple):
     sentence: str
 
 
-def found(value: Any, place: Place, faults: list[Fault], keys: tuple[str | int, ...] = ()) -> Iterator[Domain]:
+def domains_of(value: Any, place: Place, faults: list[Fault], keys: tuple[str | int, ...] = ()) -> Iterator[Domain]:
     """Yields the domains in a value of a file, in their order; adds what is wrong with others to `faults`."""
     kind = written_kind(value)
     if kind is not None:
@@ -52,7 +52,7 @@ def found(value: Any, place: Place, faults: list[Fault], keys: tuple[str | int, 
         return
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
-        yield from found(part, place.parts[key], faults, (*keys, key))
+        yield from domains_of(part, place.parts[key], faults, (*keys, key))
 
 
 def _problem(kind: str, given: Any) -> str:

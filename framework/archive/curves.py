@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.model.arrays import Array
 from framework.disk.csv_table import Table
 
 MOST_POINTS = 1500
@@ -14,7 +15,6 @@ STEPS, UPDATES = "environment steps", "updates"
 
 
 Rows = Sequence[Mapping[str, Any]]
-Array = np.ndarray
 Curve = tuple[Array, Array]
 """Environment steps (or updates) [n], returns [n]."""
 

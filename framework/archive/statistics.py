@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-Array = np.ndarray
+from config.model.arrays import Array
+
 Statistic = Callable[[Array], Array]
 """Values [..., n] -> [...]."""
 RESAMPLES = 10_000

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from config.foreign import convlab
+from config.foreign.flags import databases
 from config.read.loader import ConfigError, load
 from framework.catalog import ALGOS, ENVS
 
@@ -20,7 +20,7 @@ def environment(sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any, evaluator: A
         text = "is a setting of a run; process_num of sample says how many dialogues are played at a time"
         raise ConfigError([f"Environment: {rows[0]}: {text}"])
     reward = "user" if evaluator is None else "convlab"
-    databases = {} if {"id", "data_dir"} & set(settings) else convlab.databases()
-    values = {"general_cfg": {"env_name": "dialog"}, "env_cfg": {"reward": reward, **databases, **settings}}
+    domain = {} if {"id", "data_dir"} & set(settings) else databases()
+    values = {"general_cfg": {"env_name": "dialog"}, "env_cfg": {"reward": reward, **domain, **settings}}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
     return config.env_package.composed(config.env, sys_nlg, usr, sys_nlu, sys_dst, evaluator)

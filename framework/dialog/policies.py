@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from config.foreign import convlab
+from config.foreign.dialects import of_policy
 from config.read.loader import ConfigError, load
 from framework.assemble.build import device_of
 from framework.catalog import ALGOS, ENVS
@@ -136,8 +136,7 @@ def _row(value: Any) -> Any:
 
 def _of_file(config: Any, algo: str) -> dict[str, Any]:
     """Returns the settings of a config.json of ConvLab-2. Raises ConfigError with all that is wrong."""
-    kind = next(kind for kind, name in convlab.POLICIES.items() if name == algo)
-    source = convlab.of_policy(config, kind)
+    source = of_policy(config, algo)
     if source.problems:
         raise ConfigError(source.problems)
     return source.sections.get("algo_cfg", {})

@@ -7,6 +7,7 @@ from typing import overload
 
 import numpy as np
 
+from config.model.arrays import Array
 from config.read.opening import read_regular, regular
 
 TAIL_BYTES = 4096
@@ -15,7 +16,6 @@ MOST_BYTES = 2**30
 """Size of the largest file that is read."""
 _BLOCK_ROWS = 20_000
 """Number of rows that are texts at the same time; a text takes six times the memory of its number."""
-Array = np.ndarray
 Number = int | float | str
 Row = dict[str, Number]
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from algos.base import Agent, Batch, OwnLossError, Progress, Result, on_device
-from algos.common.fast import lists
+from algos.common.fast.tensors import multiply
 from config.model.memory_spec import MemorySpec, RolloutSpec
 from framework.errors import JoystickError, NumericsError
 from framework.memory.chunk import Chunk
@@ -61,7 +61,7 @@ class Learner:
     def _weigh(self, tensors: list[torch.Tensor]) -> None:
         """Multiplies by this learner's share of the samples, in place. The mean of none is NaN, and counts as 0."""
         if self._weight:
-            lists.multiply(tensors, self._weight)
+            multiply(tensors, self._weight)
         else:
             for tensor in tensors:
                 tensor.zero_()

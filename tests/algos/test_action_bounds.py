@@ -5,7 +5,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from algos.common.maths.distributions import DiagGaussian
+from algos.common.maths.gaussian import DiagGaussian
 from config.model.layers import mlp
 from envs.base import Step, VectorEnv
 from tests.tools.core import agent_of, score, spec_of, trained

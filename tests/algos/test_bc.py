@@ -14,8 +14,8 @@ import joystick
 from algos.base import EnvSpec, Progress, Streams
 from algos.bc.agent import Agent
 from algos.bc.config import Config
-from algos.common.maths.distributions import HALF_LOG_TAU
-from algos.common.maths.mixture import Mixture
+from algos.bc.mixture import Mixture
+from algos.common.maths.gaussian import HALF_LOG_TAU
 from config.model.memory_spec import DataSpec
 from config.read.loader import ConfigError
 from framework.assemble.resources import step_bytes

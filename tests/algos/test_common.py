@@ -11,7 +11,7 @@ from torch import nn
 from algos.common.maths import exploration, targets
 from algos.common.maths.normalize import Moments, Normalizer, RewardScaler, normalizer_for
 from algos.common.maths.returns import discounted_sums, gae
-from algos.common.parts.weights import load_weights, weights_of
+from algos.common.parts.state import load_weights, weights_of
 
 torch.set_num_threads(1)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from algos.common.nets.renorm import EPSILON, BatchRenorm, batch_statistics
+from algos.common.nets.layers import RENORM_EPSILON, BatchRenorm, batch_statistics
 from algos.common.parts import optim
-from algos.crossq.agent import soft_target
 from algos.crossq.config import Config
+from algos.sac.losses import soft_target
 from config.model import layers as layer_settings
 from tests.tools.actor_critic import agent_for, batch_for
 from tests.tools.core import stream
@@ -26,7 +26,7 @@ def layer_of(*shape, mean=0.5, deviation=0.5, count=10.0, **settings):
 
 BATCH = torch.tensor([[0.0], [2.0]])
 """Mean 1 and variance 1."""
-DEVIATION = math.sqrt(1 + EPSILON)
+DEVIATION = math.sqrt(1 + RENORM_EPSILON)
 
 
 def learning(layer, x=BATCH):
@@ -82,7 +82,7 @@ def test_no_gradient_flows_through_r_and_d():
     pull = torch.tensor([[1.0], [-2.0], [0.5]])
     (learning(layer, x) * pull).sum().backward()
     again = x.detach().double().requires_grad_()
-    mean, deviation = again.mean(), (again.var(correction=0) + EPSILON).sqrt()
+    mean, deviation = again.mean(), (again.var(correction=0) + RENORM_EPSILON).sqrt()
     r, d = (deviation / 0.8).detach(), ((mean - 0.3) / 0.8).detach()
     (((again - mean) / deviation * r + d) * pull).sum().backward()
     torch.testing.assert_close(x.grad.double(), again.grad, rtol=1e-4, atol=1e-5)
@@ -127,7 +127,7 @@ def test_present_and_next_actions_are_judged_in_one_pass_with_common_statistics(
     twin = agent_for("CrossQ", alpha=0.2).critic
     with batch_statistics(twin):
         both = twin(torch.cat([batch["obs"], batch["next_obs"]]), torch.cat([unit, next_action])).detach().squeeze(-1)
-    q, target = agent._values(batch)
+    q, target = agent._values(batch, noise)
     torch.testing.assert_close(q.detach(), both[:, :16])
     expected = soft_target(batch["reward"], batch["discount"], both[:, 16:], log_prob, torch.tensor(0.2))
     torch.testing.assert_close(target, expected)

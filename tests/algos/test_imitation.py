@@ -12,7 +12,7 @@ import torch
 import algos
 import joystick
 from algos.base import Array, EnvSpec, Progress
-from algos.common.parts.imitation import (
+from algos.gail.discriminator import (
     Discriminator,
     absorbing_reward,
     discriminator_loss,

@@ -10,7 +10,7 @@ from torch import nn
 from algos import base
 from algos.common.maths.normalize import RewardScaler
 from algos.common.parts import optim
-from algos.common.parts.keep import load_state_of, state_of
+from algos.common.parts.state import load_state_of, state_of
 from algos.common.settings import NetworkConfig
 from tests.tools.core import saved_and_read
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets.layers import Dueling, seed_dropout, value_layer
-from algos.common.nets.networks import NetworkError, RandomZeros, build
+from algos.common.nets.layers import Dueling, RandomZeros, seed_dropout, value_layer
+from algos.common.nets.networks import NetworkError, build
 from algos.common.settings import NetworkConfig
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
 

@@ -15,8 +15,8 @@ import algos
 import joystick
 from algos.base import UnfitError
 from algos.common.nets import networks
+from algos.common.nets.custom import layers_of
 from algos.common.nets.encoder import NetworkError
-from algos.common.parts import own_loss
 from algos.common.settings import NetworkConfig
 from config.model.layers import Custom as Layer
 from config.model.layers import Gru, Linear
@@ -70,7 +70,7 @@ def test_every_list_of_every_algorithm_asks_for_the_loss_and_gives_the_statistic
 
 
 def _norms(work):
-    return [layer.linear.weight.norm().item() for layer in own_loss.layers_of(work.agent._attributes())]
+    return [layer.linear.weight.norm().item() for layer in layers_of(work.agent._attributes())]
 
 
 def test_the_loss_reaches_the_weights_as_by_hand():
@@ -236,11 +236,11 @@ def test_a_statistic_with_the_name_of_another_metric_is_refused(tmp_path, monkey
 
 
 def test_other_names_than_at_first_are_refused():
-    with pytest.raises(own_loss.OwnLossError, match="are b now, and were a at first; always return the same"):
-        own_loss.compare({"b": torch.zeros(())}, ("a",))
+    with pytest.raises(custom.OwnLossError, match="are b now, and were a at first; always return the same"):
+        custom.compare({"b": torch.zeros(())}, ("a",))
 
 
 def test_an_unfit_layer_is_no_crash_in_a_program_of_ones_own():
-    with pytest.raises((UnfitError, own_loss.OwnLossError)):
+    with pytest.raises((UnfitError, custom.OwnLossError)):
         agent_of("TRPO", spec_of(toy_of("match")), actor_layers=[custom()])
     assert own_losses.SEEN == []

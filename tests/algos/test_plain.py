@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from algos.common.fast import lists, switch
+from algos.common.fast import switch, tensors
 from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear, Tanh, accelerate
 from algos.common.nets.custom import Custom
@@ -97,11 +97,11 @@ def test_operations_on_lists_are_loops_over_them() -> None:
     def some() -> list[torch.Tensor]:
         return [torch.arange(6.0).reshape(2, 3), torch.tensor(-3.0)]
 
-    assert torch.equal(torch.stack(lists._norms(some())), torch.stack(lists.norms(some())))
+    assert torch.equal(torch.stack(tensors._norms(some())), torch.stack(tensors.norms(some())))
     pairs: list[tuple[Any, Any, list[Any]]] = [
-        (lists._multiply, lists.multiply, [torch.tensor(0.3)]),
-        (lists._pairwise(torch.Tensor.copy_), lists.copy, [[torch.ones(2, 3), torch.ones(())]]),
-        (lists._pairwise(torch.Tensor.lerp_), lists.lerp, [[torch.ones(2, 3), torch.ones(())], 0.3]),
+        (tensors._multiply, tensors.multiply, [torch.tensor(0.3)]),
+        (tensors._pairwise(torch.Tensor.copy_), tensors.copy, [[torch.ones(2, 3), torch.ones(())]]),
+        (tensors._pairwise(torch.Tensor.lerp_), tensors.lerp, [[torch.ones(2, 3), torch.ones(())], 0.3]),
     ]
     for loop, whole, arguments in pairs:
         one, other = some(), some()

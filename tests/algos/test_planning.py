@@ -5,8 +5,9 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from algos.base import EnvSpec, Model, UnfitError
-from algos.common.maths.planning import backup, evaluate, improve
+from algos.common.parts.tables import backup
 from algos.policyiteration import Config as PolicyIteration
+from algos.policyiteration.agent import evaluate, improve
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from tests.tools.core import agent_of, score, spec_of, toy_of

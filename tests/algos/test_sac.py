@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from algos.common.maths.distributions import SquashedGaussian
-from algos.common.maths.temperature import temperature_gradient
+from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.nets.critics import copy_members
-from algos.common.parts.soft_policy import policy_loss
-from algos.sac.agent import soft_target
+from algos.sac.losses import policy_loss, soft_target, temperature_gradient
 from tests.tools.actor_critic import agent_for, batch_for, target_of
 from tests.tools.core import stream, updated
 

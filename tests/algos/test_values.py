@@ -8,7 +8,7 @@ import algos
 from algos.base import Progress
 from algos.common.maths.exploration import epsilon_greedy, greedy, softmax
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
-from algos.common.parts import unroll
+from algos.common.parts import sequences
 from algos.dqn.heads import HEADS, Successor, project, quantile_huber, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
@@ -312,8 +312,8 @@ def test_burn_in_steps_bring_the_state_up_to_date_and_are_not_learned_from():
     chunk = memory.take(0.0).columns
     batch = {name: torch.from_numpy(value[0].copy()) for name, value in chunk.items()}
     flat = agent.carried.with_views(batch, agent.cfg.burn_in)
-    out = unroll.outputs_of(agent.network, flat["obs"], "actor")
-    assert out.shape == unroll.outputs_of(agent.target, flat["next_obs"], "actor").shape == (32, 2)
+    out = sequences.outputs_of(agent.network, flat["obs"])
+    assert out.shape == sequences.outputs_of(agent.target, flat["next_obs"]).shape == (32, 2)
     # by hand, step by step, each row from its stored state
     state, expected = batch["state"], []
     for step in range(6):

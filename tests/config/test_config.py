@@ -920,7 +920,7 @@ def test_every_foreign_name_leads_to_a_setting_that_exists() -> None:
         assert hints.setting_of(name, ALGOS, catalog.ENVS), name
         for section, key, _ in foreign_names.ours(name):
             if section == "algo_cfg":
-                assert hints.algorithms_with(key, ALGOS), (name, key)
+                assert ALGOS.with_setting(key), (name, key)
 
 
 def test_an_error_that_follows_from_a_wrong_setting_is_not_reported(file: Callable[..., Path]) -> None:

@@ -22,6 +22,7 @@ RAW = {"read_text", "write_text", "read_bytes", "write_bytes", "open", "touch", 
 NOT_FILES = {"self", "task", "files", "webbrowser", "archive", "tarfile"}
 """Objects with an `open` of their own."""
 EXCEPTIONS = {
+    ("config/foreign/sb3.py", "defaults"): "a file of the program",
     ("config/foreign/table.py", "tables"): "a file of the program",
     ("config/machine.py", "_text"): "/proc and /sys",
     ("config/read/opening.py", "named"): "the opener of what the user has named",

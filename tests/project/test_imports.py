@@ -24,6 +24,8 @@ CONTRACTS = (
     "config.model.schema",
     "algos.common.settings",
     "algos.common.parts.acting",
+    "algos.common.parts.actor_critic",
+    "algos.sac.actor_critic",
     "framework.data.policy",
     "framework.dataset.store",
     "framework.disk.appended",
@@ -32,10 +34,13 @@ CONTRACTS = (
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {
     "algos.airl": ("algos.gail.agent", "algos.ppo.config"),
+    "algos.crossq": ("algos.sac.actor_critic", "algos.sac.losses"),
     "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
     "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
+    "algos.sac_d": ("algos.sac.temperature",),
+    "algos.tqc": ("algos.sac.actor_critic",),
 }
-"""Algorithms with an agent that adds a part to that of their family."""
+"""Algorithms with an agent that adds a part to that of their family, or is built of its parts."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config|algos\.(ppo|td3)\.agent\.Agent")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
 EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
@@ -140,6 +145,22 @@ def test_a_package_is_imported_only_in_its_own_place(package, homes):
     """SEC-1 for pickle: one restricted reader, and one writer of plain values."""
     users = [module for module in MODULES if any(inside(target, package) for target in imports(module))]
     assert not [module for module in users if not inside(module, *homes)]
+
+
+ASKED = ("names", "table", "dialect", "dialects", "convert", "experiments", "flags", "cases", "vocabularies")
+"""Modules of config.foreign that name no library, or are the lists of all."""
+
+
+def test_only_the_foreign_room_names_another_library():
+    """Whoever needs foreign words asks config.foreign.names; whoever needs foreign files, config.foreign.dialects."""
+    room = "config.foreign"
+    users = {module: imports(module) for module in MODULES if not inside(module, room)}
+    targets_there = {(module, target) for module in users for target in users[module] if inside(target, room)}
+    assert targets_there
+    assert not [pair for pair in targets_there if not inside(pair[1], *(f"{room}.{name}" for name in ASKED))]
+    libraries = {module for module in MODULES if inside(module, room)} - {f"{room}.{name}" for name in ("", *ASKED)}
+    asking = [f"{room}.{name}" for name in ("names", "table", "dialect", "experiments", "cases")]
+    assert not [(module, target) for module in asking for target in imports(module) & (libraries - {room})]
 
 
 def test_rooms_of_the_framework_import_from_the_ground_up():

@@ -21,7 +21,7 @@ PARTS = ("algos", "config", "envs", "framework")
 BUILD_FILES = ("main.py", "joystick.py", "setup.py", "pyproject.toml", "LICENSE", *(ROOT.glob("requirements*.txt")))
 SOURCES = [path.relative_to(ROOT) for part in PARTS for path in (ROOT / part).rglob("*.py")]
 PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")]
-TABLES = [path.relative_to(ROOT) for path in (ROOT / "config").rglob("*.txt")]
+TABLES = [path.relative_to(ROOT) for path in (ROOT / "config").rglob("tables/*")]
 DATABASES = [path.relative_to(ROOT) for path in (ROOT / "envs").rglob("*.json")]
 PAGES = [
     path.relative_to(ROOT)

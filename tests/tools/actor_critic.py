@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Discrete
 import algos
 from algos.base import EnvSpec
 from algos.common.settings import ActorCriticConfig
-from algos.sac import agent as sac
+from algos.sac.actor_critic import SoftActorCritic
 from algos.td3 import agent as td3
 from config.model.layers import BatchRenorm, Dropout, LayerNorm, Linear, mlp
 from tests.tools.core import agent_of, ramp, replay
@@ -57,12 +57,11 @@ def batch_for(algo, size=16, seed=0, observation=OBS):
 
 def target_of(agent, batch):
     """What the values of a batch are pulled towards, [B, ...]."""
-    if hasattr(agent, "_values"):
-        return agent._values(batch)[1]
     rows = len(batch["reward"])
-    if isinstance(agent, sac.Agent):
+    if isinstance(agent, SoftActorCritic):
         agent._choose_targets()
-        return agent._target(batch, agent.policy.noise(rows))
+        noise = agent.policy.noise(rows)
+        return agent._values(batch, noise)[1] if hasattr(agent, "_values") else agent._target(batch, noise)
     return agent._target(batch, agent._noise(rows)) if isinstance(agent, td3.Agent) else agent._target(batch)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.foreign import convlab, joyrl
-from config.foreign.rllib_keys import MAPPINGS, TABLES
-from config.foreign.rllib_values import ALGORITHMS
+from config.foreign.rllib_keys import ALGORITHMS, MAPPINGS, TABLES, implied
 from config.foreign.table import OFF, Row, Table, lines
 from config.program import PROGRAM, ROOT
 
@@ -55,9 +54,9 @@ def _settings(row: Row) -> str:
 def _algorithms() -> str:
     """Returns the table of the algorithms that have another name here."""
     rows = []
-    for name, (ours, settings, remark) in ALGORITHMS.items():
-        with_them = "".join(f", `{path}: {str(value).lower()}`" for path, value in settings.items())
-        rows.append(f"| {name} | {ours}{with_them.replace(': per', ': PER')} | {remark} |\n")
+    for name, row in ALGORITHMS.items():
+        with_them = "".join(f", `{path}: {str(value).lower()}`" for path, value in implied(row).items())
+        rows.append(f"| {name} | {row.settings}{with_them.replace(': per', ': PER')} | {row.remark} |\n")
     return HEAD + "".join(rows)
 
 
@@ -82,15 +81,13 @@ def of_joyrl() -> Iterator[str]:
     yield "|---|---|---|"
     for section, rows in joyrl.KEYS.items():
         every = {**rows, **joyrl.SHARED} if section == "algo_cfg" else rows
-        for name, row in sorted(
-            every.items(), key=lambda item: (not joyrl.spelling(section, item[1]), item[0].lower())
-        ):
+        for name, row in sorted(every.items(), key=lambda item: (not item[1].spelling(section), item[0].lower())):
             yield f"| `{section}` | `{name}` | {_of_joyrl(section, name, row)} |"
 
 
 def _of_joyrl(section: str, name: str, row: Row) -> str:
     """Returns what a key is here, in words."""
-    if key := joyrl.spelling(section, row):
+    if key := row.spelling(section):
         return f"`{key}`"
     if name in joyrl.NETWORKS:
         return "the network is rewritten, see below"
@@ -109,14 +106,14 @@ def of_convlab() -> list[str]:
         f"| `config.json` | {' | '.join(f'`{kind}`: {algo}' for kind, algo in convlab.POLICIES.items())} |",
         "|---|---|---|---|",
     ]
-    rows = sorted({*convlab.NAMES, *convlab.UNUSED})
+    rows = sorted({*convlab.UNUSED, *(name for kind in convlab.POLICIES for name in convlab.TABLES[kind])})
     cells = {name: [_cell(name, kind) for kind in convlab.POLICIES] for name in rows}
     return [*head, *(f"| `{name}` | {' | '.join(cells[name])} |" for name in rows)]
 
 
 def _cell(name: str, kind: str) -> str:
-    ours = convlab.NAMES.get(name, {}).get(kind)
-    return f"`{ours}`" if ours else "–" if name in convlab.UNUSED else ""
+    row = convlab.TABLES[kind].get(name)
+    return f"`{row.settings}`" if row else "–" if name in convlab.UNUSED else ""
 
 
 def main(path: Path = PAGE) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from algos.common.fast.device import on_device
+from algos.common.fast.tensors import on_device
 
 BETAS = (0.9, 0.999)
 FRESH = dict.fromkeys(("exp_avg", "exp_avg_sq", "step"), torch.zeros(()))
@@ -35,8 +35,8 @@ class FusedAdam:
         decoupled: bool,
         betas: tuple[float, float] = BETAS,
     ) -> None:
-        given = list(parameters)
-        grouped = given if given and isinstance(given[0], dict) else [{"params": given}]
+        entries = list(parameters)
+        grouped = entries if entries and isinstance(entries[0], dict) else [{"params": entries}]
         self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in grouped]  # type: ignore[dict-item]
         self.epsilon, self.weight_decay, self.betas, self._decoupled = epsilon, weight_decay, betas, decoupled
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
@@ -55,7 +55,7 @@ class FusedAdam:
                 )
                 for step in steps:
                     step.add_(1)
-                moments.known = None
+                moments.highest = None
             else:
                 moments.count()
             self._kernel(
@@ -87,10 +87,12 @@ class FusedAdam:
     def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
         """Does what the kernel does, in operations that can be compiled; parameters without a gradient are unchanged.
         rates: of `count`."""
-        given = iter(gradients)
+        remaining = iter(gradients)
         for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
-            (rate, correction, left), own = of_group.unbind(), islice(given, len(moments.means))
-            for p, mean, square, gradient in zip(group["params"], moments.means, moments.squares, own, strict=True):
+            (rate, correction, left), of_params = of_group.unbind(), islice(remaining, len(moments.means))
+            for p, mean, square, gradient in zip(
+                group["params"], moments.means, moments.squares, of_params, strict=True
+            ):
                 if gradient is None:
                     continue
                 if self._decoupled:
@@ -103,7 +105,7 @@ class FusedAdam:
 
     def tensors(self) -> list[Tensor]:
         """Returns what `move` changes."""
-        moments = [each for one in self._moments for each in (*one.means, *one.squares)]
+        moments = [moment for group in self._moments for moment in (*group.means, *group.squares)]
         return [*(p for group in self.param_groups for p in group["params"]), *moments]
 
     def state_dict(self) -> dict[str, Any]:
@@ -120,13 +122,13 @@ class FusedAdam:
         """Restores state_dict()."""
         for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
             group["lr"] = saved["lr"]
-        for number, (mean, square, step) in enumerate(one for moments in self._moments for one in moments.each()):
+        for number, (mean, square, step) in enumerate(state for moments in self._moments for state in moments.each()):
             entry = state["state"].get(number, FRESH)
             mean.copy_(entry["exp_avg"])
             square.copy_(entry["exp_avg_sq"])
             step.copy_(entry["step"])
         for moments in self._moments:
-            moments.known = None
+            moments.highest = None
 
 
 class _Moments:
@@ -137,16 +139,16 @@ class _Moments:
         self.counts = torch.zeros(len(params), device=params[0].device)
         self.steps = list(self.counts.unbind())
         """Views of `counts`, one per parameter, as the kernel needs them: one addition increments all of them."""
-        self.known: int | None = 0
+        self.highest: int | None = 0
         """The highest of `counts`, if it is known without asking a GPU, which would wait for it."""
 
     def count(self) -> int:
         """Counts a step of all parameters; returns the number of steps so far."""
-        if self.known is None:
-            self.known = int(self.counts.max())
+        if self.highest is None:
+            self.highest = int(self.counts.max())
         self.counts.add_(1)
-        self.known += 1
-        return self.known
+        self.highest += 1
+        return self.highest
 
     def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Yields the moments of each parameter."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from algos.common.fast import switch
 from algos.common.fast.layers import Linear, Tanh
-from algos.common.maths.distributions import LogStd
+from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import LIMIT, Normalizer
 from algos.common.nets.encoder import ToFloat
 from algos.common.nets.layers import Network
@@ -75,8 +75,8 @@ def _is_known(layer: nn.Module) -> bool:
 
 def few_rows(network: nn.Module, device: torch.device) -> "FewRows | None":
     """Returns the network for a few observations; None if it is not on a CPU, or has other layers than these."""
-    known = switch.on("few rows") and isinstance(network, Network) and all(_is_known(layer) for layer in network)
-    return FewRows(network) if known and device.type == "cpu" else None  # type: ignore[arg-type]
+    suits = switch.on("few rows") and isinstance(network, Network) and all(_is_known(layer) for layer in network)
+    return FewRows(network) if suits and device.type == "cpu" else None  # type: ignore[arg-type]
 
 
 class FewRows:

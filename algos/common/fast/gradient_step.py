@@ -2,19 +2,29 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from algos.common.fast import compiler
 from algos.common.fast.adam import FusedAdam
-from algos.common.parts import own_loss
-from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor
+from algos.common.nets import custom
+from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor, parameters_of
 from algos.common.settings import NetworkConfig
 
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
+
+
+class Outcome(NamedTuple):
+    """What a loss may give besides its value, without gradients."""
+
+    metrics: dict[str, Tensor]
+    each: Tensor | None = None
+    """Number of each sample [M] that the update needs, such as its priority."""
+
+
 NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
@@ -35,8 +45,8 @@ def _count(batch: Any) -> int:
 
 def _types(inputs: tuple[Any, ...]) -> list[torch.dtype]:
     """Returns the types of all tensors."""
-    each = [value for one in inputs for value in (one.values() if isinstance(one, dict) else (one,))]
-    return [value.dtype for value in each if isinstance(value, Tensor)]
+    values = [value for part in inputs for value in (part.values() if isinstance(part, dict) else (part,))]
+    return [value.dtype for value in values if isinstance(value, Tensor)]
 
 
 class GradientStep:
@@ -45,7 +55,7 @@ class GradientStep:
     def __init__(self, loss: Loss, optimizer: Optimizer, max_norm: float | None) -> None:
         """optimizer: over all parameters that learn from this loss. max_norm: of the gradients; None for any."""
         self._loss, self._optimizer, self._max_norm = loss, optimizer, max_norm
-        self._parameters: list[Tensor] = [p for group in optimizer.param_groups for p in group["params"]]
+        self._parameters = parameters_of(optimizer)
         self._samples: int | None = None
         self._graph: compiler.Graph | None = None
         self._of: list[torch.dtype] = []
@@ -59,7 +69,7 @@ class GradientStep:
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)
         loss, besides = self._loss(*inputs)
-        own_loss.completed(loss, self._parameters, inputs[0]).backward(inputs=self._parameters)
+        custom.completed(loss, self._parameters, inputs[0]).backward(inputs=self._parameters)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return besides
 
@@ -88,9 +98,9 @@ class GradientStep:
         assert isinstance(self._optimizer, FusedAdam)
         loss, besides = self._loss(*inputs)
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
-        norm = torch.stack([each.square().sum() for each in gradients if each is not None]).sum().sqrt()
+        norm = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum().sqrt()
         if self._max_norm is not None:
             scale = clip_factor(norm, self._max_norm)
-            gradients = tuple(None if each is None else each * scale for each in gradients)
+            gradients = tuple(None if gradient is None else gradient * scale for gradient in gradients)
         self._optimizer.move(gradients, rates)
         return norm, besides

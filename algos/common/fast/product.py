@@ -37,19 +37,19 @@ def addmm(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
     """Returns bias [N] plus x [M, K] times weight [K, N], by oneDNN; with gradients of any order."""
     if not torch.is_grad_enabled():
         return _onednn(bias, x, weight)
-    found: Tensor = _Product.apply(bias, x, weight)
-    return found
+    product: Tensor = _Product.apply(bias, x, weight)
+    return product
 
 
 def _onednn(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
     call = torch.ops.joystick.product if torch.compiler.is_compiling() else _kernel
-    found: Tensor = call(x, weight.t(), bias)
-    return found
+    product: Tensor = call(x, weight.t(), bias)
+    return product
 
 
 def _kernel(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return found
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return product
 
 
 class _Product(torch.autograd.Function):
@@ -103,15 +103,15 @@ def lower() -> torch.library.Library:
 
     @register_lowering(torch.ops.joystick.product.default, type_promotion_kind=None)
     def lowered(x: Any, weight: Any, bias: Any) -> Any:
-        given = [ir.ExternKernel.require_stride1(ir.ExternKernel.realize_input(each)) for each in (x, weight)]
+        operands = [ir.ExternKernel.require_stride1(ir.ExternKernel.realize_input(operand)) for operand in (x, weight)]
         constants: list[Any] = ["none", [-1], ""]
         if bias is None:
             constants = [None, *constants]
         else:
-            given.append(ir.ExternKernel.realize_input(bias))
+            operands.append(ir.ExternKernel.realize_input(bias))
         size = [x.get_size()[0], weight.get_size()[0]]
         layout = ir.FixedLayout(device=x.get_device(), dtype=x.get_dtype(), size=size)
-        return ir.TensorBox.create(_create_output_node(LinearUnary(layout, given, constants)))
+        return ir.TensorBox.create(_create_output_node(LinearUnary(layout, operands, constants)))
 
     global in_graphs
     in_graphs = True

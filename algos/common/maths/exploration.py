@@ -125,12 +125,21 @@ class Explorer:
             case _:
                 return {}
 
-    def choose(self, values: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
-        """Returns actions [N] for values [N, A]."""
+    def choose(
+        self,
+        values: Array,
+        progress: Progress,
+        rng: np.random.Generator,
+        mask: Array | None,
+        counts: Array | None = None,
+    ) -> Array:
+        """Returns actions [N] for values [N, A], and visits [N, A] for ucb."""
         match self.strength(progress):
             case {"epsilon": epsilon}:
                 return epsilon_greedy(values, epsilon, rng, mask)
             case {"temperature": temperature}:
                 return softmax(values, temperature, rng, mask)
+            case {"ucb_c": c} if counts is not None:
+                return ucb(values, counts, c, rng, mask)
             case _:
                 return greedy(values, mask)

@@ -1,12 +1,14 @@
-"""Target networks: slowly updated copies of an online network."""
+"""Target networks, slowly updated copies of an online network, and the losses of errors from their targets."""
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from algos.common.fast import lists
+from algos.common.fast import tensors
 from algos.common.maths.normalize import Normalizer
 from algos.common.nets.custom import Custom, CustomCell
 from algos.common.nets.layers import RandomZeros
@@ -32,10 +34,37 @@ def frozen_copy(module: Module) -> Module:
 @torch.no_grad()
 def soft_update(target: list[Tensor], online: list[Tensor], tau: float) -> None:
     """Computes target = (1 - tau) target + tau online in place, on lists of parameters."""
-    lists.lerp(target, online, tau)
+    tensors.lerp(target, online, tau)
 
 
 def follow(target: list[Tensor], online: list[Tensor], cfg: TargetConfig, updates: int) -> None:
     """Updates the target network every target_update updates; `updates` is the agent's saved counter."""
     if updates % cfg.target_update == 0:
         soft_update(target, online, cfg.tau)
+
+
+def of_action(values: Tensor, action: Tensor) -> Tensor:
+    """Returns the values [M] or [M, K] of one action [M] of each sample, from all values [M, A] or [M, A, K]."""
+    if values.ndim == 2:
+        return values.gather(1, action.unsqueeze(1)).squeeze(1)
+    return values.gather(1, action.view(-1, 1, 1).expand(-1, 1, values.shape[2])).squeeze(1)
+
+
+def penalty(cfg: Any) -> Callable[..., Tensor]:
+    """Returns the loss of errors that the setting `loss` names."""
+    return F.smooth_l1_loss if cfg.loss == "huber" else F.mse_loss
+
+
+def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
+    """Returns the loss of the TD errors target [B] - q [n, B]: the mean over the batch, summed over the critics. weight
+    [B] are importance sampling weights of prioritized replay."""
+    error_loss = F.smooth_l1_loss if huber else F.mse_loss
+    target = target.expand_as(q)
+    if weight is None:
+        return len(q) * error_loss(q, target)
+    return (weight * error_loss(q, target, reduction="none")).mean(1).sum()
+
+
+def priorities(q: Tensor, target: Tensor) -> Tensor:
+    """Returns priorities [B]: the mean absolute TD error of the critics q [n, B]."""
+    return (target - q.detach()).abs().mean(0)

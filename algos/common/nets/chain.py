@@ -1,10 +1,32 @@
-"""A list of modules under construction."""
+"""A list of modules under construction: what each kind of layer of the settings adds to it, and layers that several
+networks share."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from torch import nn
 
+from algos.common.nets import custom
 from algos.common.nets.encoder import NetworkError, Shape
+from algos.common.nets.layers import BatchRenorm, NoisyLinear, RandomZeros
+from algos.common.nets.own_layers import is_recurrent
+from algos.common.nets.recurrent import Gru, Lstm
+from config.model import layers as layer_settings
+from config.model.layers import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
+from config.own import objects as own
+
+ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
+    "relu": lambda: [nn.ReLU(inplace=True)],
+    "tanh": lambda: [nn.Tanh()],
+    "sigmoid": lambda: [nn.Sigmoid()],
+    "softmax": lambda: [nn.Softmax(dim=1)],
+    "leakyrelu": lambda: [nn.LeakyReLU()],
+    "gelu": lambda: [nn.GELU()],
+    "silu": lambda: [nn.SiLU()],
+    "elu": lambda: [nn.ELU()],
+    "none": lambda: [],
+}
 
 
 class Chain:
@@ -24,3 +46,176 @@ class Chain:
 
     def error(self, label: str, reason: str) -> NetworkError:
         return NetworkError(f"{self.text} -{label}-> does not fit: {reason}")
+
+
+# layers ---------------------------------------------------------------------------------------------------
+
+
+def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
+    """Returns height and width after a convolution or pooling."""
+    if len(chain.shape) != 3:
+        raise chain.error(label, "it needs an image (channels, height, width)")
+    height, width = (side + 2 * padding for side in chain.shape[1:])
+    if kernel > min(height, width):
+        raise chain.error(label, f"the window {kernel} x {kernel} is larger than the image {height} x {width}")
+    return (height - kernel) // stride + 1, (width - kernel) // stride + 1
+
+
+def _linear(chain: Chain, layer: Linear) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
+        chain.grow(f"linear {size}", (size,), *modules)
+
+
+def _noisy_linear(chain: Chain, layer: layer_settings.NoisyLinear) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        modules = NoisyLinear(chain.shape[0], size, layer.std_init), *ACTIVATIONS[layer.activation]()
+        chain.grow(f"noisy_linear {size}", (size,), *modules)
+
+
+def _cell(chain: Chain, layer: layer_settings.Lstm | layer_settings.Gru) -> None:
+    chain.flatten()
+    kind = Lstm if isinstance(layer, layer_settings.Lstm) else Gru
+    for size in layer.layer_size:
+        chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
+
+
+def _conv2d(chain: Chain, layer: Conv2d) -> None:
+    label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
+    sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
+    channels = chain.shape[0]
+    if layer.in_channel not in (None, channels):
+        raise chain.error(label, f"in_channel is {layer.in_channel}, but {channels} come in")
+    convolution = nn.Conv2d(channels, layer.out_channel, layer.kernel_size, layer.stride, layer.padding)
+    chain.grow(label, (layer.out_channel, *sides), convolution, *ACTIVATIONS[layer.activation]())
+
+
+def _pooling(chain: Chain, layer: Pooling) -> None:
+    label = f"{layer.pooling_type} k{layer.kernel_size} s{layer.stride}"
+    sides = _window(chain, label, layer.kernel_size, layer.stride)
+    pool = nn.MaxPool2d if layer.pooling_type == "max2d" else nn.AvgPool2d
+    chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
+
+
+def _layernorm(chain: Chain, layer: LayerNorm) -> None:
+    chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
+
+
+def _batchrenorm(chain: Chain, layer: layer_settings.BatchRenorm) -> None:
+    chain.flatten()
+    chain.grow("batchrenorm", chain.shape, BatchRenorm((1, *chain.shape), layer))
+
+
+def _custom(chain: Chain, layer: layer_settings.Custom) -> None:
+    label = f"custom {layer.module}"
+    if is_recurrent(layer):
+        chain.flatten()
+    try:
+        module, shape = custom.made(own.find(layer.module), chain.shape, layer.options)
+    except (own.OwnError, ValueError) as error:
+        raise chain.error(label, str(error)) from error
+    chain.grow(label, shape, module)
+
+
+def _embed(chain: Chain, layer: Embed) -> None:
+    raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
+
+
+# layers that several networks share, by the name that the setting `shared` of a layer gives -----------------
+
+Registry = dict[str, nn.Module]
+"""Modules with weights of each shared layer, by its name (EnvSpec.shared)."""
+
+
+def shared_name(layer: Layer) -> str | None:
+    """Returns the name under which the weights of a layer are shared; None if they are its own."""
+    return getattr(layer, "shared", None)
+
+
+def any_shared(layers: Layers) -> bool:
+    """Returns True if one of the layers is shared."""
+    return any(shared_name(layer) for layer in layers)
+
+
+def share(chain: Chain, start: int, layer: Layer, registry: Registry) -> None:
+    """Replaces the modules that a shared layer has added to a chain, from number `start` on, by those of the first
+    network that used its name. Modules without weights stay."""
+    name = shared_name(layer)
+    if name is None:
+        return
+    places = [at for at in range(start, len(chain.modules)) if chain.modules[at].state_dict()]
+    modules = nn.ModuleList(chain.modules[at] for at in places)
+    first = registry.setdefault(name, modules)
+    if _shapes(first) != _shapes(modules):
+        reason = f"the layer shared as {name} has {_shapes(first)} in another network, and {_shapes(modules)} here"
+        raise chain.error(layer.layer_type, reason)
+    for at, module in zip(places, first.children(), strict=True):
+        chain.modules[at] = module
+
+
+def _shapes(modules: nn.Module) -> str:
+    """Returns the types of modules and the shapes of their weights, as text."""
+    return ", ".join(
+        f"{type(module).__name__} {' and '.join(str(tuple(weight.shape)) for weight in module.state_dict().values())}"
+        for module in modules.children()
+    )
+
+
+def shared_parts(registry: Registry) -> set[nn.Module]:
+    """Returns all modules within the shared layers so far."""
+    return {part for module in registry.values() for part in module.modules()}
+
+
+# lists of layers ------------------------------------------------------------------------------------------
+
+LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
+SMALL_IMAGE = 5  # the same for the two of the small network
+
+NATURE = [
+    Conv2d(out_channel=32, kernel_size=8, stride=4),
+    Conv2d(out_channel=64, kernel_size=4, stride=2),
+    Conv2d(out_channel=64, kernel_size=3, stride=1),
+]
+SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
+
+
+def with_convolutions(shape: tuple[int, ...], layers: Layers) -> Layers:
+    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d layer or
+    begins with a flatten or custom one."""
+    plain = layers and isinstance(layers[0], Flatten | layer_settings.Custom)
+    if len(shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
+        return layers
+    side = min(shape[1:])
+    front = NATURE if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
+    return [*front, *layers]
+
+
+ADD: dict[type, Callable[[Chain, Any], None]] = {
+    Linear: _linear,
+    layer_settings.NoisyLinear: _noisy_linear,
+    layer_settings.Lstm: _cell,
+    layer_settings.Gru: _cell,
+    Conv2d: _conv2d,
+    Pooling: _pooling,
+    Embed: _embed,
+    Flatten: lambda chain, layer: chain.flatten(),
+    LayerNorm: _layernorm,
+    layer_settings.BatchRenorm: _batchrenorm,
+    layer_settings.Custom: _custom,
+    Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),
+}
+
+
+def add_layer(chain: Chain, layer: Layer, shared: Registry) -> None:
+    """Adds the modules of a layer; of a shared one those that it has already."""
+    start = len(chain.modules)
+    ADD[type(layer)](chain, layer)
+    share(chain, start, layer, shared)
+
+
+def add_layers(chain: Chain, layers: Layers, shared: Registry) -> None:
+    """Adds the modules of all layers, for an image after default convolutions if they have none."""
+    for layer in with_convolutions(chain.shape, layers):
+        add_layer(chain, layer, shared)

@@ -8,13 +8,14 @@ from torch.nn import functional as F
 
 from algos.base import EnvSpec
 from algos.common.fast import layers as fast
-from algos.common.fast import lists
-from algos.common.nets import networks, shared_layers
-from algos.common.nets.initial_weights import INITS
-from algos.common.nets.networks import ACTIVATIONS, Network, NetworkError, RandomZeros
+from algos.common.fast import tensors
+from algos.common.nets import networks
+from algos.common.nets.chain import ACTIVATIONS, any_shared
+from algos.common.nets.encoder import NetworkError
+from algos.common.nets.layers import BatchRenorm, Network, RandomZeros
+from algos.common.nets.networks import INITS
 from algos.common.nets.recurrent import Recurrent
-from algos.common.nets.renorm import BatchRenorm
-from algos.common.parts.unroll import Observed, outputs_of, outputs_of_both
+from algos.common.parts.sequences import Observed, outputs_of, outputs_of_both
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
 from config.model.layers import Dropout, Layer, LayerNorm, Layers, Linear
@@ -120,7 +121,7 @@ def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], i
     return [EnsembleLinear(members, width, sizes[-1]), *blocks, EnsembleNorm(members, sizes[-1])], sizes[-1]
 
 
-def _initialise(body: Network, output: EnsembleLinear, init: str) -> None:
+def _initialize(body: Network, output: EnsembleLinear, init: str) -> None:
     """Initializes weights and zeroes biases; default keeps them."""
     if init == "default":
         return
@@ -147,14 +148,14 @@ def build(
     alone."""
     with torch.random.fork_rng(devices=[]), networks.named(cfg, layers):
         torch.default_generator.manual_seed(seed)
-        front, width, rest = networks.features(spec, layers, cfg, normalizer)
-        if shared_layers.any_in(rest):
+        front, width, remaining = networks.features(spec, layers, cfg, normalizer)
+        if any_shared(remaining):
             raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
         assemble = _simba if cfg.architecture == "simba" else _plain
-        modules, width = assemble(rest, members, width + actions)
+        modules, width = assemble(remaining, members, width + actions)
         output = EnsembleLinear(members, width, out)
         body = Network(*modules, output)
-        _initialise(body, output, cfg.init)
+        _initialize(body, output, cfg.init)
     fast.accelerate(front, body)
     return Critic(front, body)
 
@@ -168,19 +169,4 @@ def repeated(obs: Tensor, count: int) -> Tensor:
 def copy_members(subset: Critic, ensemble: Critic, members: Tensor) -> None:
     """Copies the weights of these members of the ensemble to the subset, which shares its front."""
     chosen = [parameter.index_select(0, members) for parameter in ensemble.body.parameters()]
-    lists.copy(list(subset.body.parameters()), chosen)
-
-
-def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Tensor:
-    """Returns the loss of the TD errors target [B] - q [n, B]: the mean over the batch, summed over the critics. weight
-    [B] are importance sampling weights of prioritized replay."""
-    each = F.smooth_l1_loss if huber else F.mse_loss
-    target = target.expand_as(q)
-    if weight is None:
-        return len(q) * each(q, target)
-    return (weight * each(q, target, reduction="none")).mean(1).sum()
-
-
-def priorities(q: Tensor, target: Tensor) -> Tensor:
-    """Returns priorities [B]: the mean absolute TD error of the critics q [n, B]."""
-    return (target - q.detach()).abs().mean(0)
+    tensors.copy(list(subset.body.parameters()), chosen)

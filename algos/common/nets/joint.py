@@ -30,9 +30,9 @@ class Split(nn.Module):
         self.register_buffer("index", torch.eye(agents), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        each = x.unflatten(1, (len(self.index), -1))
+        observations = x.unflatten(1, (len(self.index), -1))
         index = self.index.expand(x.shape[0], -1, -1)
-        return torch.cat([each, index], 2).flatten(0, 1)
+        return torch.cat([observations, index], 2).flatten(0, 1)
 
 
 class SplitOwn(nn.Module):
@@ -54,8 +54,8 @@ class OwnParts(nn.Module):
         self.parts = nn.ModuleList(parts)
 
     def forward(self, x: Tensor) -> Tensor:
-        each = x.unflatten(0, (-1, len(self.parts))).unbind(1)
-        return torch.stack([part(one) for part, one in zip(self.parts, each, strict=True)], 1).flatten(0, 1)
+        inputs = x.unflatten(0, (-1, len(self.parts))).unbind(1)
+        return torch.stack([part(rows) for part, rows in zip(self.parts, inputs, strict=True)], 1).flatten(0, 1)
 
 
 class Merge(nn.Module):
@@ -104,10 +104,10 @@ def own_of_agents(
     if agents == 1:
         return shared_by_agents(spec, layers, out, cfg, seed, normalizer)
     single = _of_one(spec, 0)
-    each = [networks.build(single, layers, out, cfg, seed + AGENT_SEEDS * agent) for agent in range(agents)]
+    single_networks = [networks.build(single, layers, out, cfg, seed + AGENT_SEEDS * agent) for agent in range(agents)]
     parts = [
         OwnCells(part) if isinstance(part[0], CELLS) else OwnParts(part)
-        for part in zip(*map(_stages, each), strict=True)
+        for part in zip(*map(_stages, single_networks), strict=True)
     ]
     before = [] if normalizer is None else [normalizer]
     return networks.assembled([*before, SplitOwn(agents), *parts, Merge(agents)], agents)

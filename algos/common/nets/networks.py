@@ -1,140 +1,38 @@
 """Networks from the layer lists of the configuration. A network takes the raw observation column [B, ...]."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 
 import torch
 from gymnasium.spaces import Box, Discrete
-from torch import nn
+from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
 from algos.common.fast.layers import accelerate
-from algos.common.nets import custom, layer_lists, own_layers, shared_layers
-from algos.common.nets.chain import Chain
-from algos.common.nets.encoder import Index, Join, NetworkError, Shape, encode, has_pixels, layout, part_space, values
-from algos.common.nets.initial_weights import initialise
-from algos.common.nets.layer_lists import OBSERVING
-from algos.common.nets.layers import Features, Network, NoisyLinear, RandomZeros, Residual
-from algos.common.nets.recurrent import CELLS, Gru, Lstm, Recurrent
-from algos.common.nets.renorm import BatchRenorm
-from algos.common.nets.shared_layers import Registry
+from algos.common.nets.chain import (
+    ACTIVATIONS,
+    Chain,
+    Registry,
+    add_layer,
+    add_layers,
+    any_shared,
+    share,
+    shared_parts,
+    with_convolutions,
+)
+from algos.common.nets.custom import Custom, CustomCell
+from algos.common.nets.encoder import Index, Join, NetworkError, encode, has_pixels, layout, part_space, values
+from algos.common.nets.layers import Features, Network, NoisyLinear, Residual
+from algos.common.nets.recurrent import CELLS, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
-from config.model.layers import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
-from config.own import objects as own
+from config.model.layers import Conv2d, Embed, Flatten, Layers, Linear, Pooling
 
 __all__ = ["Network", "NetworkError", "build", "features"]
 
-ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
-    "relu": lambda: [nn.ReLU(inplace=True)],
-    "tanh": lambda: [nn.Tanh()],
-    "sigmoid": lambda: [nn.Sigmoid()],
-    "softmax": lambda: [nn.Softmax(dim=1)],
-    "leakyrelu": lambda: [nn.LeakyReLU()],
-    "gelu": lambda: [nn.GELU()],
-    "silu": lambda: [nn.SiLU()],
-    "elu": lambda: [nn.ELU()],
-    "none": lambda: [],
-}
-
-
-def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
-    """Returns height and width after a convolution or pooling."""
-    if len(chain.shape) != 3:
-        raise chain.error(label, "it needs an image (channels, height, width)")
-    height, width = (side + 2 * padding for side in chain.shape[1:])
-    if kernel > min(height, width):
-        raise chain.error(label, f"the window {kernel} x {kernel} is larger than the image {height} x {width}")
-    return (height - kernel) // stride + 1, (width - kernel) // stride + 1
-
-
-def _linear(chain: Chain, layer: Linear) -> None:
-    chain.flatten()
-    for size in layer.layer_size:
-        modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
-        chain.grow(f"linear {size}", (size,), *modules)
-
-
-def _noisy_linear(chain: Chain, layer: layer_settings.NoisyLinear) -> None:
-    chain.flatten()
-    for size in layer.layer_size:
-        modules = NoisyLinear(chain.shape[0], size, layer.std_init), *ACTIVATIONS[layer.activation]()
-        chain.grow(f"noisy_linear {size}", (size,), *modules)
-
-
-def _cell(chain: Chain, layer: layer_settings.Lstm | layer_settings.Gru) -> None:
-    chain.flatten()
-    kind = Lstm if isinstance(layer, layer_settings.Lstm) else Gru
-    for size in layer.layer_size:
-        chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
-
-
-def _conv2d(chain: Chain, layer: Conv2d) -> None:
-    label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
-    sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
-    channels = chain.shape[0]
-    if layer.in_channel not in (None, channels):
-        raise chain.error(label, f"in_channel is {layer.in_channel}, but {channels} come in")
-    convolution = nn.Conv2d(channels, layer.out_channel, layer.kernel_size, layer.stride, layer.padding)
-    chain.grow(label, (layer.out_channel, *sides), convolution, *ACTIVATIONS[layer.activation]())
-
-
-def _pooling(chain: Chain, layer: Pooling) -> None:
-    label = f"{layer.pooling_type} k{layer.kernel_size} s{layer.stride}"
-    sides = _window(chain, label, layer.kernel_size, layer.stride)
-    pool = nn.MaxPool2d if layer.pooling_type == "max2d" else nn.AvgPool2d
-    chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
-
-
-def _layernorm(chain: Chain, layer: LayerNorm) -> None:
-    chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
-
-
-def _batchrenorm(chain: Chain, layer: layer_settings.BatchRenorm) -> None:
-    chain.flatten()
-    chain.grow("batchrenorm", chain.shape, BatchRenorm((1, *chain.shape), layer))
-
-
-def _custom(chain: Chain, layer: layer_settings.Custom) -> None:
-    label = f"custom {layer.module}"
-    if own_layers.is_recurrent(layer):
-        chain.flatten()
-    try:
-        module, shape = custom.made(own.find(layer.module), chain.shape, layer.options)
-    except (own.OwnError, ValueError) as error:
-        raise chain.error(label, str(error)) from error
-    chain.grow(label, shape, module)
-
-
-def _embed(chain: Chain, layer: Embed) -> None:
-    raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
-
-
-ADD: dict[type, Callable[[Chain, Layer], None]] = {
-    Linear: _linear,  # type: ignore[dict-item]
-    layer_settings.NoisyLinear: _noisy_linear,  # type: ignore[dict-item]
-    layer_settings.Lstm: _cell,  # type: ignore[dict-item]
-    layer_settings.Gru: _cell,  # type: ignore[dict-item]
-    Conv2d: _conv2d,  # type: ignore[dict-item]
-    Pooling: _pooling,  # type: ignore[dict-item]
-    Embed: _embed,  # type: ignore[dict-item]
-    Flatten: lambda chain, layer: chain.flatten(),
-    LayerNorm: _layernorm,  # type: ignore[dict-item]
-    layer_settings.BatchRenorm: _batchrenorm,  # type: ignore[dict-item]
-    layer_settings.Custom: _custom,  # type: ignore[dict-item]
-    Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),  # type: ignore[union-attr]
-}
-
-
-def _add(chain: Chain, layer: Layer, shared: Registry) -> None:
-    start = len(chain.modules)
-    ADD[type(layer)](chain, layer)
-    shared_layers.share(chain, start, layer, shared)
-
-
-def _add_layers(chain: Chain, layers: Layers, shared: Registry) -> None:
-    for layer in layer_lists.with_convolutions(chain.shape, layers):
-        _add(chain, layer, shared)
+OBSERVING = (Conv2d, Pooling, Flatten, Embed, layer_settings.Lstm, layer_settings.Gru, layer_settings.Custom)
+"""Layers that see the observation alone, before an action joins and before the streams of a dueling head part."""
 
 
 def simba_blocks(layers: Layers) -> tuple[list[int], str]:
@@ -142,7 +40,7 @@ def simba_blocks(layers: Layers) -> tuple[list[int], str]:
     linear = [layer for layer in layers if isinstance(layer, Linear)]
     if len(linear) != len(layers) or not linear:
         raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
-    if shared_layers.any_in(layers):
+    if any_shared(layers):
         raise NetworkError("its blocks cannot be shared; share layers before the first linear one")
     if linear[0].activation == "none":
         raise NetworkError("its blocks need an activation such as relu, and the first linear layer has none")
@@ -153,7 +51,7 @@ def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
     """Adds the layers before the first linear one as written, then a projection, one block per size and a final
     norm."""
     first = next((at for at, layer in enumerate(layers) if isinstance(layer, Linear)), len(layers))
-    _add_layers(chain, layers[:first], shared)
+    add_layers(chain, layers[:first], shared)
     try:
         sizes, activation = simba_blocks(layers[first:])
     except NetworkError as error:
@@ -163,6 +61,63 @@ def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
     blocks = [Residual(width, *ACTIVATIONS[activation]()) for _ in sizes]
     projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
+
+
+def _noisy(layers: Layers, std_init: float) -> Layers:
+    """Returns the same layers with noise on the weights of the linear ones."""
+    return [
+        layer_settings.NoisyLinear(
+            layer_size=layer.layer_size, activation=layer.activation, std_init=std_init, shared=layer.shared
+        )
+        if isinstance(layer, Linear)
+        else layer
+        for layer in layers
+    ]
+
+
+def before_last_hidden(layers: Layers) -> tuple[Layers, Layers]:
+    """Splits a list before its last fully connected layer. The second part is empty if none follows the last of the
+    OBSERVING layers."""
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        if isinstance(layer, Linear | layer_settings.NoisyLinear):
+            *before, last = (layer.model_copy(update={"layer_size": [size]}) for size in layer.layer_size)
+            return [*layers[:index], *before], [last, *layers[index + 1 :]]
+        if isinstance(layer, OBSERVING):
+            break
+    return layers, []
+
+
+def _kaiming_normal(weight: Tensor, gain: float) -> None:
+    nn.init.kaiming_normal_(weight, nonlinearity="linear")
+    with torch.no_grad():
+        weight.mul_(gain)
+
+
+# name -> (how a weight is drawn, gain of the layers before the output)
+INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
+    "orthogonal": (nn.init.orthogonal_, math.sqrt(2)),
+    "xavier": (nn.init.xavier_uniform_, 1.0),
+    "kaiming": (_kaiming_normal, math.sqrt(2)),
+}
+
+
+def initialize(
+    hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float, kept: Set[nn.Module] = frozenset()
+) -> None:
+    """Draws the weights of linear and convolutional layers and sets their biases to 0; default leaves torch's, and
+    custom layers and those in `kept` keep their own. Hidden layers that are part of the output count as hidden."""
+    if init == "default":
+        return
+    draw, hidden_gain = INITS[init]
+    custom_layers = (part for module in hidden for part in module.modules() if isinstance(part, Custom | CustomCell))
+    drawn = {part for layer in custom_layers for part in layer.modules()} | kept
+    for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
+        for layer in (layer for module in modules for layer in module.modules()):
+            if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:
+                drawn.add(layer)
+                draw(layer.weight, gain)
+                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -184,7 +139,7 @@ def _table(space: Discrete, layer: Embed, shared: Registry) -> Chain:
     if layer.n_embeddings not in (None, rows):
         raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
-    shared_layers.share(chain, 0, layer, shared)
+    share(chain, 0, layer, shared)
     return chain
 
 
@@ -196,7 +151,7 @@ def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool, sha
     order, shape = layout(space)
     unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
     chain = Chain([*before, *unflatten, *order], shape, f"algo_cfg.branches.{part.name}: {shape}")
-    _add_layers(chain, layers, shared)
+    add_layers(chain, layers, shared)
     chain.flatten()
     return chain
 
@@ -252,25 +207,25 @@ def build(
     """
     with torch.random.fork_rng(devices=[]), named(cfg, layers):
         torch.default_generator.manual_seed(seed)
-        drawn = shared_layers.parts(spec.shared)  # other networks gave them their first weights
-        chain, rest = _observed(spec, layers, cfg, normalizer)
+        drawn = shared_parts(spec.shared)  # other networks gave them their first weights
+        chain, remaining = _observed(spec, layers, cfg, normalizer)
         simba = cfg.architecture == "simba"
-        rest = rest if noise is None else layer_lists.noisy(rest, noise)
-        rest, last = layer_lists.before_last_hidden(rest) if split and not simba else (rest, [])
-        if shared_layers.any_in(last):
+        remaining = remaining if noise is None else _noisy(remaining, noise)
+        remaining, last = before_last_hidden(remaining) if split and not simba else (remaining, [])
+        if any_shared(last):
             raise chain.error("shared", "the last linear layer of a dueling network is part of each stream")
-        (_add_simba if simba else _add_layers)(chain, rest, spec.shared)
+        (_add_simba if simba else add_layers)(chain, remaining, spec.shared)
         chain.flatten()
         streams: list[nn.Module] = []
 
         def stream() -> tuple[list[nn.Module], int]:
             hidden = Chain([], chain.shape, chain.text)
-            _add_layers(hidden, last, {})
+            add_layers(hidden, last, {})
             streams.extend(hidden.modules)
             return hidden.modules, hidden.shape[0]
 
         output = nn.Linear(chain.shape[0], out) if isinstance(out, int) else out(Features(chain.shape[0], stream))
-        initialise([*chain.modules, *streams], output, init if cfg.init == "default" else cfg.init, gain, drawn)
+        initialize([*chain.modules, *streams], output, init if cfg.init == "default" else cfg.init, gain, drawn)
     accelerate(*chain.modules, *streams)  # the output layer is small
     return assembled([*chain.modules, output])
 
@@ -294,10 +249,10 @@ def features(
 ) -> tuple["Network | Recurrent", int, Layers]:
     """Returns the part of a network that sees only the observation, up to the last of OBSERVING; the number of features
     [B, width] it gives, and the layers from there on."""
-    chain, rest = _observed(spec, layers, cfg, normalizer)
-    rest = layer_lists.with_convolutions(chain.shape, rest)
-    cut = max((index for index, layer in enumerate(rest, start=1) if isinstance(layer, OBSERVING)), default=0)
-    for layer in rest[:cut]:
-        _add(chain, layer, spec.shared)
+    chain, remaining = _observed(spec, layers, cfg, normalizer)
+    remaining = with_convolutions(chain.shape, remaining)
+    cut = max((index for index, layer in enumerate(remaining, start=1) if isinstance(layer, OBSERVING)), default=0)
+    for layer in remaining[:cut]:
+        add_layer(chain, layer, spec.shared)
     chain.flatten()
-    return assembled(chain.modules), chain.shape[0], rest[cut:]
+    return assembled(chain.modules), chain.shape[0], remaining[cut:]

@@ -57,11 +57,11 @@ class OwnCells(nn.Module):
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         steps = x.unflatten(1, (-1, len(self.cells))).unbind(2)
         states = state.unflatten(0, (-1, len(self.cells))).unbind(1)
-        each = [
-            cell.run(one.contiguous(), before.contiguous())  # type: ignore[operator]
-            for cell, one, before in zip(self.cells, steps, states, strict=True)
+        results = [
+            cell.run(inputs.contiguous(), before.contiguous())  # type: ignore[operator]
+            for cell, inputs, before in zip(self.cells, steps, states, strict=True)
         ]
-        outs, after = zip(*each, strict=True)
+        outs, after = zip(*results, strict=True)
         return torch.stack(outs, 2).flatten(1, 2), torch.stack(after, 1).flatten(0, 1)
 
 
@@ -122,10 +122,10 @@ class Recurrent(nn.Module):
         """Returns outputs [L, B, ...], and the states [B, S] at the end of each run, a span without an episode
         start."""
         steps = obs.shape[:2]
-        each = state.reshape(self.agents * state.shape[0], -1)
+        states = state.reshape(self.agents * state.shape[0], -1)
         if first is not None and self.agents > 1:
             first = first.repeat_interleave(self.agents, 1)
-        x, parts, ends = obs.flatten(0, 1), iter(each.split(self.state_sizes, 1)), []
+        x, parts, ends = obs.flatten(0, 1), iter(states.split(self.state_sizes, 1)), []
         for stage in self.stages:
             if isinstance(stage, CELLS):
                 runs = list(_runs(stage, x.unflatten(0, (steps[0], -1)), next(parts), bounds, first))

@@ -2,25 +2,42 @@
 An agent may also define the functions of algos.base.Actor itself."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from algos import base
-from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Streams, Tree
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, Tree
+from algos.common.maths.distributions import masked
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy
+from algos.common.maths.normalize import normalizer_for
+from algos.common.nets.recurrent import Recurrent
+from algos.common.parts import optim
+from algos.common.parts.sequences import Carried
 from algos.common.parts.tables import ActionTable
-from algos.common.parts.unroll import Carried
 
 
 class ActingAgent(base.Agent):
-    """An agent whose actions of every kind come from one function."""
+    """An agent whose actions of every kind come from one function. With normalize_obs it has a normalizer."""
+
+    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        if getattr(cfg, "normalize_obs", False):
+            self.normalizer = normalizer_for(spec.observation_space, device)
 
     @abstractmethod
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Returns exploratory actions; for None the best known ones, without randomness. mask [N, A] is True for legal
         actions; None if all are legal."""
+
+    def descend(self, loss: Tensor, inputs: Any, optimizer: optim.Optimizer) -> None:
+        """Makes a step of an optimizer down the gradient of a loss, to which layers of the user's own have added
+        theirs. inputs: minibatch that the loss is of."""
+        parameters = optim.parameters_of(optimizer)
+        optim.descend(loss, inputs, optimizer, parameters, self.cfg.max_grad_norm, self.reduce)
 
     def initial_state(self, rows: int) -> Array | None:
         return None if self.carried is None else self.carried.initial(rows)
@@ -140,3 +157,49 @@ class TableAgent(ActingAgent):
 
     def load_state(self, state: Tree) -> None:
         self.load_weights(state)
+
+
+Choice = Callable[[Tensor], Tensor]
+
+
+def highest(values: Tensor) -> Tensor:
+    """Returns the first of the best actions [...] of values [..., A]."""
+    return values.argmax(-1)
+
+
+class Greedy(PolicyModule):
+    """A network, and the choice of an action from its outputs [N, ...]. Illegal actions are masked in between."""
+
+    def __init__(self, network: nn.Module, choose: Choice, read: Choice = lambda outputs: outputs) -> None:
+        """read: from outputs to the numbers that an action is chosen by."""
+        super().__init__()
+        self.network, self._choose, self._read = network, choose, read
+        self.state_size = network.state_size if isinstance(network, Recurrent) else 0
+
+    def forward(self, obs: Tensor, state: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        if isinstance(self.network, Recurrent) and state is not None:
+            outputs, state = self.network.step(obs, state)
+        else:
+            outputs = self.network(obs)
+        outputs = self._read(outputs)
+        return outputs, self._choose(masked(outputs, mask)), state
+
+
+class Weightless:
+    """The part of an agent's contract that is about learning, for one that does not learn. Comes before base.Agent."""
+
+    def update(self, batch: Batch) -> Result:
+        """Changes nothing."""
+        return Result({})
+
+    def weights(self) -> dict[str, Array]:
+        return {}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        pass
+
+    def state(self) -> Tree:
+        return {}
+
+    def load_state(self, state: Tree) -> None:
+        pass

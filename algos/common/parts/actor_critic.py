@@ -1,20 +1,19 @@
 """Shared parts of the policy gradient algorithms: acting, advantages of a window, and learning rates."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, UnfitError
-from algos.common.maths.distributions import Distribution, distribution_for
-from algos.common.maths.masking import masked
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
+from algos.common.maths.distributions import Distribution, distribution_for, masked
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
-from algos.common.parts import optim, unroll
-from algos.common.parts.acting import Policy
-from algos.common.parts.greedy import Greedy
-from algos.common.parts.unroll import Carried
+from algos.common.parts import optim, sequences
+from algos.common.parts.acting import Greedy, Policy, PolicyAgent
+from algos.common.parts.sequences import Carried
 
 EPSILON = 1e-5
 """Epsilon of Adam, as in OpenAI's implementations."""
@@ -93,7 +92,7 @@ class ActorCritic(Policy):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
-        return masked(unroll.outputs_of(self.actor, batch["obs"], "actor"), batch.get("action_mask"))
+        return masked(sequences.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
@@ -110,14 +109,14 @@ class ActorCritic(Policy):
     def value(self, batch: Batch) -> Tensor:
         """Returns V(s) [M]."""
         assert self.critic is not None
-        return unroll.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
+        return sequences.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns V(s) and V of the true successor, [T, N] each."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
-        value, next_value = unroll.of_window(self.critic, window, state.get("critic"))
+        value, next_value = sequences.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
 
 
@@ -181,7 +180,7 @@ def standardised(batch: Batch) -> Batch:
     return {**batch, "advantage": standardise(batch["advantage"], batch.get("valid"))}
 
 
-# learning rates -------------------------------------------------------------------------------------------
+# agents ---------------------------------------------------------------------------------------------------
 
 
 def _rates(cfg: Any) -> tuple[float, float]:
@@ -197,3 +196,42 @@ def make_optimizer(cfg: Any, *actor_and_critic: nn.Module) -> optim.Optimizer:
         before = {id(p) for group in groups for p in group["params"]}
         groups.append({"params": [p for p in network.parameters() if id(p) not in before], "lr": lr})
     return optim.make(groups, cfg, cfg.lr, epsilon=EPSILON)
+
+
+class OnPolicyAgent(PolicyAgent[ActorCritic]):
+    """A policy network and a value network, with one optimizer. They go down the policy gradient; an algorithm defines
+    the advantages and the targets of a window (`prepare`)."""
+
+    METRICS: ClassVar[tuple[str, ...]] = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
+    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler")
+
+    def __init__(
+        self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device, with_critic: bool = True
+    ) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic)
+        self.networks = self.policy.networks
+        self.optimizer = make_optimizer(cfg, *self.networks.values())
+        self.step = self.minimize(self._loss, self.optimizer)
+
+    def update(self, batch: Batch) -> Result:
+        metrics = self.step(batch, reduce=self.reduce)
+        return Result({**metrics, "explained_variance": self.policy.explained_variance})
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Returns the loss of both networks, and the metrics."""
+        cfg, distribution = self.cfg, self.policy.distribution
+        outputs = self.policy.outputs(batch)
+        policy = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
+        value = torch.zeros_like(policy)
+        if self.policy.critic is not None:
+            value = squared_error(self.policy.value(batch), batch["target"])
+        entropy = distribution.entropy(outputs).mean()
+        loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
+        return loss, detached(self.METRICS, loss, policy, value, entropy)
+
+
+def detached(names: Sequence[str], *metrics: Tensor) -> dict[str, Tensor]:
+    """Returns metrics without gradients by the first of these names."""
+    return {name: metric.detach() for name, metric in zip(names, metrics, strict=False)}

@@ -9,8 +9,8 @@ from gymnasium.spaces import Box, Space
 from torch import Tensor
 
 from algos.base import Act, Array, Explore, UnfitError
-from algos.common.fast.device import on_device
-from algos.common.parts.unroll import Carried
+from algos.common.fast.tensors import on_device
+from algos.common.parts.sequences import Carried
 from algos.common.settings import ContinuousConfig
 
 

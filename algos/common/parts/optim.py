@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algos.common.fast import lists, switch
+from algos.common.fast import switch, tensors
 from algos.common.fast.adam import BETAS, FusedAdam
-from algos.common.parts import own_loss
+from algos.common.nets import custom
 from algos.common.settings import NetworkConfig
 
 Optimizer = torch.optim.Optimizer | FusedAdam
@@ -84,10 +84,15 @@ def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
             yield from optimizers_of(part, getattr(part, "KEPT", ()))
 
 
+def parameters_of(optimizer: Optimizer) -> list[Tensor]:
+    """Returns the parameters of an optimizer."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
 @torch.no_grad()
 def norm_of(grads: list[Tensor]) -> Tensor:
     """Returns the Euclidean norm over all gradients, 0-dimensional."""
-    return torch.linalg.vector_norm(torch.stack(lists.norms(grads)))
+    return torch.linalg.vector_norm(torch.stack(tensors.norms(grads)))
 
 
 def clip_factor(norm: Tensor, max_norm: float) -> Tensor:
@@ -105,7 +110,7 @@ def descend(
 ) -> None:
     """Makes a step down the gradient of a loss, to which layers of the user's own have added theirs. inputs: minibatch
     that the loss is of."""
-    own_loss.completed(loss, parameters, inputs).backward()
+    custom.completed(loss, parameters, inputs).backward()
     apply_gradients(optimizer, parameters, max_norm, reduce)
 
 
@@ -116,7 +121,7 @@ def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm
     reduce(grads)
     optimizer.grad_norm = norm = norm_of(grads)  # type: ignore[union-attr]
     if max_norm is not None:
-        lists.multiply(grads, clip_factor(norm, max_norm))
+        tensors.multiply(grads, clip_factor(norm, max_norm))
     optimizer.step()
     for p in parameters:
         p.grad = None  # cleared now, the memory is used again by the next forward pass: 50 us on 256x256

@@ -1,23 +1,21 @@
-"""Finite spaces as table indices, and a table of action values that acts."""
+"""Tables of action values: finite spaces as table indices, tables that act and learn, and planning of whole tables."""
 
 import math
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from gymnasium import spaces
 
-from algos.base import Array, EnvSpec, Progress, Result, UnfitError
+from algos import base
+from algos.base import Array, EnvSpec, Model, Progress, Result, Streams, Tree, UnfitError
 from algos.common.maths.exploration import (
     Explorer,
-    epsilon_greedy,
     epsilon_greedy_policy,
     greedy,
     greedy_policy,
-    softmax,
     softmax_policy,
-    ucb,
     ucb_policy,
 )
 from algos.common.settings import TableConfig
@@ -98,16 +96,8 @@ class ActionTable:
     def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
         """Returns actions [N] for observations [N, ...]."""
         state = self.index(obs)
-        values, strength = self.values[state], self.explorer.strength(progress)
-        match self.cfg.exploration_type:
-            case "e-greedy":
-                return epsilon_greedy(values, strength["epsilon"], rng, mask)
-            case "softmax":
-                return softmax(values, strength["temperature"], rng, mask)
-            case "ucb":
-                return ucb(values, self.counts[state], strength["ucb_c"], rng, mask)
-            case _:
-                return greedy(values, mask)
+        counts = self.counts[state] if self.counting else None
+        return self.explorer.choose(self.values[state], progress, rng, mask, counts)
 
     def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
         """Returns the probabilities [N, A] with which explore chooses in states [N]."""
@@ -143,3 +133,54 @@ class ActionTable:
         self.values = np.array(weights["table"], np.float64).reshape(self.values.shape)
         if self.counting:
             self.counts = np.array(weights["counts"], np.int64).reshape(self.counts.shape)
+
+
+# planning
+
+
+def rules_of(spec: EnvSpec, algorithm: str) -> Model:
+    """Returns the transition model of the environment; raises UnfitError if it has none."""
+    size = states_of(spec.observation_space)[1], actions_of(spec.action_space)
+    if spec.model is None:
+        raise UnfitError(
+            f"{algorithm} plans with the rules of the environment, and {spec.id} does not tell them; "
+            "FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do"
+        )
+    if spec.model.probability.shape[:2] != size:
+        raise UnfitError(f"the rules of {spec.id} are for {spec.model.probability.shape[:2]} and not for {size}")
+    return spec.model
+
+
+def backup(model: Model, value: Array, gamma: float) -> Array:
+    """Returns q(s, a) = sum_s' p(s'|s, a) (r + gamma v(s')) [S, A] of values [S]; a terminal s' has value 0."""
+    later = gamma * value[model.next_state] * ~model.terminated
+    return (model.probability * (model.reward + later)).sum(axis=2)
+
+
+class Planner(base.Agent):
+    """An agent that plans with the transition model of a finite environment; its arrays are its weights and its
+    state."""
+
+    NAME: ClassVar[str]
+    """Name of the algorithm, for messages."""
+    ARRAYS: ClassVar[tuple[str, ...]] = ("table",)
+    """Attributes that are its weights."""
+
+    def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
+        super().__init__(cfg, spec, streams, device)
+        self.model = rules_of(spec, self.NAME)
+        self.table = np.zeros(self.model.probability.shape[:2])
+        """Action values [S, A]."""
+
+    def weights(self) -> dict[str, Array]:
+        return {name: getattr(self, name).copy() for name in self.ARRAYS}
+
+    def load_weights(self, weights: dict[str, Array]) -> None:
+        for name in self.ARRAYS:
+            getattr(self, name)[:] = weights[name]
+
+    def state(self) -> Tree:
+        return self.weights()
+
+    def load_state(self, state: Tree) -> None:
+        self.load_weights(state)

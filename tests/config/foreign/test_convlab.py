@@ -148,9 +148,9 @@ def test_the_table_of_the_page_is_that_of_the_data() -> None:
 
 
 def test_every_setting_of_the_table_exists() -> None:
-    for kinds in convlab.NAMES.values():
-        for kind, name in kinds.items():
-            assert name in ALGOS.get(convlab.POLICIES[kind]).Config.model_fields, name
+    for kind, algo in convlab.POLICIES.items():
+        for name, row in convlab.TABLES[kind].items():
+            assert row.settings in ALGOS.get(algo).Config.model_fields, name
 
 
 @pytest.mark.parametrize(

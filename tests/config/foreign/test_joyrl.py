@@ -32,7 +32,7 @@ ROWS = [(section, name, row) for section, rows in joyrl.KEYS.items() for name, r
 
 @pytest.mark.parametrize(("section", "name", "row"), ROWS, ids=lambda part: part if isinstance(part, str) else "")
 def test_every_key_is_an_alias_or_accepted_or_answered(section: str, name: str, row: Row) -> None:
-    if key := joyrl.spelling(section, row):
+    if key := row.spelling(section):
         models = [ALGOS.get(algo).Config for algo in ALGOS.available()] if section == "algo_cfg" else []
         models += [type(part) for part in loaded(None).sections().values()]
         assert any(model.ALIASES.get(name) == key for model in models)
@@ -40,7 +40,7 @@ def test_every_key_is_an_alias_or_accepted_or_answered(section: str, name: str, 
         value = {True: "true", False: "false", None: "null"}.get(row.values[0], row.values[0]) if row.values else "1"
         [note] = [note for note in loaded(None, f"{section}.{name}={value}").notes if "JoyRL's keys" in note]
         assert f"{section}.{name} ({row.needless})" in note
-    elif not row.translate and not row.settings:
+    elif row.is_renaming and not row.settings:
         assert f"{name}: unknown setting; JoyRL's key, here: {row.remark}" in refused(f"{section}.{name}=1")
 
 

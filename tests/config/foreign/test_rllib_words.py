@@ -10,11 +10,12 @@ import pytest
 
 from config.foreign import names as foreign_names
 from config.foreign import rllib
+from config.foreign.cases import NoCounterpartError
 from config.foreign.convert import converted
 from config.foreign.experiments import load_all
 from config.foreign.rllib_keys import CONFIG, HINTS, MAPPINGS, PARTS, RULES, TABLES, plain
 from config.foreign.rllib_values import same_padding
-from config.foreign.table import NoCounterpartError, Scope
+from config.foreign.table import Scope
 from config.read.loader import ConfigError
 from framework.catalog import ALGOS, ENVS
 from main import main

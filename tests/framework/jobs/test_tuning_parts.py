@@ -31,7 +31,7 @@ def test_values_to_try_are_found_wherever_they_stand_and_filled_in() -> None:
         "a.yaml",
     )
     faults: list[space.Fault] = []
-    domains = list(space.found(document.value, document.place, faults))
+    domains = list(space.domains_of(document.value, document.place, faults))
     assert not faults
     assert [(domain.path, domain.kind, domain.values, domain.place) for domain in domains] == [
         ("algo_cfg.lr", "log", (1e-4, 0.1), "a.yaml:2"),

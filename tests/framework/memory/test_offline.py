@@ -15,7 +15,7 @@ from algos.base import EnvSpec
 from algos.bc.agent import cloning_loss, squared_error
 from algos.dqn.agent import conservatism
 from algos.iql.agent import expectile_loss, weighted_cloning_loss
-from algos.sac.agent import conservatism as sac_conservatism
+from algos.sac.losses import conservatism as sac_conservatism
 from algos.td3.agent import cloning_loss as td3_loss
 from config.model.memory_spec import DataSpec, ReplaySpec
 from config.read.loader import ConfigError, RunConfig, load

@@ -1,8 +1,10 @@
-"""Operations on lists of tensors: all of a list in one call, as torch's optimizers do, or one after the other."""
+"""Operations on lists of tensors, all of a list in one call as torch's optimizers do or one after the other; and copies
+of arrays on the device that learns."""
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,3 +34,17 @@ norms: Callable[..., Any] = torch._foreach_norm if ON else _norms
 multiply: Callable[..., None] = torch._foreach_mul_ if ON else _multiply
 copy: Callable[..., None] = torch._foreach_copy_ if ON else _pairwise(Tensor.copy_)
 lerp: Callable[..., None] = torch._foreach_lerp_ if ON else _pairwise(Tensor.lerp_)
+
+
+def on_both(tensor: Tensor, device: torch.device) -> dict[str, Tensor]:
+    """Returns a constant on the CPU, which acts, and on the device that learns, by the types of these devices."""
+    return {"cpu": tensor, device.type: tensor.to(device)}
+
+
+def on_device(array: np.ndarray | Tensor, device: torch.device) -> Tensor:
+    """Returns an array as a tensor on the device. To a GPU it is copied from page-locked memory, while the program goes
+    on; torch keeps that memory until the copy is done. A tensor is returned as it is: it must be on the device."""
+    if isinstance(array, Tensor):
+        return array
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)

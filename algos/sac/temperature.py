@@ -8,12 +8,7 @@ from torch import Tensor, nn
 from algos.base import Tree
 from algos.common.parts import optim
 from algos.common.settings import TemperatureConfig
-
-
-def temperature_gradient(entropy: Tensor, target: Tensor | float) -> Tensor:
-    """Returns the mean excess of the entropy [B] over its target: the gradient of equation 18 of Haarnoja et al. (2018)
-    with respect to log alpha, which stands in place of alpha there, so that steps do not shrink with alpha."""
-    return (entropy.detach() - target).mean()
+from algos.sac.losses import temperature_gradient
 
 
 class Temperature(nn.Module):

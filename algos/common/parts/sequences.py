@@ -87,7 +87,11 @@ Observed = Tensor | View
 """Observations of single steps [M, ...], plain or within sequences."""
 
 
-def outputs_of(network: nn.Module, obs: Observed, name: str) -> Tensor:
+ACTING = "actor"
+"""Name of the recurrent state of the network that acts, whatever its outputs mean."""
+
+
+def outputs_of(network: nn.Module, obs: Observed, name: str = ACTING) -> Tensor:
     """Returns outputs [M, ...] of a network whose recurrent state, if any, has this name."""
     return network(obs) if isinstance(obs, Tensor) else obs.through(network, name)
 
@@ -102,16 +106,16 @@ def outputs_of_both(network: nn.Module, obs: Observed, next_obs: Observed, name:
 
 
 class Carried:
-    """Recurrent state of a policy network and of networks beside it as one vector [N, S], in the order in which the
-    networks were added. Feed-forward networks have no part in it. The policy network must be complete by then."""
+    """Recurrent state of the network that acts and of networks beside it as one vector [N, S], in the order in which
+    they were added. Feed-forward networks have no part in it. The first must be complete by then."""
 
-    def __init__(self, actor: nn.Module, device: torch.device) -> None:
-        self.actor, self.device = actor, device
+    def __init__(self, network: nn.Module, device: torch.device) -> None:
+        self.network, self.device = network, device
         self.networks: dict[str, Recurrent] = {}
         self.sizes: list[int] = []
         self.size = 0
-        self.few = few_rows(actor, device)
-        self.add("actor", actor)
+        self.few = few_rows(network, device)
+        self.add(ACTING, network)
 
     def add(self, name: str, network: nn.Module | None) -> None:
         """Adds the recurrent state of a network, if it has one."""
@@ -132,7 +136,7 @@ class Carried:
         return {name: part.contiguous() for name, part in zip(self.networks, parts, strict=True)}
 
     def act(self, obs: Array, state: Array | None) -> tuple[Array, Array | None]:
-        """Makes one step of N rows; returns the actor's outputs and the state after it."""
+        """Makes one step of N rows; returns the outputs of the network that acts and the state after it."""
         if state is None and self.few is not None and len(obs) <= self.few.rows:
             return self.few(obs), None
         outputs, after = self._through_torch(obs, state)
@@ -142,10 +146,10 @@ class Carried:
     def _through_torch(self, obs: Array, state: Array | None) -> tuple[Tensor, Array | None]:
         x = torch.from_numpy(obs).to(self.device)
         if state is None:
-            return self.actor.forward(x), None
+            return self.network.forward(x), None
         before = self.parts(torch.from_numpy(state).to(self.device))
         steps = {name: network.step(x, before[name]) for name, network in self.networks.items()}
-        outputs = steps["actor"][0] if "actor" in steps else self.actor.forward(x)
+        outputs = steps[ACTING][0] if ACTING in steps else self.network.forward(x)
         return outputs, torch.cat([after for _, after in steps.values()], 1).cpu().numpy()
 
     @torch.no_grad()

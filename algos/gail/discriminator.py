@@ -16,8 +16,8 @@ from algos.common.nets.encoder import encode
 from algos.common.nets.layers import seed_dropout
 from algos.common.parts import optim
 from algos.common.parts.actor_critic import ActorCritic
-from algos.common.parts.keep import load_state_of, state_of
 from algos.common.parts.optim import Reduce
+from algos.common.parts.state import load_state_of, state_of
 from config.model.memory_spec import EXPERT
 
 SEEDS = 100
@@ -132,22 +132,24 @@ class Discriminator:
     def update(self, batch: Batch, reduce: Reduce) -> dict[str, Tensor]:
         """Makes one step from a minibatch, and returns the metrics."""
         seed_dropout(self.networks, self.streams.learn)
-        own = self.log_odds(*(batch[name] for name in self.READS))
-        expert = self.log_odds(*(batch[EXPERT[name]] for name in self.READS))
-        loss = discriminator_loss(expert, own)
+        of_policy = self.log_odds(*(batch[name] for name in self.READS))
+        of_expert = self.log_odds(*(batch[EXPERT[name]] for name in self.READS))
+        loss = discriminator_loss(of_expert, of_policy)
         penalized = loss + self.cfg.gradient_penalty * self.penalty(batch)
         most = self.cfg.discriminator_max_grad_norm
         optim.descend(penalized, batch, self.optimizer, self.parameters, most, reduce)
-        right = 0.5 * ((expert > 0).float().mean() + (own < 0).float().mean())
+        right = 0.5 * ((of_expert > 0).float().mean() + (of_policy < 0).float().mean())
         return dict(zip(self.METRICS, (loss.detach(), right), strict=True))
 
     def penalty(self, batch: Batch) -> Tensor:
         """Returns the sum of the gradient penalties of all networks, on what they see behind their first layers."""
         obs, action = ((batch[EXPERT[name]], batch[name]) for name in ("obs", "action"))
-        seen = [self.g.front(each) for each in obs]
+        inputs = [self.g.front(part) for part in obs]
         if self.sees_action:
-            seen = [torch.cat([features, self.numbers(each)], 1) for features, each in zip(seen, action, strict=True)]
-        penalty = gradient_penalty(self.g.body, *seen)
+            inputs = [
+                torch.cat([features, self.numbers(part)], 1) for features, part in zip(inputs, action, strict=True)
+            ]
+        penalty = gradient_penalty(self.g.body, *inputs)
         return penalty if self.h is None else penalty + gradient_penalty(self.h.body, *map(self.h.front, obs))
 
     # checkpoints

@@ -7,21 +7,16 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
-from algos.common.fast.gradient_step import GradientStep
-from algos.common.maths.distributions import SquashedGaussian
-from algos.common.maths.temperature import Temperature
+from algos.common.fast.gradient_step import GradientStep, Outcome
+from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.nets import networks
 from algos.common.parts import optim
-from algos.common.parts.acting import Policy
+from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
-from algos.common.parts.greedy import Greedy
-from algos.common.parts.keep import load_state_of, state_of
-from algos.common.parts.unroll import Carried, Observed, outputs_of
-
-
-def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
-    """Returns mean(alpha log pi(a|s) - Q(s, a)) (equation 7 of Haarnoja et al., 2018); log_prob and q are [B]."""
-    return (alpha * log_prob - q).mean()
+from algos.common.parts.sequences import Carried, Observed, outputs_of
+from algos.common.parts.state import load_state_of, state_of
+from algos.sac.losses import policy_loss
+from algos.sac.temperature import Temperature
 
 
 class SoftPolicy(Policy):
@@ -82,20 +77,20 @@ class SoftPolicy(Policy):
 
     def draw(self, obs: Observed, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
-        return self.distribution.draw(outputs_of(self.network, obs, "actor"), noise)
+        return self.distribution.draw(outputs_of(self.network, obs), noise)
 
     def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
         """Makes one actor step towards actions of higher value, and one of the temperature."""
         self.metrics, entropy = self.step(obs, noise, reduce=reduce)
         self.temperature.step(entropy, self.target_entropy, reduce)
 
-    def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, tuple[dict[str, Tensor], Tensor]]:
-        """Returns the loss of the policy; the metrics, and the entropy [B]."""
+    def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the policy, and the entropy of each sample [B]."""
         alpha = self.temperature.alpha()
         action, log_prob = self.draw(obs, noise)
         loss = policy_loss(log_prob, self.value(obs, action), alpha)
         entropy = -log_prob.detach()
-        return loss, ({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
+        return loss, Outcome({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
 
     # checkpoints ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""State of the parts of an agent for checkpoints: numbers, arrays and dicts of them, restored to the bit."""
+"""State of the parts of an agent for checkpoints: weights, numbers, arrays and dicts of them, restored to the bit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.common.parts import optim
-from algos.common.parts.weights import load_weights, weights_of
+from config.model.arrays import Array
 
 
 @runtime_checkable
@@ -86,3 +86,22 @@ def _restored(part: Any, saved: Any) -> Any:
         case _:
             return saved
     return part
+
+
+def weights_of(module: nn.Module) -> dict[str, Array]:
+    """Returns a copy of every parameter and statistic of the module by name."""
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in module.state_dict().items()}
+
+
+@torch.no_grad()
+def load_weights(module: nn.Module, weights: Mapping[str, Array]) -> None:
+    """Copies weights_of() into a module of the same layers, in place."""
+    tensors = module.state_dict()
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    saved = {name: np.shape(array) for name, array in weights.items()}
+    for name in sorted(shapes.keys() | saved.keys()):
+        if shapes.get(name) != saved.get(name):
+            here, there = shapes.get(name, "missing"), saved.get(name, "missing")
+            raise ValueError(f"the saved weights do not fit this network: {name} is {here} here and {there} there")
+    for name, tensor in tensors.items():
+        tensor.copy_(torch.tensor(weights[name]))

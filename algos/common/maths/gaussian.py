@@ -1,0 +1,135 @@
+"""Normal distributions of continuous actions: independent ones, and their image in the cube -1..1."""
+
+import math
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from config.model.arrays import Array
+
+HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
+LOG_2 = math.log(2.0)
+LOG_STD_RANGE = (-20.0, 2.0)  # of a squashed Gaussian, whose deviation is a function of the state
+
+
+class LogStd(nn.Module):
+    """Means [B, A] -> [B, 2 A]: means, followed by state-independent log standard deviations."""
+
+    def __init__(self, size: int, start: float) -> None:
+        super().__init__()
+        self.log_std = nn.Parameter(torch.full((size,), start))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, self.log_std.expand(*x.shape[:-1], -1)], -1)
+
+
+def log_stds(network: nn.Module) -> list[Tensor]:
+    """Returns the log deviations of a network's Gaussians that do not depend on the state."""
+    return [part.log_std for part in network.modules() if isinstance(part, LogStd)]
+
+
+@torch.no_grad()
+def keep_spread(log_stds: list[Tensor], least: float) -> None:
+    """Raises log deviations to the least one. Where all actions of the data are what the policy says, at a bound for
+    example, their density would grow without limit, and that of any other action be 0."""
+    for log_std in log_stds:
+        log_std.clamp_(min=least)
+
+
+def _alike(space: Box) -> bool:
+    """True if every dimension has the same bounds -h..h, for which the policy needs no scaling."""
+    return bool((space.high == space.high.flat[0]).all() and (space.low == -space.high).all())
+
+
+class DiagGaussian:
+    """Independent normal distributions, from their means. log_prob is of the action before scaling and clipping."""
+
+    def __init__(self, space: Box) -> None:
+        self.shape = space.shape
+        self.outputs = math.prod(self.shape)
+        self.low, self.high = space.low, space.high
+        self.scaled = space.is_bounded() and not _alike(space)
+        """True if -1..1 of the policy is mapped to the bounds: they are finite, and not the same -h..h everywhere."""
+        if self.scaled:
+            self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)
+
+    def tail(self, log_std: float) -> list[nn.Module]:
+        return [LogStd(self.outputs, log_std)]
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        mean, log_std = outputs[:, : self.outputs], outputs[:, self.outputs :]
+        noise = rng.standard_normal(mean.shape, dtype=np.float32)
+        log_prob = -(0.5 * noise * noise + log_std).sum(1) - self.outputs * HALF_LOG_TAU
+        return (mean + np.exp(log_std) * noise).reshape(-1, *self.shape), log_prob
+
+    def mode(self, outputs: Array) -> Array:
+        return outputs[:, : self.outputs].reshape(-1, *self.shape)
+
+    def to_env(self, action: Array) -> Array:
+        """Scales actions if the bounds are unlike, and clips them to the bounds."""
+        if self.scaled:
+            action = self.middle + self.half * action
+        return np.minimum(np.maximum(action, self.low), self.high)
+
+    def best(self, outputs: Tensor) -> Tensor:
+        return self.bounded(outputs[:, : self.outputs].reshape(-1, *self.shape))
+
+    def bounded(self, action: Tensor) -> Tensor:
+        """Returns to_env() of tensors [B, ...]."""
+        if self.scaled:
+            middle, half = (torch.as_tensor(part, device=action.device) for part in (self.middle, self.half))
+            action = middle + half * action
+        low, high = (torch.as_tensor(part, device=action.device) for part in (self.low, self.high))
+        return action.clamp(low, high)
+
+    def from_env(self, action: Tensor) -> Tensor:
+        if not self.scaled:
+            return action.float()
+        middle, half = (torch.as_tensor(part, device=action.device) for part in (self.middle, self.half))
+        return ((action - middle) / half).float()
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        mean, log_std = outputs.chunk(2, -1)
+        z = (action.flatten(1) - mean) * (-log_std).exp()
+        return -(0.5 * z * z + log_std).sum(-1) - self.outputs * HALF_LOG_TAU
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        return outputs[..., self.outputs :].sum(-1) + self.outputs * (0.5 + HALF_LOG_TAU)
+
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        (mean, log_std), (new_mean, new_log_std) = old.chunk(2, -1), new.chunk(2, -1)
+        spread = (2 * log_std).exp() + (mean - new_mean).square()
+        return (new_log_std - log_std + 0.5 * spread * (-2 * new_log_std).exp() - 0.5).sum(-1)
+
+
+class SquashedGaussian:
+    """tanh of independent normal variables: actions in -1..1 [.., A], from A means and A log deviations."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.outputs = size, 2 * size
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> Array:
+        """Samples actions [N, A]."""
+        mean, log_std = outputs[:, : self.size], np.clip(outputs[:, self.size :], *LOG_STD_RANGE)
+        return np.tanh(mean + np.exp(log_std) * rng.standard_normal(mean.shape, dtype=np.float32))
+
+    def mode(self, outputs: Array) -> Array:
+        """Returns tanh of the means [N, A]."""
+        return np.tanh(outputs[:, : self.size])
+
+    def best(self, outputs: Tensor) -> Tensor:
+        """Returns mode() of tensors [B, 2 A]."""
+        return outputs[:, : self.size].tanh()
+
+    def draw(self, outputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns reparametrized actions [B, A] from standard normal noise [B, A], and their log densities [B]."""
+        mean, log_std = outputs.chunk(2, -1)
+        log_std = log_std.clamp(*LOG_STD_RANGE)
+        u = torch.addcmul(mean, log_std.exp(), noise)
+        # log(1 - tanh(u)^2), in the form that keeps its digits where tanh(u) is all but 1
+        log_slope = 2.0 * (LOG_2 - u - F.softplus(-2.0 * u))
+        log_prob = -(0.5 * noise * noise + log_std + log_slope).sum(-1) - self.size * HALF_LOG_TAU
+        return u.tanh(), log_prob

@@ -1,0 +1,74 @@
+"""What SAC, TQC and CrossQ have in common: a squashed Gaussian policy, critics, and the order of an update."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from algos.base import Batch, EnvSpec, Result, Streams
+from algos.common.fast.gradient_step import Outcome
+from algos.common.nets import critics
+from algos.common.parts import optim
+from algos.common.parts.acting import PolicyAgent
+from algos.common.parts.sequences import Observed
+from algos.sac.policy import SoftPolicy
+
+
+class SoftActorCritic(PolicyAgent[SoftPolicy]):
+    """A squashed Gaussian policy and critics. An algorithm defines the loss of its critics."""
+
+    METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+
+    def __init__(
+        self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device, out: int = 1, beta1: float = 0.9
+    ) -> None:
+        """out: numbers that a critic gives for an action. beta1: of Adam."""
+        super().__init__(cfg, spec, streams, device)
+        self.out = out
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, beta1)
+        self.critic = self._critics(cfg.n_critics)
+        self.policy.carried.add("critic", self.critic.front)
+        self.parameters: list[Tensor] = list(self.critic.parameters())
+        self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr, beta1=beta1)
+        parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
+        self.networks = nn.ModuleDict(parts)
+        self.step = self.minimize(self._loss, self.optimizer)
+        self.updates = 0
+
+    def _critics(self, members: int) -> critics.Critic:
+        cfg, seed, actions = self.cfg, self.streams.init + 1, self.policy.bounds.size
+        return critics.build(
+            self.spec, cfg.critic_layers, cfg, seed, members=members, actions=actions, out=self.out,
+            normalizer=self.normalizer,
+        ).to(self.device)  # fmt: skip
+
+    def update(self, batch: Batch) -> Result:
+        self.updates += 1
+        rows = len(batch["action"])
+        noise = self.policy.noise(rows)
+        self._choose_targets()
+        metrics, priorities = self.step(batch, noise, reduce=self.reduce)
+        self._follow()
+        if self.updates % self.cfg.policy_freq == 0:
+            self._improve(batch["obs"], rows)
+        return Result({**metrics, **self.policy.metrics}, priorities)
+
+    @abstractmethod
+    def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the critics, and with prioritized replay the priorities [M]. noise: of the next
+        actions."""
+
+    @abstractmethod
+    def _value(self, obs: Observed, action: Tensor) -> Tensor:
+        """Returns the value that the policy maximizes [B]."""
+
+    def _choose_targets(self) -> None:
+        """Draws the target critics of an update, if these are fewer than there are."""
+
+    def _follow(self) -> None:
+        """Updates the target critics, if there are any."""
+
+    def _improve(self, obs: Observed, rows: int) -> None:
+        """Makes one step of the policy."""
+        self.policy.improve(obs, self.policy.noise(rows), self.reduce)
