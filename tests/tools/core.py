@@ -211,7 +211,8 @@ def agent_of(algo: str, spec: EnvSpec, seed: int = 1, device: str = "cpu", **set
     """An algorithm's agent with the settings of a short run, and these in their place."""
     package = algos.get(algo)
     streams = Streams(init=seed, learn=stream(seed, "learn"))
-    agent: Agent = algos.agent_class(package)(package.Config(**short(algo, **settings)), spec, streams, torch.device(device))
+    cfg = package.Config(**short(algo, **settings))
+    agent: Agent = algos.agent_class(package)(cfg, spec, streams, torch.device(device))
     agent.expert = spec.expert if package.Config.EXPERT_ACTS else None
     return agent
 
