@@ -57,16 +57,6 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _defaults(request: pytest.FixtureRequest) -> None:
-    """Gives algorithms the defaults of short runs, except in tests that are about settings or the documentation."""
-    from tests.tools import short_runs
-
-    names = "config", "docs", "project", "benchmarks", "framework/commands/test_cli.py"
-    about_settings = any(request.path.is_relative_to(ROOT / name) for name in names)
-    short_runs.end() if about_settings else short_runs.begin()
-
-
 @pytest.fixture
 def impatient() -> Iterator[None]:
     """Ends a test that hangs."""

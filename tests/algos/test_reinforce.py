@@ -77,7 +77,7 @@ def test_an_update_waits_for_so_many_complete_episodes():
 
 
 def test_settings_of_the_value_are_named_where_nothing_has_a_value():
-    unread = dict(Config(critic_lr=0.1, value_coef=1.0).unread())
+    unread = dict(Config(baseline="mean", critic_lr=0.1, value_coef=1.0).unread())
     assert {"critic_lr", "value_coef"} <= unread.keys()
     assert list(Config(baseline="value", critic_lr=0.1).unread()) == []
     assert "critic.0.weight" not in learning("REINFORCE")[0].weights()

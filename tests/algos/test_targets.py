@@ -79,11 +79,9 @@ def with_layers(algo, layers):
     if "Box" not in model.OBSERVATION_SPACES:
         spec = replace(spec, observation_space=Discrete(4))
     settings = {name: layers for name in model.model_fields if name.endswith("_layers")}
-    return (
-        agent_of(algo, spec, dueling=False, **settings)
-        if "dueling" in model.model_fields
-        else agent_of(algo, spec, **settings)
-    )
+    if "dueling" in model.model_fields and algo != "DuelingDQN":
+        settings["dueling"] = False
+    return agent_of(algo, spec, **settings)
 
 
 def layers_that_learn(module):

@@ -84,7 +84,7 @@ def test_a_loss_of_single_values_is_refused_for_distributions(algo: str) -> None
         ("TQC", ["alpha=0.2", "alpha_lr=1e-3"], "alpha_lr (alpha is 0.2)"),
         ("SAC", ["alpha=0.2", "target_entropy=-1"], "target_entropy (alpha is 0.2)"),
         ("DDPG", ["noise_clip=3"], "noise_clip (policy_noise is 0.0)"),
-        ("REINFORCE", ["critic_lr=0.1"], "critic_lr (baseline is mean)"),
+        ("REINFORCE", ["baseline=mean", "critic_lr=0.1"], "critic_lr (baseline is mean)"),
         ("QLearning", ["exploration_type=ucb", "temperature=3"], "temperature (exploration_type is ucb)"),
         ("Sarsa", ["exploration_type=ucb", "epsilon_start=0.5"], "epsilon_start (exploration_type is ucb)"),
         ("DynaQ", ["ucb_c=2"], "ucb_c (exploration_type is e-greedy)"),
@@ -98,10 +98,10 @@ def test_a_setting_that_nothing_reads_is_a_warning(algo: str, settings: list[str
 @pytest.mark.parametrize(
     ("algo", "settings"),
     [
-        ("DQN", ("exploration_type=none", "epsilon_start=0.95")),
+        ("DQN", ("exploration_type=none", "epsilon_start=1.0")),
         ("DQN", ("exploration_type=none", "epsilon_start=null")),
         ("SoftQ", ("exploration_type=e-greedy", "temperature=3", "epsilon_end=0.2")),
-        ("DQN", ("soft=true", "temperature=3")),
+        ("DQN", ("soft=true", "double=false", "temperature=3")),
         ("DQN", ("noisy=true", "std_init=0.3")),
         ("TD3", ("exploration_type=ou", "ou_theta=0.5", "noise_clip=3")),
         ("SAC", ("alpha_init=3", "target_entropy=-1")),
@@ -138,5 +138,5 @@ def test_a_setting_of_a_file_or_a_preset_that_becomes_unread_keeps_its_value_and
     config = load(None, words, find_algo=ALGOS, find_env=ENVS, algo="DQN", env="CartPole-v1")
     assert config.algo.epsilon_start == 1.0
     [note] = [note for note in config.notes if note.startswith("not used: ")]
-    assert "algo_cfg.epsilon_start, " in note
+    assert "algo_cfg.epsilon_end, " in note
     assert note.endswith("(exploration_type is softmax)")

@@ -25,6 +25,7 @@ from framework.loop.evaluator import Evaluator
 from framework.loop.learner import AgentLearner
 from framework.memory import Replay
 from framework.seeding import stream
+from tests.tools.short_runs import short
 
 torch.set_num_threads(1)
 
@@ -207,10 +208,11 @@ def spec_of(env: VectorEnv) -> EnvSpec:
 
 
 def agent_of(algo: str, spec: EnvSpec, seed: int = 1, device: str = "cpu", **settings: Any) -> Agent:
-    """An algorithm's agent, with these settings in place of its defaults."""
+    """An algorithm's agent with the settings of a short run, and these in their place."""
     package = algos.get(algo)
     streams = Streams(init=seed, learn=stream(seed, "learn"))
-    agent: Agent = algos.agent_class(package)(package.Config(**settings), spec, streams, torch.device(device))
+    cfg = package.Config(**short(algo, **settings))
+    agent: Agent = algos.agent_class(package)(cfg, spec, streams, torch.device(device))
     agent.expert = spec.expert if package.Config.EXPERT_ACTS else None
     return agent
 

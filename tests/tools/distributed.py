@@ -28,6 +28,7 @@ from framework.loop.iteration import Count
 from framework.loop.learner import Learned
 from framework.policies.plan import plan
 from tests.tools.fake_ray import FakeRay
+from tests.tools.short_runs import short
 
 torch.set_num_threads(1)
 SMALL = {
@@ -44,7 +45,8 @@ def words_of(algo: str, toy: str | None = None) -> list[str]:
     default = package.Config()
     unread = set() if isinstance(default, NetworkConfig) and default.remembers() else {"lookup_step", "burn_in"}
     fields = package.Config.model_fields.keys() - unread
-    words = [f"algo_cfg.{key}={value}" for key, value in SMALL.items() if key in fields]
+    settings = short(algo, **{key: value for key, value in SMALL.items() if key in fields})
+    words = [f"algo_cfg.{key}={value}" for key, value in settings.items()]
     for key in ("value_layers", "actor_layers", "critic_layers"):
         if isinstance(default, NetworkConfig) and getattr(default, key, None):
             layers = [layer.model_dump() for layer in getattr(default, key)]

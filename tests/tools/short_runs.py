@@ -1,16 +1,9 @@
-"""Defaults of algorithms in tests that are not about settings: a run of a few hundred steps learns from the first one.
+"""Settings with which a run of a few hundred steps learns from the first one.
 
-The product's defaults are made for long runs: DQN begins to learn at step 1,000, SAC at step 2,000. The tests of
-settings and of the documentation have them; all others begin with the values below.
+The defaults are made for long runs: DQN begins to learn at step 1,000, SAC at step 2,000.
 """
 
-from collections.abc import Iterator
-from typing import Any, get_args
-
-import algos
-from config.model import policies
-from config.model.schema import AlgoConfig
-from config.tell.error_text import models
+from typing import Any
 
 _EPSILON = {"epsilon_start": 0.95, "epsilon_end": 0.01, "epsilon_decay": 500.0, "epsilon_schedule": "exponential"}
 _EACH_STEP = {"learning_starts": 0, "train_fre": 1, "updates_per_train": 1}
@@ -53,41 +46,9 @@ SHORT: dict[str, dict[str, Any]] = {
     "REINFORCE": {**_WINDOWS, "lr": 2e-3, "batch_episode": 8, "baseline": "mean"},
     "PQN": {"epsilon_decay": 20000.0, "lr_schedule": "constant", "q_lambda": 0.65},
 }  # fmt: skip
-"""Algorithm -> its defaults in these tests, where the product's are others."""
-_products: dict[tuple[type[AlgoConfig], str], Any] = {}
-"""Defaults of the product while the others hold."""
+"""Algorithm -> settings."""
 
 
-def begin() -> None:
-    """Makes these the defaults of the algorithms, and of classes that tests have derived from them."""
-    if not _products:
-        for model, name, value in list(_changes()):
-            _products[model, name] = model.model_fields[name].default
-            model.model_fields[name].default = value
-        _rebuild()
-
-
-def end() -> None:
-    """Makes the defaults those of the product again."""
-    if _products:
-        for (model, name), value in _products.items():
-            model.model_fields[name].default = value
-        _rebuild()
-        _products.clear()
-
-
-def _changes() -> Iterator[tuple[type[AlgoConfig], str, Any]]:
-    """Yields a class, a setting and its default."""
-    zoo = {algos.get(name).Config: SHORT.get(algos.get(name).NAME, {}) for name in algos.available()}
-    for model in dict.fromkeys(models(AlgoConfig)):
-        nearest = next((parent for parent in model.__mro__ if parent in zoo), None)
-        for name, value in zoo.get(nearest, {}).items():
-            field = model.model_fields[name]
-            if field.default == nearest.model_fields[name].default and get_args(field.annotation) != (field.default,):
-                yield model, name, value
-
-
-def _rebuild() -> None:
-    for model in dict.fromkeys(model for model, _ in _products):
-        model.model_rebuild(force=True)
-    policies.combined.cache_clear()
+def short(algo: str, **settings: Any) -> dict[str, Any]:
+    """Returns the settings of a short run of an algorithm, with these in their place."""
+    return {**SHORT.get(algo, {}), **settings}
