@@ -1,11 +1,14 @@
 """general_cfg.compile: when updates are compiled, that they learn the same, and that the choice stays."""
 
+import atexit
 import json
 import math
 import os
 import stat
 import subprocess
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -319,18 +322,40 @@ def compiled_in(folder: Path) -> list[str]:
 
 @pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
 def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
-    """A second run finds it there, and a folder that is not private is not looked into."""
+    """And a second run finds it there. Headers, which take longest, are those that this process has compiled."""
     mine = tmp_path / f"joystick-torch-{os.getuid()}"
+    mine.mkdir(0o700)
+    headers = Path(os.environ[compiler.TORCH_CACHE], "precompiled_headers")
+    headers.mkdir(exist_ok=True)
+    (mine / headers.name).symlink_to(headers)
     place, *libraries = compiled_in(tmp_path)
     assert Path(place) == mine
     assert stat.S_IMODE(mine.stat().st_mode) == 0o700
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     assert libraries
     assert compiled_in(tmp_path) == [place, *libraries]
+
+
+def test_a_folder_that_others_look_into_is_not_used_for_compiled_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the process takes its place, until it ends."""
+    mine, at_the_end = tmp_path / f"joystick-torch-{os.getuid()}", []
+    mine.mkdir()
     mine.chmod(0o755)
-    other = Path(compiled_in(tmp_path)[0])
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
+    monkeypatch.setenv(compiler.TORCH_CACHE, "")
+    monkeypatch.delenv(compiler.TORCH_CACHE)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(atexit, "register", lambda *call, **options: at_the_end.append(partial(*call, **options)))
+    compiler.prepare()
+    other = Path(os.environ[compiler.TORCH_CACHE])
     assert other != mine
     assert other.parent == tmp_path
+    assert stat.S_IMODE(other.stat().st_mode) == 0o700
+    for end in at_the_end:
+        end()
     assert not other.exists()
 
 

@@ -429,6 +429,8 @@ general_cfg: {{algo_name: {algo}, env_name: {"python" if "exported" in env else 
   save_fig: false, online_eval_episode: 1}}
 env_cfg: {{id: "{env}"}}
 """
+    if "PPO" in algo:
+        settings = [*settings, "algo_cfg.batch_size=32", "algo_cfg.sgd_batch_size=16", "algo_cfg.k_epochs=1"]
     Path("run.yaml").write_text(file)
     allow = ["--allow-import", "exported_envs"]
     assert main([*allow, "--yaml", "run.yaml", "--into", "run", *settings]) == 0
