@@ -32,8 +32,8 @@ FIRST = (
     "test_distributed", "test_distributed_faults", "test_distributed_runs", "test_tutorials", "test_group_resume",
     "test_working_directory", "test_package", "test_contract", "test_ray_lockstep", "test_watch_browser",
 )  # fmt: skip
-"""Modules that take longest, each in one process, which makes its fixtures and imports once. The last to begin are short
-ones, so that no process waits for another at the end."""
+"""Modules that take longest, in the order in which they begin; a module is run by one process, which makes its fixtures
+and imports once. The last to begin are short, so that no process waits for another at the end."""
 QUICK = "not run and not ray"
 """Expression of `make test`."""
 

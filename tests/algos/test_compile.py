@@ -27,9 +27,12 @@ from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
 from framework.policies.plan import PolicyPlan
 from main import main
+from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, of_one_agent, spec_of, toy_of, trained
 
+__all__ = ["compiler_fault", "compiles"]
+pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
 QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
 COMPILED = [
     name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
@@ -283,7 +286,7 @@ def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
     assert settings_of(Path("tasks/other")) == "on"
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = [*RUN, "general_cfg.compile=on"]
@@ -320,7 +323,7 @@ def compiled_in(folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
     """And a second run finds it there. Headers, which take longest, are those that this process has compiled."""
     mine = tmp_path / f"joystick-torch-{os.getuid()}"
@@ -383,7 +386,7 @@ def test_a_folder_that_the_environment_names_is_kept(monkeypatch: pytest.MonkeyP
     assert os.environ[compiler.TORCH_CACHE] == "mine"
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_each_network_has_a_graph_of_its_own() -> None:
     """Two of equal sizes in one process are told apart by nothing but their layers."""
     found = []
@@ -398,7 +401,7 @@ def test_each_network_has_a_graph_of_its_own() -> None:
     assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
     cuda_graph = compiler._cuda_graph

@@ -17,11 +17,12 @@ from algos.common.fast.gradient_step import GradientStep
 from algos.common.fast.layers import Linear
 from algos.common.nets import critics
 from config import machine
-from framework.assemble import compiling
 from framework.runs import exactness
+from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, spec_of, toy_of, trained
 
+__all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
 
@@ -144,7 +145,7 @@ def shared_and_split(batch: dict[str, Tensor], layers: nn.ModuleDict) -> tuple[T
     return (value + advantage - members.mean(0).unsqueeze(1) - target.unsqueeze(1)).square().mean(), None
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_a_compiled_step_multiplies_by_onednn_too(always: None) -> None:
     """Inductor's own rules for these products take constant weights only, and must not match ours. torch draws names of
     graphs that it keeps on disk from Python's random module: a seed must not exchange them."""

@@ -1,7 +1,6 @@
 """With run_ahead 0, many processes are one: the same numbers, from the same code. test_distributed.py shows it
 for every algorithm, with a Ray that runs all in this process; here is the real one."""
 
-
 from tests.tools.ray import EPISODES, RAY, same, train, weights
 
 WORDS = (

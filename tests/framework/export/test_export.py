@@ -424,6 +424,7 @@ def test_the_printed_program_runs_as_it_is_printed_and_acts_as_the_policy(
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(export, "OBSERVATIONS", 100)
     file = f"""\
 general_cfg: {{algo_name: {algo}, env_name: {"python" if "exported" in env else "gym"}, max_total_step: 60, seed: 1,
   save_fig: false, online_eval_episode: 1}}
