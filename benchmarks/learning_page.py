@@ -53,7 +53,7 @@ class Row:
     def file(self) -> Path:
         """Returns the path of its preset; raises BenchmarkError if it has none of its own."""
         path = presets.PRESETS / self.preset if self.preset else presets.find(self.algo, self.env)
-        if path is None or path.parent.name == "_default" or not path.exists():
+        if path is None or not path.exists():
             raise BenchmarkError(f"{self.name} has no preset yet")
         return path
 

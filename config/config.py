@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -10,6 +10,7 @@ from config import machine
 from config.foreign import joyrl
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
+from config.model.inherit import Condition
 from config.own import objects as own
 from config.program import PROGRAM
 from config.tell.names import did_you_mean
@@ -52,13 +53,13 @@ def task_folder(text: str) -> str:
 class GeneralConfig(Strict):
     """Algorithm, environment, limits, evaluation, checkpoints, processes and output of a run."""
 
-    ALIASES: ClassVar = joyrl.aliases("general_cfg")
-    READ_WITH: ClassVar = {
+    ALIASES = joyrl.aliases("general_cfg")
+    READ_WITH = {
         "n_workers": ("mp_backend", ("ray",)),
         "n_learners": ("mp_backend", ("ray",)),
         "run_ahead": ("mp_backend", ("ray",)),
         "ray_address": ("mp_backend", ("ray",)),
-        "num_gpus_per_learner": ("gpu_device", ()),
+        "num_gpus_per_learner": Condition(lambda cfg: cfg.gpu_device, "no gpu device"),
         "num_gpus_per_worker": ("ray_address", ()),
         "traces_compress": ("traces", ()),
         "traces_file_mb": ("traces", ()),
@@ -75,8 +76,9 @@ class GeneralConfig(Strict):
     itself is env_cfg.id."""
     preset: str | None = "auto"
     """Preset for settings that are not written: the name of a file below presets/, such as CartPole-v1/PPO, or default,
-    the nearest one for the algorithm and the environment. null, or none: only Python defaults. auto: default with
-    --algo and --env, and in Python; null with a YAML file."""
+    that of the algorithm for the environment or its family; without one, the length and the rows of a run of the
+    algorithm. null, or none: the defaults alone. auto: default with --algo and --env, and in Python; null with a YAML
+    file."""
     mode: Literal["train", "test"] = "train"
     """train, or test a saved model."""
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?|auto)$")] = "cpu"

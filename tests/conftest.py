@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
 # modules are compiled once, not by each of some hundred processes
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -75,6 +76,16 @@ def pytest_collection_finish():
     """The modules and the tests live to the end: no collection of garbage visits them, also in forked processes."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _defaults(request: pytest.FixtureRequest) -> None:
+    """Gives algorithms the defaults of short runs, except in tests that are about settings or the documentation."""
+    from tests.tools import short_runs
+
+    names = "config", "docs", "project", "benchmarks", "framework/commands/test_cli.py"
+    about_settings = any(request.path.is_relative_to(ROOT / name) for name in names)
+    short_runs.end() if about_settings else short_runs.begin()
 
 
 @pytest.fixture

@@ -1,17 +1,19 @@
 """Defaults of AIRL: PPO's, and a discriminator from which a reward function can be read."""
 
-from typing import ClassVar, Literal
-
 from algos.common.imitation_settings import DiscriminatorConfig
 from algos.ppo.config import Config as Family
+from config.model.inherit import fixed
 
 
 class Config(DiscriminatorConfig, Family):
     """AIRL: PPO whose rewards come from a discriminator that holds a reward function and its shaping."""
 
-    ALIASES: ClassVar = {**Family.ALIASES, **DiscriminatorConfig.ALIASES}
-    SPECIAL_LAYERS: ClassVar = ()
-    FIXED: ClassVar = {"shaping": True, "imitation_reward": "log_odds"}
+    SPECIAL_LAYERS = ()
 
-    shaping: bool = True
-    imitation_reward: Literal["positive", "negative", "log_odds"] = "log_odds"
+    shaping = fixed(True)
+    imitation_reward = fixed("log_odds")
+    lr = 3e-4
+    lr_schedule = "constant"
+    sgd_batch_size = 64
+    k_epochs = 10
+    normalize_obs = False

@@ -1,31 +1,17 @@
 """Defaults of AWAC."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from algos.common.settings import ReplayConfig, TargetConfig
+from algos.common.settings import OfflineActorCriticConfig
 from config.model.fields import Positive, PositiveInt
-from config.model.layers import Layers, mlp
 
 
-class Config(ReplayConfig, TargetConfig):
+class Config(OfflineActorCriticConfig):
     """AWAC: advantage weighted actor-critic, for continuous actions. The policy imitates the actions whose advantage is
     high."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    OFFLINE: ClassVar = True
-    NEEDS_BOUNDS: ClassVar = True
-    READ_WITH: ClassVar = {key: ("weights", ("exp",)) for key in ("temperature", "most_weight")}
+    READ_WITH = {key: ("weights", ("exp",)) for key in ("temperature", "most_weight")}
 
-    actor_layers: Layers = mlp(256, 256)
-    """Layers of the policy network; its output layer is added automatically."""
-    critic_layers: Layers = mlp(256, 256)
-    """Layers of each critic."""
-    n_critics: PositiveInt = 2
-    """Number of critics; their minimum is the action's value."""
-    actor_lr: Positive = 3e-4
-    """Learning rate of the policy."""
-    critic_lr: Positive = 3e-4
-    """Learning rate of the critics."""
     weights: Literal["exp", "binary"] = "exp"
     """Weights with which the policy imitates actions: exp(advantage / temperature), or binary: 1 where the advantage is
     above 0, otherwise 0."""

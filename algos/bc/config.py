@@ -1,11 +1,12 @@
 """Defaults of BC."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from algos.common.settings import GivenData, NetworkConfig
 from config.model.fields import Int, NonNegative, Positive, PositiveInt
+from config.model.inherit import unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import ReplaySpec
 
@@ -13,18 +14,17 @@ from config.model.memory_spec import ReplaySpec
 class Config(GivenData, NetworkConfig):
     """BC: behavior cloning. A policy learns to choose the actions of given data."""
 
-    ALIASES: ClassVar = {**NetworkConfig.ALIASES, **GivenData.ALIASES}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    OFFLINE: ClassVar = True
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    HAS_GRADIENTS: ClassVar = True
-    READ_WITH: ClassVar = {
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    OFFLINE = True
+    SPECIAL_LAYERS = ("lstm", "gru")
+    HAS_GRADIENTS = True
+    READ_WITH = {
         "entropy_coef": ("head", ("gaussian", "mixture")),
         "log_std_init": ("head", ("gaussian", "mixture")),
         "log_std_min": ("head", ("gaussian", "mixture")),
         "components": ("head", ("mixture",)),
-        "reward_clip": ("rewards_to_learn_from", ()),
-        "gamma": ("rewards_to_learn_from", ()),
+        "reward_clip": unread("no rewards to learn from"),
+        "gamma": unread("no rewards to learn from"),
     }
 
     actor_layers: Layers = mlp(256, 256)
@@ -51,11 +51,6 @@ class Config(GivenData, NetworkConfig):
     """With lstm or gru layers: steps of each sampled sequence that are trained on."""
     burn_in: Annotated[Int, Field(ge=0)] = 8
     """With lstm or gru layers: preceding steps that only build up the recurrent state, which data do not have."""
-
-    @property
-    def rewards_to_learn_from(self) -> bool:
-        """False: the actions alone count."""
-        return False
 
     def memory(self, rows: int) -> ReplaySpec:
         sequence = self.burn_in + self.lookup_step if self.remembers() else 1

@@ -1,32 +1,21 @@
 """Defaults of BCQ."""
 
-from typing import ClassVar
-
-from algos.common.settings import ReplayConfig, TargetConfig
+from algos.common.settings import OfflineActorCriticConfig
 from config.model.fields import Fraction, NonNegative, Positive, PositiveInt
 from config.model.layers import Layers, mlp
 
 
-class Config(ReplayConfig, TargetConfig):
+class Config(OfflineActorCriticConfig):
     """BCQ: Q-learning from given data with the maximum over actions like the data's, for continuous actions."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    OFFLINE: ClassVar = True
-    NEEDS_BOUNDS: ClassVar = True
-
-    batch_size: PositiveInt = 100
-    actor_layers: Layers = mlp(256, 256)
+    batch_size = 100
+    actor_layers = mlp(256, 256)
     """Layers of the network that perturbs actions; its output layer is added automatically."""
-    critic_layers: Layers = mlp(256, 256)
-    """Layers of each critic."""
     vae_layers: Layers = mlp(256, 256)
     """Layers of encoder and decoder of the variational autoencoder that imitates the data."""
-    n_critics: PositiveInt = 2
-    """Number of critics."""
-    actor_lr: Positive = 1e-3
+    actor_lr = 1e-3
     """Learning rate of the network that perturbs actions."""
-    critic_lr: Positive = 1e-3
-    """Learning rate of the critics."""
+    critic_lr = 1e-3
     vae_lr: Positive = 1e-3
     """Learning rate of the variational autoencoder."""
     kl_weight: NonNegative = 0.5

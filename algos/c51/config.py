@@ -1,7 +1,7 @@
 """Defaults of C51: DQN's, except for these."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,14 +12,16 @@ from config.model.fields import Int, Problem
 class Config(Family):
     """C51: DQN that learns the distribution of the return."""
 
-    ALIASES: ClassVar = {**Family.ALIASES, "Vmin": "v_min", "Vmax": "v_max"}
-    HEAD: ClassVar = "categorical"
+    ALIASES = {"Vmin": "v_min", "Vmax": "v_max"}
+    HEAD = "categorical"
 
-    n_atoms: Annotated[Int, Field(ge=2)] = 51
+    loss = "mse"
+
+    n_atoms: Annotated[Int, Field(ge=2)] = 101
     """Number of atoms: returns, evenly spaced from v_min to v_max, whose probabilities are learned."""
-    v_min: float = -10.0
+    v_min: float = -100.0
     """Lowest atom. No discounted return should be below it; a warning says if targets pile up there."""
-    v_max: float = 10.0
+    v_max: float = 100.0
     """Highest atom. No discounted return should be above it; at most it is the highest reward of a step / (1 - gamma).
     A warning says if targets pile up there."""
 

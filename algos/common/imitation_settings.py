@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from algos.common.settings import GivenData
 from config.model.fields import NonNegative, Positive, Problem
+from config.model.inherit import unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import RolloutSpec
 
@@ -14,11 +15,12 @@ class DiscriminatorConfig(GivenData):
     """Settings of a discriminator between the data of an expert and what the run collects. Its reward takes the place
     of the environment's."""
 
-    IMITATES: ClassVar = True
-    ADJUSTABLE: ClassVar = GivenData.ADJUSTABLE | {"discriminator_max_grad_norm"}
-    READ_WITH: ClassVar = {
+    IMITATES = True
+    RUN = {}
+    ADJUSTABLE = {"discriminator_max_grad_norm"}
+    READ_WITH = {
         "state_only": ("shaping", (True,)),
-        "reward_clip": ("rewards_of_the_environment", ()),
+        "reward_clip": unread("no rewards of the environment"),
     }
 
     discriminator_layers: Layers = mlp(64, 64, activation="tanh")
@@ -59,8 +61,3 @@ class DiscriminatorConfig(GivenData):
         if self.absorbing and self.gamma == 1.0:
             message = "a state that lasts for ever needs a gamma below 1"
             yield Problem("absorbing", message, depends_on=("gamma",))
-
-    @property
-    def rewards_of_the_environment(self) -> bool:
-        """False: they are not learned from."""
-        return False

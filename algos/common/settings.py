@@ -23,9 +23,10 @@ from config.model.fields import (
     lower,
     upper,
 )
+from config.model.inherit import Condition
 from config.model.layers import Custom, Layers, mlp
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
-from config.model.schema import AlgoConfig
+from config.model.schema import AlgoConfig, run
 
 EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
                          "boltzmann": "softmax"}  # fmt: skip
@@ -46,14 +47,17 @@ def _not_noisy(value: Any) -> Any:
 Exploration = Annotated[
     Literal["e-greedy", "softmax", "none"], BeforeValidator(exploration), BeforeValidator(_not_noisy)
 ]
+ActionNoise = Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)]
 TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
+Schedule = Literal["constant", "linear", "cosine"]
+Loss = Literal["mse", "huber"]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
 
 class EpsilonConfig(AlgoConfig):
     """Settings of algorithms that explore by the values of actions."""
 
-    READ_WITH: ClassVar = {
+    READ_WITH = {
         "epsilon_start": ("exploration_type", ("e-greedy",)),
         "epsilon_end": ("exploration_type", ("e-greedy",)),
         "epsilon_decay": ("exploration_type", ("e-greedy",)),
@@ -82,12 +86,15 @@ class EpsilonConfig(AlgoConfig):
             yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
 
 
+RECURRENT = Condition(lambda cfg: cfg.remembers(), "no lstm or gru layers")
+
+
 class NetworkConfig(AlgoConfig):
     """Settings of every algorithm with a neural network."""
 
-    ALIASES: ClassVar = {"max_norm": "max_grad_norm"}
-    HAS_GRADIENTS: ClassVar = True
-    READ_WITH: ClassVar = {key: ("lstm_or_gru_layers", ()) for key in ("lookup_step", "burn_in")}
+    ALIASES = {"max_norm": "max_grad_norm"}
+    HAS_GRADIENTS = True
+    READ_WITH = {"lookup_step": RECURRENT, "burn_in": RECURRENT}
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
 
@@ -95,7 +102,7 @@ class NetworkConfig(AlgoConfig):
     """Optimizer of all networks."""
     weight_decay: NonNegative | None = None
     """Weight decay (L2; decoupled with adamw). null: 0.01 with adamw, 0 otherwise."""
-    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    lr_schedule: Schedule = "constant"
     """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode,
     max_total_step or max_update. An on-policy window is learned with the rate at the start of its collection."""
     max_grad_norm: Positive | None = None
@@ -150,11 +157,6 @@ class NetworkConfig(AlgoConfig):
         """Returns True if the networks are recurrent."""
         return any(own_layers.is_recurrent(layer) for _, layer in self.all_layers())
 
-    @property
-    def lstm_or_gru_layers(self) -> bool:
-        """True if there are any."""
-        return self.remembers()
-
 
 USERS_OF_SPECIAL_LAYERS = {
     "lstm": "DRQN, RecurrentPPO, A2C and others",
@@ -168,32 +170,35 @@ USERS_OF_SPECIAL_LAYERS = {
 class TableConfig(EpsilonConfig):
     """Settings of every algorithm that learns a table of action values from experience."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    OBSERVATION_SPACES: ClassVar = ("Discrete", "MultiDiscrete", "MultiBinary")
-    ADJUSTABLE: ClassVar = AlgoConfig.ADJUSTABLE | {"temperature", "ucb_c"}
-    READ_WITH: ClassVar = {"ucb_c": ("exploration_type", ("ucb",))}
+    ACTION_SPACES = ("Discrete",)
+    OBSERVATION_SPACES = ("Discrete", "MultiDiscrete", "MultiBinary")
+    ADJUSTABLE = {"temperature", "ucb_c"}
+    RUN = run(episodes=2000, save=10_000)
+    READ_WITH = {"ucb_c": ("exploration_type", ("ucb",))}
 
     exploration_type: TableExploration = "e-greedy"  # type: ignore[assignment]  # one kind more than with networks
     """e-greedy: a random action with probability epsilon, otherwise the best one; softmax: Boltzmann exploration at the
     temperature; ucb: the action with the highest upper confidence bound; none: the best action."""
-    epsilon_start: Fraction = 0.95
-    epsilon_end: Fraction = 0.01
-    epsilon_decay: Decay = 300
+    epsilon_decay = 10_000
     ucb_c: NonNegative = 1.0
     """With exploration_type ucb: weight of the exploration bonus."""
     initial_value: float = 0.0
     """Initial value of every action; a high one encourages exploration (optimistic initialization)."""
 
 
+GIVEN_DATA = Condition(lambda cfg: cfg.data is not None, "no given data")
+LEARNS_OFFLINE = Condition(lambda cfg: cfg.learns_offline, "no updates from data alone")
+
+
 class GivenData(AlgoConfig):
     """Settings of algorithms that can learn from given data."""
 
-    ALIASES: ClassVar = {"expert_path": "data"}
-    READ_WITH: ClassVar = {
-        "data_top": ("given_data", ()),
-        "data_fraction": ("given_data", ()),
-        "data_held_out": ("learns_offline", ()),
-        "data_epochs": ("learns_offline", ()),
+    ALIASES = {"expert_path": "data"}
+    READ_WITH = {
+        "data_top": GIVEN_DATA,
+        "data_fraction": GIVEN_DATA,
+        "data_held_out": LEARNS_OFFLINE,
+        "data_epochs": LEARNS_OFFLINE,
     }
 
     data: str | list[str] | None = None
@@ -236,11 +241,6 @@ class GivenData(AlgoConfig):
         """True if there are updates from data alone."""
         return self.offline_updates_of() != 0
 
-    @property
-    def given_data(self) -> bool:
-        """True if there are data to learn from."""
-        return self.data is not None
-
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.needs_data and self.data is None:
@@ -250,21 +250,38 @@ class GivenData(AlgoConfig):
             yield Problem("data_epochs", message, depends_on=("offline_updates",))
 
 
-class ReplayConfig(GivenData, NetworkConfig):
+class CollectingConfig(GivenData):
+    """Settings of algorithms that learn from a memory while they collect, and from given data beside it."""
+
+    MAY_LAG = True
+    RUN_AHEAD = 2
+    READ_WITH = {"data_share": GIVEN_DATA, "offline_updates": GIVEN_DATA}
+
+    buffer_size: PositiveInt = 1_000_000
+    """Capacity of the replay buffer, in transitions."""
+    train_fre: PositiveInt = 1
+    """Environment steps (transitions) between updates."""
+    updates_per_train: PositiveInt = 1
+    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
+    learning_starts: Annotated[Int, Field(ge=0)] = 0
+    """Transitions collected before the first update; at least batch_size."""
+    data_share: Fraction = 0.5
+    """Share of each minibatch that comes from the data while the run collects."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        for key in ("batch_size", "learning_starts"):
+            if getattr(self, key) > self.buffer_size:
+                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
+                yield Problem(key, message, depends_on=("buffer_size",))
+
+
+class ReplayConfig(CollectingConfig, NetworkConfig):
     """Settings of algorithms that learn from a replay buffer."""
 
-    ALIASES: ClassVar = {
-        **NetworkConfig.ALIASES,
-        **GivenData.ALIASES,
-        "max_buffer_size": "buffer_size",
-        "learn_frequency": "train_fre",
-    }
-    MAY_LAG: ClassVar = True
-    RUN_AHEAD: ClassVar = 2
-    READ_WITH: ClassVar = {
-        "data_share": ("given_data", ()),
-        "offline_updates": ("given_data", ()),
-        "reward_clip": ("rewards_to_learn_from", ()),
+    ALIASES = {"max_buffer_size": "buffer_size", "learn_frequency": "train_fre"}
+    READ_WITH = {
+        "reward_clip": Condition(lambda cfg: not cfg.imitate, "no rewards to learn from"),
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
         "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
@@ -272,23 +289,15 @@ class ReplayConfig(GivenData, NetworkConfig):
 
     batch_size: PositiveInt = 256
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
-    train_fre: PositiveInt = 1
-    """Environment steps (transitions) between updates."""
-    updates_per_train: PositiveInt = 1
-    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
-    learning_starts: Annotated[Int, Field(ge=0)] = 0
-    """Transitions collected before the first update; at least batch_size."""
     n_step: PositiveInt = 1
     """Steps of the n-step return: rewards summed before bootstrapping from a value."""
-    loss: Literal["mse", "huber"] = "mse"
+    loss: Loss = "mse"
     """Loss of the TD error: mse, or huber, which grows linearly beyond 1."""
     reward_scale: Positive = 1.0
     """Factor on every reward before it is learned from, after reward_clip."""
 
     buffer_type: ReplayKind = "REPLAY_QUE"
     """REPLAY or REPLAY_QUE sample uniformly; PER or PER_QUE sample by priority."""
-    buffer_size: PositiveInt = 1_000_000
-    """Capacity of the replay buffer, in transitions."""
     buffer_compress: bool = False
     """Compress the images in the replay buffer (zlib): images of games then take a fifth of the memory or less, and
     each minibatch some milliseconds more."""
@@ -298,8 +307,6 @@ class ReplayConfig(GivenData, NetworkConfig):
     """Initial exponent of the importance sampling weights; rises to 1 over the planned run."""
     per_epsilon: Positive = 0.01
     """Added to every priority so that each transition can be sampled."""
-    data_share: Fraction = 0.5
-    """Share of each minibatch that comes from the data while the run collects."""
     offline_updates: Annotated[Int, Field(ge=-1)] | None = None
     """Updates from the data alone, before the run collects; -1: it collects nothing. null: -1 for algorithms that are
     made for given data, otherwise 0."""
@@ -340,11 +347,6 @@ class ReplayConfig(GivenData, NetworkConfig):
     def needs_data(self) -> bool:
         return super().needs_data or self.imitate
 
-    @property
-    def rewards_to_learn_from(self) -> bool:
-        """True if the rewards are those of the environment."""
-        return not self.imitate
-
     def offline_updates_of(self) -> int:
         if self.data is None:
             return 0
@@ -354,10 +356,6 @@ class ReplayConfig(GivenData, NetworkConfig):
         yield from super().problems()
         if self.data is not None and self.buffer_type.startswith("PER"):
             yield Problem("buffer_type", f"{self.buffer_type} does not sample from given data; use REPLAY")
-        for key in ("batch_size", "learning_starts"):
-            if getattr(self, key) > self.buffer_size:
-                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
-                yield Problem(key, message, depends_on=("buffer_size",))
         if self.imitate and self.offline_updates_of() < 0:
             message = (
                 "makes every reward of the data 1, which says something only beside the 0 of collected steps, and this "
@@ -388,8 +386,8 @@ class ReplayConfig(GivenData, NetworkConfig):
 class ActorCriticConfig(ReplayConfig):
     """Settings of an actor trained by the gradient of an ensemble of critics."""
 
-    ALIASES: ClassVar = {**ReplayConfig.ALIASES, "explore_steps": "start_steps"}
-    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"expl_noise"}
+    ALIASES = {"explore_steps": "start_steps"}
+    ADJUSTABLE = {"expl_noise"}
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""
@@ -402,23 +400,25 @@ class ActorCriticConfig(ReplayConfig):
     """Learning rate of the actor."""
     critic_lr: Positive = 1e-3
     """Learning rate of the critics."""
+    learning_starts = 2000
     policy_freq: PositiveInt = 1
     """Critic updates per actor update (policy delay)."""
-    start_steps: Annotated[Int, Field(ge=0)] = 1000
+    start_steps: Annotated[Int, Field(ge=0)] = 2000
     """Environment steps (transitions) with uniformly random actions at the start of a run."""
 
 
 class ContinuousConfig(ActorCriticConfig):
     """Settings of actor-critics for actions in a bounded Box."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    NEEDS_BOUNDS: ClassVar = True
-    READ_WITH: ClassVar = {
+    ACTION_SPACES = ("Box",)
+    NEEDS_BOUNDS = True
+    RUN = run(steps=200_000, save=10_000)
+    READ_WITH = {
         "expl_noise": ("exploration_type", ("gaussian", "ou")),
         "ou_theta": ("exploration_type", ("ou",)),
     }
 
-    exploration_type: Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)] = "none"
+    exploration_type: ActionNoise = "none"
     """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode;
     none."""
     expl_noise: NonNegative = 0.1
@@ -427,7 +427,69 @@ class ContinuousConfig(ActorCriticConfig):
     """Mean reversion rate of the ou process per step."""
 
 
-class CentralCriticConfig(NetworkConfig):
+class TargetConfig(NetworkConfig):
+    """Settings of target networks."""
+
+    target_update: PositiveInt = 1
+    """Gradient updates between target-network updates."""
+    tau: PositiveFraction = 0.005
+    """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
+
+
+class PolicyGradientConfig(NetworkConfig):
+    """Settings of a policy and a value network that learn from what has just been collected."""
+
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
+    RUN = run(steps=500_000, save=20_480, rows=8)
+
+    actor_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers of the policy network; its output layer is added automatically."""
+    critic_layers: Layers = mlp(64, 64, activation="tanh")
+    """Layers of the value network; its output layer is added automatically."""
+    entropy_coef: NonNegative = 0.0
+    """Entropy bonus coefficient."""
+    log_std_init: float = 0.0
+    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
+    normalize_reward: bool = False
+    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
+
+
+class JointRateConfig(PolicyGradientConfig):
+    """Settings of policy gradients with one learning rate for policy and value network."""
+
+    ALIASES = {"critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
+
+    lr: Positive = 1e-3
+    """Learning rate of policy and value network, unless actor_lr or critic_lr is set."""
+    actor_lr: Positive | None = None
+    """Learning rate of the policy network; null is lr."""
+    critic_lr: Positive | None = None
+    """Learning rate of the value network; null is lr."""
+    value_coef: NonNegative = 0.5
+    """Value loss coefficient."""
+
+
+class OfflineActorCriticConfig(ReplayConfig, TargetConfig):
+    """Settings of actor-critics that are made to learn from given data, for actions in a bounded Box."""
+
+    ACTION_SPACES = ("Box",)
+    OFFLINE = True
+    NEEDS_BOUNDS = True
+
+    actor_layers: Layers = mlp(256, 256)
+    """Layers of the policy network; its output layer is added automatically."""
+    critic_layers: Layers = mlp(256, 256)
+    """Layers of each critic, and of a value network."""
+    n_critics: PositiveInt = 2
+    """Number of critics; their minimum is the action's value."""
+    actor_lr: Positive = 3e-4
+    """Learning rate of the policy."""
+    critic_lr: Positive = 3e-4
+    """Learning rate of the critics, and of a value network."""
+
+
+class CentralCriticConfig(PolicyGradientConfig):
     """Settings of on-policy actor-critics whose critic may see more than the policy."""
 
     critic_input: Literal["own", "global"] = "own"
@@ -445,19 +507,10 @@ class CentralCriticConfig(NetworkConfig):
             yield Problem("critic_layers", message, depends_on=("critic_input",))
 
 
-class TargetConfig(NetworkConfig):
-    """Settings of target networks."""
-
-    target_update: PositiveInt = 1
-    """Gradient updates between target-network updates."""
-    tau: PositiveFraction = 0.005
-    """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
-
-
 class TemperatureConfig(NetworkConfig):
     """Settings of the entropy temperature."""
 
-    READ_WITH: ClassVar = {key: ("alpha", ("auto",)) for key in ("alpha_init", "alpha_lr", "target_entropy")}
+    READ_WITH = {key: ("alpha", ("auto",)) for key in ("alpha_init", "alpha_lr", "target_entropy")}
 
     alpha: Positive | Literal["auto"] = "auto"
     """Entropy temperature: a number, or auto to tune it towards target_entropy."""

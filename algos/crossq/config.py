@@ -1,12 +1,12 @@
 """Defaults of CrossQ."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from algos.common.settings import ContinuousConfig, TemperatureConfig
-from config.model.fields import Positive, PositiveInt, Problem
+from config.model.fields import Problem
 from config.model.layers import BatchRenorm, Layers, Linear
 
 
@@ -19,14 +19,14 @@ def renormalised(*sizes: int) -> Layers:
 class Config(ContinuousConfig, TemperatureConfig):
     """CrossQ: SAC with batch renormalization in place of target networks."""
 
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "batchrenorm")
-    READ_WITH: ClassVar = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
+    SPECIAL_LAYERS = ("lstm", "gru", "batchrenorm")
+    READ_WITH = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
 
-    actor_layers: Layers = renormalised(256, 256)
-    critic_layers: Layers = renormalised(256, 256)
-    actor_lr: Positive = 1e-3
-    alpha_lr: Positive = 1e-3
-    policy_freq: PositiveInt = 3
+    actor_layers = renormalised(256, 256)
+    critic_layers = renormalised(256, 256)
+    actor_lr = 1e-3
+    alpha_lr = 1e-3
+    policy_freq = 3
     adam_beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5
     """Beta1 of Adam (decay rate of the first moment), with optimizer adam or adamw."""
 

@@ -2,29 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from algos.bc.config import Config as Family
-from config.model.fields import Decay, Fraction, Int, PositiveInt, Problem
+from algos.common.settings import CollectingConfig
+from config.model.fields import Decay, Fraction, Int, Problem
 from config.model.memory_spec import ReplaySpec
 from config.own import objects as own
 
 
-class Config(Family):
+class Config(CollectingConfig, Family):
     """DAgger: dataset aggregation. A policy learns the actions that an expert would choose in the states that it visits
     itself."""
 
-    OFFLINE: ClassVar = False
-    IMITATES: ClassVar = True
-    MAY_LAG: ClassVar = True
-    RUN_AHEAD: ClassVar = 2
-    READ_WITH: ClassVar = {
-        "data_share": ("given_data", ()),
-        "offline_updates": ("given_data", ()),
-        "beta_decay": ("beta", ()),
-    }
+    OFFLINE = False
+    IMITATES = True
+    READ_WITH = {"beta_decay": ("beta", ())}
 
     expert: str | None = None
     """The expert: a task directory, whose best model is asked; a function of your own, module:name, from
@@ -34,16 +29,8 @@ class Config(Family):
     """Probability that the expert's action is played, at the first step; the policy's own otherwise."""
     beta_decay: Decay = 500
     """Time constant of its exponential decay, in environment steps."""
-    buffer_size: PositiveInt = 1_000_000
+    buffer_size = 1_000_000
     """Visited states that are learned from, with the expert's actions; the oldest are dropped first."""
-    learning_starts: Annotated[Int, Field(ge=0)] = 0
-    """Transitions collected before the first update; at least batch_size."""
-    train_fre: PositiveInt = 1
-    """Environment steps (transitions) between updates."""
-    updates_per_train: PositiveInt = 1
-    """Gradient updates each time: updates_per_train / train_fre updates per transition."""
-    data_share: Fraction = 0.5
-    """Share of each minibatch that comes from the data while the run collects."""
     offline_updates: Annotated[Int, Field(ge=0)] = 0
     """Updates from the data alone, before the run collects."""
 
@@ -77,7 +64,3 @@ class Config(Family):
         if self.expert is None:
             message = "is required: a task directory, such as tasks/NAME, or a function of your own, module:name"
             yield Problem("expert", message)
-        for key in ("batch_size", "learning_starts"):
-            if getattr(self, key) > self.buffer_size:
-                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
-                yield Problem(key, message, depends_on=("buffer_size",))

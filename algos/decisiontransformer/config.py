@@ -2,33 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from algos.common.settings import GivenData, NetworkConfig
-from config.model.fields import Int, NonNegative, Positive, PositiveInt, Problem
+from config.model.fields import Int, Positive, PositiveInt, Problem
+from config.model.inherit import unread
 from config.model.layers import Layers
 from config.model.memory_spec import ReplaySpec
+
+UNCHANGED_REWARDS = unread("no rewards to change")  # returns are undiscounted sums of the rewards as they are
 
 
 class Config(GivenData, NetworkConfig):
     """DecisionTransformer: a transformer that learns from given data which actions earn which return."""
 
-    ALIASES: ClassVar = {
-        **NetworkConfig.ALIASES,
-        **GivenData.ALIASES,
+    ALIASES = {
         "max_len": "context_length",
         "embed_dim": "embed_size",
         "n_layer": "n_blocks",
         "n_layers": "n_blocks",
         "n_head": "n_heads",
     }
-    ACTION_SPACES: ClassVar = ("Discrete", "Box")
-    ADJUSTABLE: ClassVar = NetworkConfig.ADJUSTABLE | {"target_return"}
-    OFFLINE: ClassVar = True
-    HAS_GRADIENTS: ClassVar = True
-    READ_WITH: ClassVar = {"reward_clip": ("rewards_to_change", ()), "gamma": ("rewards_to_change", ())}
+    ACTION_SPACES = ("Discrete", "Box")
+    ADJUSTABLE = {"target_return"}
+    OFFLINE = True
+    HAS_GRADIENTS = True
+    READ_WITH = {"reward_clip": UNCHANGED_REWARDS, "gamma": UNCHANGED_REWARDS}
 
     context_length: Annotated[Int, Field(ge=2)] = 20
     """Latest steps of an episode that an action is chosen from; the length of the sequences that are learned from."""
@@ -49,18 +50,13 @@ class Config(GivenData, NetworkConfig):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     """Share of the activations that are set to zero while it learns."""
 
-    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adamw"
-    weight_decay: NonNegative | None = 1e-4
+    optimizer = "adamw"
+    weight_decay = 1e-4
     lr: Positive = 1e-4
     """Learning rate."""
-    max_grad_norm: Positive | None = 0.25
+    max_grad_norm = 0.25
     batch_size: PositiveInt = 64
     """Sequences per minibatch."""
-
-    @property
-    def rewards_to_change(self) -> bool:
-        """False: returns are undiscounted sums of the rewards as they are."""
-        return False
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

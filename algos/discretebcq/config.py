@@ -1,6 +1,6 @@
 """Defaults of DiscreteBCQ."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,8 +13,8 @@ class Config(ReplayConfig, TargetConfig):
     """DiscreteBCQ: Q-learning from given data with the maximum over the actions that the data would choose, for
     discrete actions."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    OFFLINE: ClassVar = True
+    ACTION_SPACES = ("Discrete",)
+    OFFLINE = True
 
     value_layers: Layers = mlp(256, 256)
     """Layers of the network of the action values; its output layer is added automatically."""
@@ -22,7 +22,7 @@ class Config(ReplayConfig, TargetConfig):
     """Layers of the network that imitates the data; its output layer is added automatically."""
     lr: Positive = 3e-4
     """Learning rate."""
-    loss: Literal["mse", "huber"] = "huber"
+    loss = "huber"
     bcq_threshold: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.3
     """Least probability of an action in the data, relative to the likeliest one: 0 allows all actions, near 1 only the
     likeliest one."""

@@ -1,19 +1,17 @@
 """Defaults of DiscreteCQL: DQN's, except for these."""
 
-from typing import ClassVar
-
 from algos.dqn.config import Config as Family
-from config.model.fields import Fraction, NonNegative, PositiveFraction, PositiveInt
 
 
 class Config(Family):
     """DiscreteCQL: DQN on given data, with values that are low for actions that the data do not choose."""
 
-    OFFLINE: ClassVar = True
+    OFFLINE = True
+    RUN = {}
 
-    cql_alpha: NonNegative = 1.0
-    double: bool = True
-    gamma: Fraction = 0.99
-    batch_size: PositiveInt = 128
-    target_update: PositiveInt = 1
-    tau: PositiveFraction = 0.005
+    cql_alpha = 1.0
+    lr = 2e-4
+    loss = "mse"
+    batch_size = 128
+    target_update = 1
+    tau = 0.005

@@ -1,22 +1,27 @@
-"""Defaults of DQN: the values of the quick start, with a learning rate that is reliable in 100 episodes."""
+"""Defaults of DQN."""
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
-from config.model.fields import Decay, Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
+from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfig
+from config.model.fields import Fraction, NonNegative, Positive, Problem
+from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
+from config.model.schema import run
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """DQN: a network learns the value of each action from a replay buffer."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru", "noisy_linear")
-    READ_WITH: ClassVar = {
+    ACTION_SPACES = ("Discrete",)
+    SPECIAL_LAYERS = ("lstm", "gru", "noisy_linear")
+    RUN = run(steps=100_000, save=5000)
+    READ_WITH = {
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "std_init": ("noisy", (True,)),
-        "temperature": ("softmax_or_soft_values", ()),
+        "temperature": Condition(
+            lambda cfg: cfg.soft or cfg.exploration_type == "softmax", "no softmax or soft values"
+        ),
     }
     HEAD: ClassVar = "scalar"
     """Meaning of the network's outputs; a class of algos/dqn/heads.py."""
@@ -28,7 +33,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
     value_layers becomes a hidden layer of each stream; without one behind lstm or gru layers, and with architecture
     simba, the streams are linear."""
-    double: bool = False
+    double: bool = True
     """Double Q-learning: select the next action with the online network, evaluate it with the target network."""
     noisy: bool = False
     """Noisy networks: noise of learned size on the weights of the linear layers and of the output layer, resampled for
@@ -37,28 +42,29 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """sigma_0: the initial standard deviation of the noise is sigma_0 / sqrt(number of inputs of the layer)."""
     soft: bool = False
     """Use the soft maximum over the actions at the temperature as the value of a state, instead of the maximum."""
-    temperature: Positive = 1.0
+    temperature = 1.0
     """Softmax temperature, with soft or exploration_type softmax: a higher one makes worse actions more likely."""
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
-    gamma: Fraction = 0.95
-    """Discount factor."""
 
-    lr: Positive = 2e-4
+    lr: Positive = 5e-4
     """Learning rate."""
-    batch_size: PositiveInt = 64
-    target_update: PositiveInt = 4
-    tau: PositiveFraction = 1.0
+    batch_size = 64
+    learning_starts = 1000
+    train_fre = 4
+    updates_per_train = 2
+    target_update = 500
+    tau = 1.0
+    loss: Loss = "huber"
 
     adam_epsilon: Positive = 1e-8
     """Epsilon in the denominator of optimizer adam or adamw. A larger value limits the steps where gradients are small;
     the papers on distributional methods use 0.01 / batch_size."""
 
-    buffer_size: PositiveInt = 100_000
+    buffer_size = 100_000
 
-    epsilon_start: Fraction = 0.95
-    epsilon_end: Fraction = 0.01
-    epsilon_decay: Decay = 500
+    epsilon_schedule = "linear"
+    epsilon_decay = 20_000
 
     eval_epsilon: Fraction = 0.0
     """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
@@ -72,8 +78,3 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
-
-    @property
-    def softmax_or_soft_values(self) -> bool:
-        """True if the temperature is read."""
-        return self.soft or self.exploration_type == "softmax"

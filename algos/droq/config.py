@@ -1,10 +1,8 @@
 """DroQ: SAC whose two critics have dropout and layer normalization, with twenty updates per step."""
 
-from typing import Literal
-
 from algos.sac.config import Config as SAC
-from config.model.fields import PositiveInt
 from config.model.layers import Dropout, LayerNorm, Layers, Linear
+from config.model.schema import run
 
 
 def dropout_layers(*sizes: int, rate: float = 0.01) -> Layers:
@@ -20,7 +18,9 @@ class Config(SAC):
     """DroQ: SAC with dropout and layer normalization in two critics in place of a large ensemble, and many updates per
     step."""
 
-    critic_layers: Layers = dropout_layers(256, 256)
-    actor_value: Literal["min", "mean"] = "mean"
-    updates_per_train: PositiveInt = 20
-    policy_freq: PositiveInt = 20
+    RUN = run(steps=50_000, save=10_000)
+
+    critic_layers = dropout_layers(256, 256)
+    actor_value = "mean"
+    updates_per_train = 5
+    policy_freq = 5

@@ -1,8 +1,8 @@
 """Defaults of Expert."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
+from config.model.inherit import unread
 from config.model.memory_spec import RolloutSpec
 from config.model.schema import OF_THE_ENVIRONMENT, AlgoConfig
 from config.own import objects as own
@@ -11,19 +11,14 @@ from config.own import objects as own
 class Config(AlgoConfig):
     """Expert: acts as an expert does, and learns nothing. For its evaluation, and to collect data for imitation."""
 
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    EXPERT_ACTS: ClassVar = True
-    READ_WITH: ClassVar = {"gamma": ("learning", ())}
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    EXPERT_ACTS = True
+    READ_WITH = {"gamma": unread("no learning")}
 
     expert: str = OF_THE_ENVIRONMENT
     """The expert: environment, for the one that comes with the environment, such as the hand-written policy of dialog;
     a function of your own, module:name, from observations [N, ...] to actions [N, ...]; or a task directory, whose best
     model is asked."""
-
-    @property
-    def learning(self) -> bool:
-        """False: there is none, so that no setting of it is read."""
-        return False
 
     def asked_expert(self) -> str | None:
         return self.expert

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 from algos.common.nets import own_layers
-from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
-from config.model.fields import Fraction, Positive, PositiveFraction, PositiveInt, Problem
+from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
+from config.model.fields import Positive, Problem
+from config.model.inherit import fixed
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import ReplaySpec
 
@@ -18,26 +18,31 @@ columns of a transition."""
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """HierarchicalDQN: a meta-controller chooses a state as the goal, and a controller learns to reach it."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    OBSERVATION_SPACES: ClassVar = ("Discrete",)
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    FIXED: ClassVar = {"n_step": 1, "her_ratio": 0.0, "reward_clip": "none", "data": None}
-    """A goal is of single steps, their rewards are summed as they are, and data have none."""
+    ACTION_SPACES = ("Discrete",)
+    OBSERVATION_SPACES = ("Discrete",)
+    SPECIAL_LAYERS = ("lstm", "gru")
 
     controller_layers: Layers = mlp(64)
     """Layers of the network that chooses actions, from the state and the goal; its output layer is added
     automatically."""
     meta_layers: Layers = mlp(64)
     """Layers of the network that chooses goals, from the state; its output layer is added automatically."""
-    gamma: Fraction = 0.95
+    gamma = 0.95
     """Discount factor of both."""
     lr: Positive = 1e-3
     """Learning rate."""
-    batch_size: PositiveInt = 64
-    target_update: PositiveInt = 4
-    tau: PositiveFraction = 0.05
-    buffer_size: PositiveInt = 100_000
-    exploration_type: Exploration = "e-greedy"
+    batch_size = 64
+    target_update = 4
+    tau = 0.05
+    buffer_size = 100_000
+
+    # a goal is of single steps, their rewards are summed as they are, and data have none
+    n_step = fixed(1)
+    her_ratio = fixed(0.0)
+    reward_clip = fixed("none")
+    data = fixed(None)
+
+    exploration_type = "e-greedy"
     """Exploration with actions, and with goals alike. e-greedy: the best one, or with probability epsilon a random one;
     softmax: in proportion to exp(value / temperature); none: the best one."""
 

@@ -1,32 +1,17 @@
 """Defaults of IQL."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import ReplayConfig, TargetConfig
-from config.model.fields import NonNegative, Positive, PositiveInt
-from config.model.layers import Layers, mlp
+from algos.common.settings import OfflineActorCriticConfig
+from config.model.fields import NonNegative, Positive
 
 
-class Config(ReplayConfig, TargetConfig):
+class Config(OfflineActorCriticConfig):
     """IQL: implicit Q-learning, for continuous actions. The policy imitates the actions of the data whose advantage is
     high."""
 
-    ACTION_SPACES: ClassVar = ("Box",)
-    OFFLINE: ClassVar = True
-    NEEDS_BOUNDS: ClassVar = True
-
-    actor_layers: Layers = mlp(256, 256)
-    """Layers of the policy network; its output layer is added automatically."""
-    critic_layers: Layers = mlp(256, 256)
-    """Layers of the value network and of each critic."""
-    n_critics: PositiveInt = 2
-    """Number of critics; their minimum is the action's value."""
-    actor_lr: Positive = 3e-4
-    """Learning rate of the policy."""
-    critic_lr: Positive = 3e-4
-    """Learning rate of the critics and of the value network."""
     expectile: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.7
     """Expectile of the action values that the value network learns: 0.5 is their mean, near 1 the best one of the
     data."""

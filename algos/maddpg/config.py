@@ -1,28 +1,27 @@
 """MADDPG: TD3 with an actor for each agent and a central critic."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from algos.common.nets import own_layers
 from algos.td3.config import Config as Family
-from config.model.fields import Fraction, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
+from config.model.fields import Problem
 
 
 class Config(Family):
     """MADDPG: a deterministic actor for each of several cooperating agents, trained by one central critic."""
 
-    JOINT: ClassVar = True
-    BEFORE: ClassVar = {"shared_actor": True}
+    JOINT = True
+    BEFORE = {"shared_actor": True}
 
     shared_actor: bool = False
     """All agents share the weights of one actor, which sees the agent's one-hot index beside its observation; false: an
     actor of its own for each agent."""
-    n_critics: PositiveInt = 1
-    policy_noise: NonNegative = 0.0
-    policy_freq: PositiveInt = 1
-    gamma: Fraction = 0.95
-    actor_lr: Positive = 1e-3
-    tau: PositiveFraction = 0.01
+    n_critics = 1
+    policy_noise = 0.0
+    policy_freq = 1
+    gamma = 0.95
+    actor_lr = 1e-3
+    tau = 0.01
 
     def needs_global_state(self) -> bool:
         return True

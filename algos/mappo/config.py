@@ -1,14 +1,16 @@
 """MAPPO: PPO with a critic of the global state."""
 
-from typing import Any, ClassVar, Literal
-
 from algos.ppo.config import Config as Family
+from config.model.inherit import fixed
 
 
 class Config(Family):
     """MAPPO: PPO for cooperating agents, with a critic that sees the global state."""
 
-    FIXED: ClassVar[dict[str, Any]] = {"critic_input": "global"}
-    AGENT_ID: ClassVar = True
+    AGENT_ID = True
 
-    critic_input: Literal["own", "global"] = "global"
+    critic_input = fixed("global")
+    batch_size = 4096
+    sgd_batch_size = 512
+    k_epochs = 10
+    entropy_coef = 0.01

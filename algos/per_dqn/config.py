@@ -1,20 +1,17 @@
 """Defaults of PER_DQN: DQN's, except for these."""
 
-from typing import ClassVar
-
-from algos.common.settings import ReplayKind
 from algos.dqn.config import Config as Family
-from config.model.schema import Needed
+from config.model.inherit import Condition
 
 
 class Config(Family):
     """PER_DQN: DQN with prioritized experience replay, which samples transitions with a large TD error more often."""
 
-    FIXED: ClassVar = {
-        "buffer_type": Needed(
+    NEEDED = {
+        "buffer_type": Condition(
             lambda cfg: cfg.buffer_type.startswith("PER"), "{value} has no priorities: without them this is DQN"
         ),
-        "per_alpha": Needed(lambda cfg: cfg.per_alpha > 0, "0 draws uniformly: without priorities this is DQN"),
+        "per_alpha": Condition(lambda cfg: cfg.per_alpha > 0, "0 draws uniformly: without priorities this is DQN"),
     }
 
-    buffer_type: ReplayKind = "PER"
+    buffer_type = "PER"

@@ -1,9 +1,8 @@
 """Defaults of policy iteration."""
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from config.model.fields import Fraction, Problem
+from config.model.fields import Problem
 from config.model.memory_spec import RolloutSpec
 from config.model.schema import AlgoConfig
 
@@ -11,11 +10,11 @@ from config.model.schema import AlgoConfig
 class Config(AlgoConfig):
     """Policy iteration: plans with the known transition model of a finite environment, one improvement per step."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    OBSERVATION_SPACES: ClassVar = ("Discrete",)
-    NEEDS_MODEL: ClassVar = True
+    ACTION_SPACES = ("Discrete",)
+    OBSERVATION_SPACES = ("Discrete",)
+    NEEDS_MODEL = True
 
-    gamma: Fraction = 0.95
+    gamma = 0.95
     """Discount factor; below 1."""
 
     def memory(self, rows: int) -> RolloutSpec:

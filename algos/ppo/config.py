@@ -1,24 +1,20 @@
 """Defaults of PPO."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import CentralCriticConfig
-from config.model.fields import Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower, upper
-from config.model.layers import Layers, mlp
+from algos.common.settings import CentralCriticConfig, JointRateConfig, Schedule
+from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
 
 
-class Config(CentralCriticConfig):
+class Config(CentralCriticConfig, JointRateConfig):
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
-    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
-    MAY_LAG: ClassVar = True
-    READ_WITH: ClassVar = {
+    MAY_LAG = True
+    READ_WITH = {
         "eps_clip": ("ppo_type", ("clip",)),
         "target_kl": ("ppo_type", ("clip",)),
         "kl_target": ("ppo_type", ("kl",)),
@@ -27,26 +23,16 @@ class Config(CentralCriticConfig):
         "kl_alpha": ("ppo_type", ("kl",)),
     }
 
-    actor_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers of the policy network; its output layer is added automatically."""
-    critic_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers of the value network; its output layer is added automatically."""
-    gamma: Fraction = 0.99
-    """Discount factor."""
     gae_lambda: Fraction = 0.95
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
-    lr: Positive = 3e-4
-    """Learning rate of actor and critic, unless actor_lr or critic_lr is set."""
-    actor_lr: Positive | None = None
-    """Learning rate of the actor; null is lr."""
-    critic_lr: Positive | None = None
-    """Learning rate of the critic; null is lr."""
+    lr = 5e-4
+    lr_schedule: Schedule = "linear"
     batch_size: PositiveInt = 2048
     """Transitions collected per window, over all rows."""
-    sgd_batch_size: PositiveInt = 64
+    sgd_batch_size: PositiveInt = 256
     """Transitions per minibatch; where the window does not divide evenly, the last one of an epoch is smaller."""
-    k_epochs: PositiveInt = 10
+    k_epochs: PositiveInt = 8
     """Epochs: passes over each window."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: steps per training sequence (truncated backpropagation through time)."""
@@ -71,18 +57,10 @@ class Config(CentralCriticConfig):
     """kl: factor of each change of the penalty."""
     value_clip: Positive | None = None
     """Clip range of the value around its value before the updates of the window; null disables value clipping."""
-    entropy_coef: NonNegative = 0.0
-    """Entropy bonus coefficient."""
-    value_coef: NonNegative = 0.5
-    """Value loss coefficient."""
-    max_grad_norm: Positive | None = 0.5
-    """Clips the global gradient norm to this value; null disables clipping."""
+    max_grad_norm = 0.5
+    normalize_obs = True
     normalize_advantage: bool = True
     """Normalize the advantages of each minibatch to mean 0 and standard deviation 1."""
-    log_std_init: float = 0.0
-    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
-    normalize_reward: bool = False
-    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1

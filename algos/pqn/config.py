@@ -1,14 +1,15 @@
 """Defaults of PQN."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import EpsilonConfig, NetworkConfig
-from config.model.fields import Decay, Fraction, Int, Positive, PositiveInt, Problem
+from algos.common.settings import EpsilonConfig, Loss, NetworkConfig
+from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
+from config.model.schema import run
 
 
 def _normalised(*sizes: int) -> Layers:
@@ -20,9 +21,10 @@ def _normalised(*sizes: int) -> Layers:
 class Config(NetworkConfig, EpsilonConfig):
     """PQN: on-policy Q-learning in many environments at once, stabilized by layer normalization."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    MAY_LAG: ClassVar = True
+    ACTION_SPACES = ("Discrete",)
+    SPECIAL_LAYERS = ("lstm", "gru")
+    MAY_LAG = True
+    RUN = run(steps=500_000, save=25_000, rows=32)
 
     value_layers: Layers = _normalised(128, 128)
     """Layers between the observation and the values; without layer normalization learning may diverge. The output layer
@@ -30,16 +32,15 @@ class Config(NetworkConfig, EpsilonConfig):
     dueling: bool = False
     """Estimate the value of the state and the advantages of the actions in two streams. The last linear layer of
     value_layers becomes a hidden layer of each stream."""
-    gamma: Fraction = 0.99
-    """Discount factor."""
-    q_lambda: Fraction = 0.65
+    q_lambda: Fraction = 0.8
     """Lambda of the return: 0 bootstraps after one step, 1 at the end of the window or of the episode."""
-    loss: Literal["mse", "huber"] = "mse"
+    loss: Loss = "mse"
     """Loss of the TD error: mse, or huber, which is linear beyond 1."""
 
     lr: Positive = 5e-4
     """Learning rate."""
-    max_grad_norm: Positive | None = 10.0
+    lr_schedule = "linear"
+    max_grad_norm = 10.0
     """Clip the global gradient norm to this value; null disables clipping."""
     batch_size: PositiveInt = 1024
     """Number of transitions collected, over all rows, before each round of learning."""
@@ -50,8 +51,8 @@ class Config(NetworkConfig, EpsilonConfig):
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: number of steps in a training sequence."""
 
-    epsilon_decay: Decay = 20_000
-    epsilon_schedule: Literal["exponential", "linear"] = "linear"
+    epsilon_decay = 100_000
+    epsilon_schedule = "linear"
     reward_scale: Positive = 1.0
     """Factor on every reward before learning."""
     normalize_reward: bool = False

@@ -1,21 +1,23 @@
 """Defaults of QMIX."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from algos.common.nets import own_layers
-from algos.common.settings import EpsilonConfig, Exploration, ReplayConfig, TargetConfig
-from config.model.fields import Decay, Positive, PositiveFraction, PositiveInt, Problem
+from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
+from config.model.fields import Positive, PositiveInt, Problem
 from config.model.layers import Layers, mlp
+from config.model.schema import run
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """QMIX: cooperating agents share a value network; a monotonic mix of their values is learned as one."""
 
-    ACTION_SPACES: ClassVar = ("Discrete",)
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    JOINT: ClassVar = True
-    READ_WITH: ClassVar = {
+    ACTION_SPACES = ("Discrete",)
+    SPECIAL_LAYERS = ("lstm", "gru")
+    JOINT = True
+    RUN = run(steps=200_000, save=10_000)
+    READ_WITH = {
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "mixer_size": ("mixer", ("monotonic",)),
         "hyper_layers": ("mixer", ("monotonic",)),
@@ -39,19 +41,21 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     it once for each agent; the mean is that reward."""
     lr: Positive = 5e-4
     """Learning rate."""
-    batch_size: PositiveInt = 64
-    buffer_size: PositiveInt = 100_000
-    target_update: PositiveInt = 200
-    tau: PositiveFraction = 1.0
-    max_grad_norm: Positive | None = 10.0
+    batch_size = 64
+    learning_starts = 1000
+    train_fre = 4
+    buffer_size = 100_000
+    target_update = 200
+    tau = 1.0
+    max_grad_norm = 10.0
     adam_epsilon: Positive = 1e-8
     """Epsilon in the denominator of optimizer adam or adamw."""
 
-    exploration_type: Exploration = "e-greedy"
+    exploration_type = "e-greedy"
     """For each agent by itself: e-greedy, the best action, or with probability epsilon a random one; softmax, in
     proportion to exp(value / temperature); none, the best action."""
-    epsilon_decay: Decay = 50_000
-    epsilon_schedule: Literal["exponential", "linear"] = "linear"
+    epsilon_decay = 50_000
+    epsilon_schedule = "linear"
 
     def needs_global_state(self) -> bool:
         return self.mixer == "monotonic"

@@ -1,6 +1,6 @@
 """Defaults of QRDQN: DQN's, except for these."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -11,8 +11,10 @@ from config.model.fields import Int, Positive
 class Config(Family):
     """QRDQN: DQN that learns quantiles of the return."""
 
-    HEAD: ClassVar = "quantile"
+    HEAD = "quantile"
 
+    double = False
+    loss = "mse"
     n_quantiles: Annotated[Int, Field(ge=2)] = 50
     """Number of quantiles of the return that are learned for each action."""
     kappa: Positive = 1.0

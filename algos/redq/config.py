@@ -1,16 +1,16 @@
 """REDQ: SAC with ten critics and twenty updates per step."""
 
-from typing import Literal
-
 from algos.sac.config import Config as SAC
-from config.model.fields import PositiveInt
+from config.model.schema import run
 
 
 class Config(SAC):
     """REDQ: SAC with a large ensemble of critics, a random subset of which makes each target, and many updates per
     step."""
 
-    n_critics: PositiveInt = 10
-    actor_value: Literal["min", "mean"] = "mean"
-    updates_per_train: PositiveInt = 20
-    policy_freq: PositiveInt = 20
+    RUN = run(steps=50_000, save=10_000)
+
+    n_critics = 10
+    actor_value = "mean"
+    updates_per_train = 5
+    policy_freq = 5

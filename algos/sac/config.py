@@ -1,20 +1,20 @@
 """Defaults of SAC."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.model.fields import NonNegative, Positive, PositiveInt, Problem
+from config.model.fields import NonNegative, PositiveInt, Problem
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: maximum entropy actor-critic for continuous actions."""
 
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    BEFORE: ClassVar = {"entropy_backup": True}
-    READ_WITH: ClassVar = {"cql_actions": ("cql_alpha", ())}
+    SPECIAL_LAYERS = ("lstm", "gru")
+    BEFORE = {"entropy_backup": True}
+    READ_WITH = {"cql_actions": ("cql_alpha", ())}
 
-    critic_lr: Positive = 3e-4
+    critic_lr = 3e-4
     target_critics: PositiveInt = 2
     """Size of the subset of target critics whose minimum is the target; below n_critics, a new random subset is drawn
     in each update."""

@@ -1,15 +1,14 @@
 """SAC with hindsight experience replay."""
 
-from typing import ClassVar
-
 from algos.sac.config import Config as SAC
-from config.model.fields import Fraction
-from config.model.schema import Needed
+from config.model.inherit import Condition
 
 
 class Config(SAC):
     """SAC_HER: SAC with hindsight experience replay, for goal-conditioned environments."""
 
-    FIXED: ClassVar = {"her_ratio": Needed(lambda cfg: cfg.her_ratio > 0, "0 disables hindsight: this is SAC then")}
+    NEEDED = {"her_ratio": Condition(lambda cfg: cfg.her_ratio > 0, "0 disables hindsight: this is SAC then")}
 
-    her_ratio: Fraction = 0.8
+    her_ratio = 0.8
+    gamma = 0.98
+    normalize_obs = True

@@ -1,13 +1,11 @@
 """Defaults of Sarsa."""
 
-from typing import Any, ClassVar, Literal
-
 from algos.qlearning.config import Config as QLearning
+from config.model.inherit import fixed
 
 
 class Config(QLearning):
     """Sarsa: a table of action values, updated with the action taken next."""
 
-    FIXED: ClassVar[dict[str, Any]] = {"next_value": "taken"}
-
-    next_value: Literal["greedy", "expected", "taken"] = "taken"
+    lr = 0.2
+    next_value = fixed("taken")

@@ -1,18 +1,15 @@
 """Defaults of SoftQ: DQN's, except for these."""
 
-from typing import ClassVar
-
-from algos.common.settings import Exploration
 from algos.dqn.config import Config as Family
-from config.model.fields import Positive
+from config.model.inherit import fixed
 
 
 class Config(Family):
     """SoftQ: soft Q-learning, the values of a maximum-entropy policy."""
 
-    ALIASES: ClassVar = {**Family.ALIASES, "alpha": "temperature"}
-    FIXED: ClassVar = {"soft": True}
+    ALIASES = {"alpha": "temperature"}
 
-    soft: bool = True
-    exploration_type: Exploration = "softmax"
-    temperature: Positive = 0.1
+    soft = fixed(True)
+    double = False
+    exploration_type = "softmax"
+    temperature = 0.1

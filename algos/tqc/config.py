@@ -1,22 +1,21 @@
 """Defaults of TQC."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
-from config.model.fields import Int, Positive, PositiveInt, Problem
+from config.model.fields import Int, PositiveInt, Problem
+from config.model.inherit import fixed
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """TQC: SAC with quantile critics, whose largest quantiles are truncated in the target."""
 
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
-    FIXED: ClassVar[dict[str, Any]] = {"loss": "huber"}
-
-    critic_lr: Positive = 3e-4
-    loss: Literal["mse", "huber"] = "huber"
+    SPECIAL_LAYERS = ("lstm", "gru")
+    critic_lr = 3e-4
+    loss = fixed("huber")
     n_quantiles: PositiveInt = 25
     """Quantiles per critic."""
     drop_quantiles: Annotated[Int, Field(ge=0)] = 2

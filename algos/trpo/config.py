@@ -1,27 +1,20 @@
 """Defaults of TRPO."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from algos.common.settings import CentralCriticConfig
-from config.model.fields import Fraction, Int, NonNegative, Positive, PositiveInt, Problem
-from config.model.layers import Layers, mlp
+from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.memory_spec import RolloutSpec
 
 
 class Config(CentralCriticConfig):
     """TRPO: natural gradient steps within a trust region of the KL divergence."""
 
-    ALIASES: ClassVar = {**CentralCriticConfig.ALIASES, "kl_target": "max_kl", "target_kl": "max_kl"}
-    ACTION_SPACES: ClassVar = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
-    SPECIAL_LAYERS: ClassVar = ("lstm", "gru")
+    ALIASES = {"kl_target": "max_kl", "target_kl": "max_kl"}
 
-    actor_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers of the policy network; its output layer is added automatically."""
-    critic_layers: Layers = mlp(64, 64, activation="tanh")
-    """Layers of the value network; its output layer is added automatically."""
     gae_lambda: Fraction = 0.95
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
@@ -35,24 +28,19 @@ class Config(CentralCriticConfig):
     """Damping: multiple of the identity added to the Fisher matrix."""
     line_search_steps: PositiveInt = 10
     """Step lengths that the line search tries, each half of the one before."""
-    entropy_coef: NonNegative = 0.0
-    """Entropy bonus coefficient."""
+    normalize_obs = True
     normalize_advantage: bool = True
     """Normalize the advantages of each window to mean 0 and standard deviation 1."""
 
     critic_lr: Positive = 1e-3
     """Learning rate of the value network; the policy has none."""
-    sgd_batch_size: PositiveInt = 64
+    sgd_batch_size: PositiveInt = 128
     """Transitions per minibatch of the value network; where the window does not divide evenly, the last one of an epoch
     is smaller."""
     k_epochs: PositiveInt = 10
     """Epochs of the value network: passes over each window."""
     lookup_step: Annotated[Int, Field(ge=2)] = 16
     """With lstm or gru layers: steps per training sequence (truncated backpropagation through time)."""
-    log_std_init: float = 0.0
-    """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
-    normalize_reward: bool = False
-    """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
 
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1

@@ -36,6 +36,9 @@ class Changes(NamedTuple):
     needless: Iterable[str] = ()
     """Settings for which nothing is needed here."""
     problems: Iterable[str] = ()
+    defaults: Source | None = None
+    """Settings that the library has where a file says nothing, and that are others here. A run that is loaded has its
+    own."""
 
 
 class OldFile(NamedTuple):

@@ -94,8 +94,50 @@ KEYS: dict[str, Table] = {
 }
 """Section -> key of JoyRL there -> what it is here."""
 
-ALGOS = {"firstvisitmc": "MonteCarlo", "dqn_cnn": "DQN", "vi": "ValueIteration", "sarsa": "Sarsa"}
+ALGOS = {
+    "firstvisitmc": "MonteCarlo",
+    "dqn_new": "DQN",
+    "dqn_cnn": "DQN",
+    "vi": "ValueIteration",
+}
 """JoyRL's algorithm, in small letters -> ours."""
+
+_EVERY = {
+    "lr_schedule": "constant", "normalize_obs": False, "learning_starts": 0, "start_steps": 0, "train_fre": 1,
+    "updates_per_train": 1, "epsilon_schedule": "exponential", "epsilon_start": 0.95, "epsilon_end": 0.01,
+    "epsilon_decay": 500, "double": False, "loss": "mse",
+}  # fmt: skip
+_DQN = {"gamma": 0.95, "lr": 1e-4, "batch_size": 64, "buffer_size": 100_000, "target_update": 4, "tau": 1.0}
+_TABLE = {"gamma": 0.95, "lr": 0.1}
+_ACTOR_CRITIC = {"lr": 3e-4, "critic_lr": 1e-3, "gamma": 0.99, "entropy_coef": 0.01, "batch_size": 256}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "DQN": _DQN,
+    "DoubleDQN": {**_DQN, "gamma": 0.99, "double": True},
+    "DuelingDQN": {**_DQN, "gamma": 0.99},
+    "NoisyDQN": _DQN,
+    "PER_DQN": _DQN,
+    "SoftQ": _DQN,
+    "C51": {"batch_size": 256, "tau": 0.005, "target_update": 1, "n_atoms": 51, "v_min": -10.0, "v_max": 10.0},
+    "RainbowDQN": {"n_step": 1, "batch_size": 32, "target_update": 200, "n_atoms": 51, "v_min": 0.0, "v_max": 200.0},
+    "QLearning": _TABLE,
+    "Sarsa": _TABLE,
+    "DynaQ": {"gamma": 0.9, "lr": 0.1, "epsilon_decay": 300},
+    "MonteCarlo": {"gamma": 0.9, "lr": 0.1, "epsilon_start": 0.15, "epsilon_end": 0.15},
+    "REINFORCE": {"lr": 0.01, "baseline": "none"},
+    "A2C": _ACTOR_CRITIC,
+    "IMPALA": {**_ACTOR_CRITIC, "value_coef": 0.001},
+    "PPO": {**_ACTOR_CRITIC, "sgd_batch_size": 32, "k_epochs": 4},
+    "DDPG": {"actor_lr": 1e-4, "critic_lr": 1e-3, "tau": 0.001, "batch_size": 128, "buffer_size": 100_000},
+    "TD3": {"actor_lr": 1e-4, "critic_lr": 1e-3, "batch_size": 100, "start_steps": 100},
+    "SAC": {"actor_lr": 3e-4, "critic_lr": 1e-3, "alpha_lr": 1e-4, "batch_size": 64},
+}
+"""Our name of an algorithm of JoyRL -> its defaults there by our names, beside those of every algorithm."""
+
+
+def defaults(algo: str) -> dict[str, Any]:
+    """Returns the defaults of one of JoyRL's algorithms by our names, networks aside; none for any other."""
+    return {**_EVERY, **DEFAULTS[algo]} if algo in DEFAULTS else {}
+
 
 ENVS = {"FrozenLakeNoSlippery-v1": ("FrozenLake-v1", {"is_slippery": False})}
 """JoyRL's environment -> ours, and its arguments."""

@@ -24,8 +24,7 @@ Branch = tuple[str, list[Settings]]
 """Name and layers of a part of a network."""
 NEEDLESS, UNREAD, LOST = "needless", "unread", "lost"
 TRANSLATED = "JoyRL's settings by our names"
-
-
+DEFAULT = "JoyRL's default"
 HEADINGS = {
     LOST: "Not converted; look for a setting that does the same:",
     NEEDLESS: "Left out, since nothing is needed here:",
@@ -59,7 +58,7 @@ def rewrite(source: Source, find_algo: Finder, find_env: Finder, algo_name: str 
         return Changes()
     work = Rewriting(source, find_algo, find_env, algo_name).run()
     work.apply()
-    return Changes(list(work.notes()), list(work.needless()), work.problems)
+    return Changes(list(work.notes()), list(work.needless()), work.problems, work.defaults())
 
 
 def put_words(source: Source, scope: Scope, hint: Hint) -> Changes:
@@ -134,6 +133,18 @@ class Rewriting:
         self._processes()
         self._wrappers()
         return self
+
+    def defaults(self) -> Source:
+        """Returns JoyRL's defaults of settings that are left out, where ours are others."""
+        source, model, settings = Source(written=False), self.algo or AlgoConfig, self.new["algo_cfg"]
+        for key, value in joyrl.defaults(self.name).items():
+            field = model.model_fields.get(key)
+            one_rate = key.endswith("_lr") and settings.get("lr") is not None
+            if field and field.default != value and settings.get(key) is None and not one_rate:
+                source.put("algo_cfg", key, value, Place(DEFAULT, f"algo_cfg.{key}"))
+        if keys := source.sections.get("algo_cfg"):
+            source.notes.append(f"{DEFAULT}s: algo_cfg.{', algo_cfg.'.join(keys)}")
+        return source
 
     def put(self, section: str, key: str, value: Any, comment: str = "") -> None:
         self.new[section][key] = value
@@ -564,6 +575,9 @@ def converted(file: OldFile) -> str:
     if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
         raise ConversionError(*(f"{path}: {name}: expected lines of the form name: value" for name in wrong))
     work = Rewriting(sources.from_document(file.document, written=True), file.find_algo, file.find_env).run()
+    if work.new["general_cfg"].get("load_checkpoint") is not True and policies.SECTION not in value:
+        for key, usual in work.defaults().sections.get("algo_cfg", {}).items():
+            work.put("algo_cfg", key, usual, DEFAULT)
     if work.algo is None:
         work.omit(LOST, "general_cfg", "algo_name", work.name, "there is no such algorithm here")
     for key in value:

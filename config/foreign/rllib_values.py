@@ -757,8 +757,10 @@ PRIORITIES = {"algo_cfg.buffer_type": "PER", "algo_cfg.n_step": 3}
 RAY = {"general_cfg.mp_backend": "ray"}
 ALGORITHMS: Mapping[str, tuple[str, Settings, str]] = {
     "PG": ("REINFORCE", {}, "the same algorithm"),
-    "SIMPLEQ": ("DQN", {}, "DQN without double, dueling and priorities, which are off unless they are written"),
-    "SIMPLE_Q": ("DQN", {}, "DQN without double, dueling and priorities, which are off unless they are written"),
+    "SIMPLEQ": ("DQN", {"algo_cfg.double": False},
+                "DQN without double, dueling and priorities, which are off unless they are written"),
+    "SIMPLE_Q": ("DQN", {"algo_cfg.double": False},
+                 "DQN without double, dueling and priorities, which are off unless they are written"),
     "APEX": ("DQN", {**PRIORITIES, "algo_cfg.double": True, "algo_cfg.dueling": True, **RAY},
              "DQN with priorities, 3 steps, and workers of Ray; all workers explore alike"),
     "APEX_DQN": ("DQN", {**PRIORITIES, "algo_cfg.double": True, "algo_cfg.dueling": True, **RAY},

@@ -415,6 +415,8 @@ def _vec_wrapper(kind: str, given: dict[str, Any], scope: Scope) -> Meaning:
 def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what an algorithm does there without a word, and here by a setting."""
     if name == "DQN":
-        return {"algo_cfg.loss": "huber"}
+        return {"algo_cfg.loss": "huber", "algo_cfg.double": False}
+    if name in ("PPO", "A2C") and not falling(theirs.get("learning_rate"))[1]:
+        return {"algo_cfg.lr_schedule": "constant"}
     size = theirs.get("batch_size") if name == "QRDQN" else None
     return {"algo_cfg.adam_epsilon": 0.01 / size} if isinstance(size, int) and size > 0 else {}

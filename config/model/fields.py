@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from config.model import bounds
+from config.model.inherit import Condition, Inheriting
 from config.program import PROGRAM
 
 
@@ -23,7 +24,7 @@ def _accepts_null(annotation: Any) -> bool:
     return type(None) in getattr(annotation, "__args__", ())
 
 
-class Strict(BaseModel):
+class Strict(BaseModel, metaclass=Inheriting):
     """Rejects unknown keys and wrong types. A null means the default unless the field accepts null."""
 
     model_config = ConfigDict(
@@ -35,9 +36,9 @@ class Strict(BaseModel):
     )
     ALIASES: ClassVar[dict[str, str]] = {}
     """Other spellings that are accepted silently: spelling -> field."""
-    READ_WITH: ClassVar[dict[str, tuple[str, tuple[Any, ...]]]] = {}
-    """Settings that are read only with certain values of another one: setting -> (other setting or property, values).
-    No values: with any value but 0 and false. A subclass adds to the entries of its parents."""
+    READ_WITH: ClassVar[dict[str, tuple[str, tuple[Any, ...]] | Condition]] = {}
+    """Settings that are read only under a condition: setting -> Condition, or (other setting, its values); with no
+    values, any but 0 and false."""
     STAND_INS: ClassVar[dict[str, Any]] = {}
     """Values for required settings, with which the others are checked while those are missing or wrong."""
 
@@ -96,23 +97,19 @@ class Strict(BaseModel):
 
     def unread(self) -> Iterator[tuple[str, str]]:
         """Yields each changed setting that nothing reads, and why."""
-        rules: dict[str, tuple[str, tuple[Any, ...]]] = {}
-        for parent in reversed(type(self).__mro__):
-            rules |= vars(parent).get("READ_WITH", {})
-        for key in rules:
-            if key in type(self).model_fields and self.changed(key) and (why := self._why_unread(key, rules)):
+        for key in self.READ_WITH:
+            if key in type(self).model_fields and self.changed(key) and (why := self._why_unread(key)):
                 yield key, why
 
-    def _why_unread(self, key: str, rules: dict[str, tuple[str, tuple[Any, ...]]]) -> str | None:
+    def _why_unread(self, key: str) -> str | None:
         """Returns the reason that nothing reads a setting; None if it is read. Follows chains of settings."""
-        if key not in rules:
-            return None
-        other, values = rules[key]
+        rule = self.READ_WITH.get(key)
+        if rule is None or isinstance(rule, Condition):
+            return None if rule is None or rule.holds(self) else rule.otherwise
+        other, values = rule
         value = getattr(self, other)
         if value in values or (not values and value):
-            return self._why_unread(other, rules)
-        if other not in type(self).model_fields:
-            return f"no {other.replace('_', ' ')}"
+            return self._why_unread(other)
         return f"{other} is {value if isinstance(value, str) else json.dumps(value)}"
 
 

@@ -49,7 +49,7 @@ class PolicyConfig(Strict):
     JOINT: ClassVar[bool]
     AGENT_ID: ClassVar[bool]
     LEARNS: ClassVar[bool]
-    STAND_INS: ClassVar = {"agents": "*"}
+    STAND_INS = {"agents": "*"}
 
     agents: Annotated[str | list[str], AfterValidator(_named)]
     """Agents of the policy: a name, a pattern such as car_*, a list of them, or a function as my_module:function with
@@ -131,7 +131,7 @@ def combined(algo: type[AlgoConfig]) -> type[PolicyConfig]:
     """Returns the model of a policy with this algorithm."""
     members: dict[str, Any] = {"__module__": __name__, "__doc__": PolicyConfig.__doc__, "ALGO": algo}
     if not algo.LEARNS:
-        members |= {"__annotations__": {"train": bool}, "train": False}
+        members["train"] = False
     return type("Policy", (PolicyConfig, algo), members)
 
 

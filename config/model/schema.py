@@ -4,16 +4,11 @@ Every model is typed, bounded, and documented field by field. The docstrings are
 the JSON Schema. Imports nothing heavy: an invalid configuration is rejected before torch loads.
 """
 
-import json
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
 
-from config.model.fields import (
-    Fraction,
-    PositiveInt,
-    Problem,
-    Strict,
-)
+from config.model.fields import Fraction, PositiveInt, Problem, Strict
+from config.model.inherit import Condition
 from config.model.memory_spec import MemorySpec
 
 # ------------------------------------------------------------------------------------ sections of algo and env
@@ -23,13 +18,14 @@ OF_THE_ENVIRONMENT = "environment"
 """Name of the expert that comes with the environment."""
 
 
-class Needed(NamedTuple):
-    """Condition on a setting, where several values define an algorithm."""
-
-    holds: Callable[[Any], bool]
-    """Returns True for the settings of this algorithm."""
-    otherwise: str
-    """Sentence on what another value, {value}, makes of the algorithm."""
+def run(save: int, steps: int = -1, episodes: int = -1, rows: int | None = None) -> dict[str, dict[str, Any]]:
+    """Returns the settings of a run with a limit of steps or of episodes, which end with the environment alone. save:
+    steps, or updates with a limit of episodes, between two save points; rows: n_envs, None for its default."""
+    limits = {"max_total_step": steps} if steps > 0 else {}
+    unit = {"model_save_unit": "step"} if steps > 0 else {}
+    evaluation = {"online_eval": True, "online_eval_episode": 20}
+    general = {**limits, "max_episode": episodes, "max_step": -1, **evaluation, "model_save_fre": save, **unit}
+    return {"general_cfg": general, "env_cfg": {"n_envs": rows} if rows else {}}
 
 
 class AlgoConfig(Strict):
@@ -65,19 +61,23 @@ class AlgoConfig(Strict):
     HAS_GRADIENTS: ClassVar[bool] = False
     """True if several learners can share an update by averaging gradients."""
 
-    ADJUSTABLE: ClassVar[frozenset[str]] = frozenset(
-        {"lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip", "target_kl",
-         "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs"}
-    )  # fmt: skip
+    ADJUSTABLE: ClassVar[set[str]] = {
+        "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip", "target_kl",
+        "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs",
+    }  # fmt: skip
     """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
+
+    RUN: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings of general_cfg and env_cfg by section with which --algo and --env begin where there is no preset; empty
+    where given data decide how long a run is."""
 
     BEFORE: ClassVar[dict[str, Any]] = {}
     """Setting that older runs do not record -> the value by which they went, if that is not the default everywhere.
     Their models are played with it; a resume has to name it."""
 
-    FIXED: ClassVar[dict[str, Any]] = {}
-    """Settings that define this algorithm: setting -> its value, or what is Needed of it; with another one it would be
-    another algorithm of its family. A class replaces its parents' FIXED."""
+    NEEDED: ClassVar[dict[str, Condition]] = {}
+    """Conditions on settings without which this would be another algorithm of its family: setting -> Condition, in
+    whose reason {value} is the setting's."""
 
     gamma: Fraction = 0.99
     """Discount factor."""
@@ -131,14 +131,9 @@ class AlgoConfig(Strict):
 
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
-        for key, value in self.FIXED.items():
-            own = getattr(self, key)
-            if isinstance(value, Needed):
-                if not value.holds(self):
-                    yield Problem(key, value.otherwise.format(value=own))
-            elif own != value:
-                shown = value if isinstance(value, str) else json.dumps(value)  # true, as YAML has it
-                yield Problem(key, f"must be {shown} in this algorithm; another value makes it a different algorithm")
+        for key, condition in self.NEEDED.items():
+            if not condition.holds(self):
+                yield Problem(key, condition.otherwise.format(value=getattr(self, key)))
 
 
 FILM: Any = object()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from config.program import PROGRAM
 from config.read.opening import named
+from config.read.task_files import RUN
 
 _OTHERS_MAY_WRITE = 0o022
 _ANYBODY_MAY_WRITE = 0o002
@@ -169,7 +170,7 @@ def task_of(module: str, loaded: Path | None = None) -> Path | None:
 def _is_task(folder: Path) -> bool:
     """Returns True for the folder of a run, of a group or of a tuning. A folder below tasks/ is a run without run.json,
     too."""
-    from config.read.tasks import RUN, has_config, is_group  # reads YAML, which most commands need anyway, but not all
+    from config.read.tasks import has_config, is_group  # reads YAML, which most commands need anyway, but not all
 
     if (folder / "models").is_dir() and ((folder / RUN).is_file() or folder.parent.name == "tasks"):
         return has_config(folder)

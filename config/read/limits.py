@@ -1,10 +1,11 @@
 """Decides unwritten limits: a written limit is never cut short by a default."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
 from config.config import RUN_LIMITS, GeneralConfig
+from config.model.schema import AlgoConfig
 from config.read import sources
 from config.read.written import Written
 
@@ -16,6 +17,20 @@ def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
     count = general.online_eval_episode
     note = f"test episodes: {count} (online_eval_episode); general_cfg.max_episode=N plays another number"
     return {"max_episode": count}, note
+
+
+def planned(general: GeneralConfig) -> bool:
+    """Returns True if the length of a run is known before it begins, so that a learning rate can fall over it."""
+    return general.mode == "test" or max(general.max_episode, general.max_total_step, general.max_update) > 0
+
+
+def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
+    """Makes learning rates constant that fall by default, in a run whose length is not planned; yields notes."""
+    for section, algo in built.items():
+        if isinstance(algo, AlgoConfig) and algo.schedule() != "constant" and f"{section}.lr_schedule" not in where:
+            built[section] = algo.model_copy(update={"lr_schedule": "constant"})
+            needed = "max_episode, max_total_step or max_update"
+            yield f"{section}.lr_schedule is constant: {algo.schedule()} needs {needed}"
 
 
 OFFLINE_UPDATES = 10_000

@@ -153,7 +153,10 @@ class _Assembly(Written):
         self.sources.insert(0, source)
         algo, find_algo, find_env = command_line.get("algo_name"), self.finders["algo_name"], self.finders["env_name"]
         for dialect in DIALECTS:
-            self._keep(dialect.rewrite(source, find_algo, find_env, algo if isinstance(algo, str) else None))
+            changes = dialect.rewrite(source, find_algo, find_env, algo if isinstance(algo, str) else None)
+            self._keep(changes)
+            if changes.defaults and self.general("load_checkpoint") is not True:
+                self.sources.insert(0, changes.defaults)
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
         kept = source.sections.get("algo_cfg", {})
         if theirs and ours and kept and not self.same("algo_name", theirs, ours):
@@ -247,6 +250,8 @@ class _Assembly(Written):
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
         decided, note = limits.of_run(self, built, found["env_cfg"], explicit)
+        planned = limits.planned(built["general_cfg"].model_copy(update=decided))
+        self.notes += [] if planned else limits.keep_rates(built, where)
         self.notes += [note, *unread.notes(self, built, where, self.needless), *self._remarks(found, built, decided)]
         names = [name for section in built.values() for _, name in section.own()]
         own_names = [*names, *(str(self.general(key)) for key in ("algo_name", "env_name"))]

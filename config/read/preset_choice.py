@@ -9,7 +9,7 @@ from config.model.policies import PolicyConfig
 from config.read import presets, sources
 from config.read.opening import named
 from config.read.written import Written
-from config.read.yaml_reader import Document, read
+from config.read.yaml_reader import Document, Place, read
 
 
 class PresetChoice:
@@ -23,7 +23,8 @@ class PresetChoice:
         """False if the policies are not those for which the preset promises a return."""
 
     def add(self, by_itself: bool) -> Document | None:
-        """Puts the preset that is asked for below all other sources, and returns it. by_itself: auto means default."""
+        """Puts the preset that is asked for below all other sources, and returns it; where there is none for the
+        algorithm, the settings of its RUN. by_itself: auto means default."""
         self.used = self._asked_preset(by_itself)
         if self.used is None:
             return None
@@ -87,7 +88,20 @@ class PresetChoice:
             fault = "a run that is loaded has its own settings; leave it out"
         if fault:
             self.written.report("general_cfg", "preset", fault)
+        elif path is None:
+            self._put_run()
         return None if fault else path
+
+    def _put_run(self) -> None:
+        """Puts the settings of a run of the algorithm below all other sources."""
+        package, _ = self.written.find("algo_name", self.written.general("algo_name"))
+        if package is None:
+            return
+        source = sources.Source(written=False)
+        for section, settings in package.Config.RUN.items():
+            for key, value in settings.items():
+                source.put(section, key, value, Place(f"default run of {package.NAME}", f"{section}.{key}"))
+        self.written.sources.insert(0, source)
 
     def _named_preset(self, name: str) -> tuple[str, Path | None]:
         """Returns what is wrong with the name of a preset, and its file."""
@@ -110,7 +124,8 @@ class PresetChoice:
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         name = package.NAME if package else algo
         path = presets.find(name, family_name, self.root, self._is_for_kind)
-        self.written.notes += presets.notes(path, algo, family_name, self.root) if say else ()
+        run = package.Config.RUN if package else {}
+        self.written.notes += presets.notes(path, algo, family_name, run, self.root) if say else ()
         return path
 
     def _is_for_kind(self, preset: Path) -> bool:
@@ -130,7 +145,7 @@ class PresetChoice:
         """Notes the sections that a file lacks, and the preset of one that leaves all that it sets in algo_cfg at the
         Python defaults. A run that is loaded has settings of its own."""
         used = "settings of the run" if self.written.general("load_checkpoint") is True else "defaults"
-        if document and (missing := self.written.sources[0].missing()):
+        if document and (missing := next(filter(lambda source: source.written, self.written.sources)).missing()):
             self.written.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
         fresh = self.written.general("mode") == "train" and self.written.general("load_checkpoint") is not True
         if self._preset_word().lower() != "auto" or self.written.policy_names() or not fresh:

@@ -1,13 +1,14 @@
 """Finds the preset for an algorithm and an environment, and where an unknown environment id may be found.
 
-A preset holds differences from the defaults only. Those in _default are for any environment: --algo begins with them
-where an environment has none of its own.
+A preset holds differences from the Python defaults only, for an environment or a family of them.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from config.program import ROOT
 from config.read.finder import Finder
@@ -31,14 +32,14 @@ _FAMILIES = {
 def find(
     algo: str, env: str, root: Path = PRESETS, is_for_kind: Callable[[Path], bool] = lambda path: True
 ) -> Path | None:
-    """Returns presets/ENV/ALGO.yaml, else the algorithm's preset for the family of ENV, else in _default.
+    """Returns presets/ENV/ALGO.yaml, else the algorithm's preset for the family of ENV; None if there is none.
 
     Case is ignored. A path below the current folder is relative to it. is_for_kind: whether a preset of this name, or
     of this family, is for the kind of environment that is wanted.
     """
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
-    wanted = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env), "_default"))
-    fitting = (path for key in wanted if (path := presets.get(key)) and (key[0] == "_default" or is_for_kind(path)))
+    wanted = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env)))
+    fitting = (path for key in wanted if (path := presets.get(key)) and is_for_kind(path))
     found = next(fitting, None)
     return found.relative_to(Path.cwd()) if found and found.is_relative_to(Path.cwd()) else found
 
@@ -61,8 +62,8 @@ def unknown(name: str, root: Path = PRESETS) -> str:
 
 
 def family(env: str) -> str:
-    """Returns the folder of the presets that an environment shares with others."""
-    return next((folder for folder, names in _FAMILIES.items() if names.search(env)), "_default")
+    """Returns the folder of the presets that an environment shares with others; empty if it shares none."""
+    return next((folder for folder, names in _FAMILIES.items() if names.search(env)), "")
 
 
 def folder_name(env: str) -> str:
@@ -80,13 +81,22 @@ def algos_with(folder: str, root: Path = PRESETS) -> list[str]:
     return sorted(path.stem for path in root.glob("*/*.yaml") if path.parent.name.lower() == folder.lower())
 
 
-def notes(path: Path | None, algo: str, env: str, root: Path = PRESETS) -> Iterator[str]:
-    """Yields notes on the preset that was found, or on its absence."""
-    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used"
+def notes(
+    path: Path | None, algo: str, env: str, run: Mapping[str, Mapping[str, Any]], root: Path = PRESETS
+) -> Iterator[str]:
+    """Yields notes on the preset that was found, or on its absence. run: settings that take its place."""
+    instead = f", and for the run those of {algo}: {run_words(run)}" if run else ""
+    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used{instead}"
     shared = family(env)
-    if shared != "_default" and (path is None or path.parent.name == "_default"):
+    if shared and path is None:
         others = ", ".join(algos_with(shared, root))
         yield f"{env} may need the env_cfg of the presets in {root.name}/{shared}, which are for {others}"
+
+
+def run_words(run: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns the settings of an algorithm's RUN in a line."""
+    settings = (item for section in run.values() for item in section.items())
+    return ", ".join(f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in settings)
 
 
 NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")

@@ -19,7 +19,7 @@ def notes(
     unread: dict[str, list[str]] = {}
     for section in built:
         for key, why in _unread(written, section, built):
-            if f"{section}.{key}" in where:
+            if not where.get(f"{section}.{key}", "default").endswith("default"):  # of another library or an older run
                 more = f"; {_MANY}" if key == "n_workers" else ""
                 unread.setdefault(why + more, []).append(f"{section}.{key}")
     if named := ", ".join(dict.fromkeys(accepted)):

@@ -207,14 +207,13 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
 
 
-_TWO_SETS = f"""\
-The defaults on this page hold for `{PROGRAM}` alone, and for what `--yaml FILE` leaves
-out. They are JoyRL's, where JoyRL has the setting. `--algo NAME --env ID` begins with a
-preset: presets/ID/NAME.yaml, or the preset of a family of environments, or
-presets/_default/NAME.yaml, whose settings are robust. They take the place of the
-defaults, so that the same algorithm may begin with other numbers:
-DQN has a gamma of 0.95 and mse in a file, 0.99 and huber with `--algo DQN --env ID`.
-The first line of output names the preset, and `--print-config` shows the numbers.
+_DEFAULTS = """\
+The defaults on this page hold for all settings that are left out, on the command line,
+in Python and in a file; a file in JoyRL's words has JoyRL's ([joyrl.md](joyrl.md)).
+`--algo NAME --env ID` begins with a preset if there is one for the environment or its
+family, presets/ID/NAME.yaml, whose settings take the place of the defaults. Without one
+the run has the length, evaluation, checkpoints and rows that are named below for the
+algorithm. The first line of output says which of the two; `--print-config` shows all.
 """
 """Note on the scope of the defaults on the page."""
 
@@ -226,7 +225,7 @@ def reference(find_algo: Finder, find_env: Finder) -> str:
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())
     head = (
-        f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n\n{_TWO_SETS}"
+        f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n\n{_DEFAULTS}"
     )
     return "\n".join([head, *pages])
 
@@ -238,6 +237,10 @@ def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
     aliases = getattr(package, "ALIASES", ())
     also = f"\nAlso known as {', '.join(aliases)}.\n" if aliases else ""
     family = _family(package, finder) if brief else None
+    run = getattr(package.Config, "RUN", {})
+    if run and not (family and run == finder.get(family).Config.RUN):
+        text = f"`--algo {title}` without a preset: {presets.run_words(run)}."
+        also += f"\n{textwrap.fill(text, WIDTH)}\n"
     return _page(f"{section}: {title}", package.Config, also, family)
 
 
@@ -274,6 +277,8 @@ def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> It
         text = help_text(model, name)
         kind = expected(schema["properties"][name], schema)
         facts = [_default(field)] if kind == text.rstrip(".") else [kind, _default(field)]
+        if "const" in schema["properties"][name]:
+            facts = [f"always {kind}"]
         if name in spellings:
             facts.append(f"also {', '.join(spellings[name])}")
         entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {text}"

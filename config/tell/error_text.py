@@ -110,7 +110,7 @@ def expected(node: Json, root: Json) -> str:
 
 
 def _either(names: Iterable[Any]) -> str:
-    *first, last = map(str, names)
+    *first, last = (name if isinstance(name, str) else json.dumps(name) for name in names)
     return f"{', '.join(first)} or {last}" if first else last
 
 
@@ -208,6 +208,9 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     if kind == "value_error":
         return str(context["error"])
     node = _at(root, loc)
+    if "const" in node and kind == "literal_error":
+        value = node["const"] if isinstance(node["const"], str) else json.dumps(node["const"])  # true, as YAML has it
+        return f"must be {value} in this algorithm; another value makes it a different algorithm"
     if kind == "union_tag_not_found":
         return f"layer_type is missing; expected {_either(node['discriminator']['mapping'])}"
     if kind == "union_tag_invalid":

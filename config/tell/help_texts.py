@@ -49,7 +49,10 @@ def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[str, dict[str, str]]]
 def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for field, text in zip(node.body, node.body[1:], strict=False):
         match field, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(said))),
+            ):
                 yield name, said
 
 

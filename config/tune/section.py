@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -18,7 +18,7 @@ from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
-from config.read.tasks import TUNING
+from config.read.task_files import TUNING
 from config.read.yaml_reader import Document, DocumentError, Dumper, Place, read
 from config.tell import hints
 from config.tell.error_text import faults, shown
@@ -35,7 +35,7 @@ FIRST_LINE = "# Repeats this tuning: {program} tune --yaml {file}\n"
 class TuneConfig(Strict):
     """Settings of tuning: the trials, how they are compared, and how many run at once."""
 
-    READ_WITH: ClassVar = {
+    READ_WITH = {
         "rungs": ("scheduler", ("halving", "asha", "pbt")),
         "eta": ("scheduler", ("halving", "asha")),
         "batch": ("search", ("tpe", "cmaes", "qmc")),

@@ -38,7 +38,7 @@ class Config(EnvConfig):
     """A system talks to a simulated user that has a goal; dialogue acts are symbols, and an exchange is a step."""
 
     FILM: ClassVar = ("text", "dialogue.txt")
-    READ_WITH: ClassVar = {
+    READ_WITH = {
         "composite": ("actions", ("composite",)),
         "act_penalty": ("reward", ("task",)),
         "domain_bonus": ("reward", ("task",)),

@@ -1,7 +1,7 @@
 """Defaults of env_name gym: any environment that gymnasium can make."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, model_validator
 
@@ -37,7 +37,7 @@ class Config(EnvConfig):
     or max_episode_steps: 100."""
 
     model_config = ConfigDict(extra="allow")
-    ALIASES: ClassVar = {"wrapper": "wrappers"}
+    ALIASES = {"wrapper": "wrappers"}
 
     id: str = "CartPole-v1"
     """Name in gymnasium's registry, such as LunarLander-v3; my_module:MyEnv-v0 imports my_module first and needs

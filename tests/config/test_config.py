@@ -310,6 +310,7 @@ algo_cfg:
   gamma: 1.5
   batch_sise: 8
   buffer_size: 32
+  learning_starts: 0
   epsilon_start: 0.1
   epsilon_end: 0.5
 """
@@ -318,7 +319,7 @@ algo_cfg:
         "run.yaml:3: general_cfg.sead: unknown setting; did you mean seed?",
         "run.yaml:5: algo_cfg.gamma: got 1.5; expected a number from 0 to 1",
         "run.yaml:6: algo_cfg.batch_sise: unknown setting; did you mean batch_size?",
-        "run.yaml:9: algo_cfg.epsilon_end: 0.5 is more than epsilon_start, 0.1",
+        "run.yaml:10: algo_cfg.epsilon_end: 0.5 is more than epsilon_start, 0.1",
         "command line: lr: not inside a section (general_cfg, algo_cfg or env_cfg); did you mean algo_cfg.lr=3e-4?",
         "command line: algo_cfg.buffer_type: got 'ONPOLICY' (text); expected REPLAY_QUE, REPLAY, PER or PER_QUE",
     ]
@@ -476,14 +477,14 @@ def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(f
         (["algo_cfg.per_alpha=0.6"], None),
         (["algo_cfg.temperature=2", "algo_cfg.std_init=0.1"], "algo_cfg.temperature (no softmax or soft "
          "values); algo_cfg.std_init (noisy is false)"),
-        (["algo_cfg.temperature=2", "algo_cfg.soft=true"], None),
+        (["algo_cfg.temperature=2", "algo_cfg.soft=true", "algo_cfg.double=false"], None),
         (["algo_cfg.burn_in=3"], "algo_cfg.burn_in (no lstm or gru layers)"),
         (["algo_cfg.burn_in=3", "algo_cfg.value_layers=[{layer_type: gru, layer_size: 8}]"], None),
         (["general_cfg.algo_name=TD3", "algo_cfg.policy_noise=0", "algo_cfg.noise_clip=1"],
          "algo_cfg.noise_clip (policy_noise is 0.0)"),
-        (["general_cfg.algo_name=SAC_D", "algo_cfg.alpha=0.2", "algo_cfg.target_entropy_scale=0.5"],
+        (["general_cfg.algo_name=SAC_D", "algo_cfg.alpha=0.2", "algo_cfg.target_entropy_scale=0.7"],
          "algo_cfg.target_entropy_scale (alpha is 0.2)"),
-        (["general_cfg.algo_name=SAC_D", "algo_cfg.target_entropy=1", "algo_cfg.target_entropy_scale=0.5"],
+        (["general_cfg.algo_name=SAC_D", "algo_cfg.target_entropy=1", "algo_cfg.target_entropy_scale=0.7"],
          "algo_cfg.target_entropy_scale (target_entropy is 1.0)"),
         (["general_cfg.algo_name=PPO", "algo_cfg.ppo_type=kl", "algo_cfg.eps_clip=0.1"],
          "algo_cfg.eps_clip (ppo_type is kl)"),
@@ -507,9 +508,9 @@ def test_an_unread_setting_keeps_its_value() -> None:
 
 def test_the_command_line_wins_over_yaml_and_yaml_over_defaults(file: Callable[..., Path]) -> None:
     """CFG-9: an alias and its field are one setting; a null takes the default back."""
-    path = file("algo_cfg:\n  max_buffer_size: 500\n  batch_size: 32\n  lr: 1e-3\ngeneral_cfg:\n  seed: 5")
-    config = loaded(path, "algo_cfg.buffer_size=700", "algo_cfg.lr=null", "general_cfg.seed=6", "general_cfg.seed=7")
-    assert (config.algo.buffer_size, config.algo.batch_size, config.algo.lr, config.general.seed) == (700, 32, 2e-4, 7)
+    path = file("algo_cfg:\n  max_buffer_size: 5000\n  batch_size: 32\n  lr: 1e-3\ngeneral_cfg:\n  seed: 5")
+    config = loaded(path, "algo_cfg.buffer_size=7000", "algo_cfg.lr=null", "general_cfg.seed=6", "general_cfg.seed=7")
+    assert (config.algo.buffer_size, config.algo.batch_size, config.algo.lr, config.general.seed) == (7000, 32, 5e-4, 7)
     assert config.where["algo_cfg.buffer_size"] == "command line"
     assert config.where["algo_cfg.batch_size"] == f"{path}:3"
     assert config.explicit == {
@@ -735,7 +736,7 @@ def test_a_limit_of_zero_is_reported_under_its_own_name(key: str) -> None:
         ("PPO", "BreakoutNoFrameskip-v4", "_atari/PPO"),
         ("PPO", "HalfCheetah-v5", "_mujoco/PPO"),
         ("PPO", "MinAtar/Breakout-v1", "_minatar/PPO"),
-        ("PPO", None, "_default/PPO"),
+        ("PPO", None, None),
         ("DQN", "Acrobot-v1", None),
         (None, "Acrobot-v1", None),
     ],
@@ -751,7 +752,8 @@ def test_the_nearest_preset_is_taken_and_named(preset_root: Path, algo: str, env
         assert (config.algo.lr, config.expected_return) == (0.01, promised)
         assert "algo_cfg.lr" not in config.explicit
     else:
-        assert "no preset for DQN on Acrobot-v1: the Python defaults are used" in config.notes[0]
+        asked = f"{algo or 'DQN'} on {env or 'CartPole-v1'}"
+        assert f"no preset for {asked}: the Python defaults are used" in config.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from tests.tools.core import replay
 
 TRAFFIC = """\
 general_cfg: {algo_name: PPO}
-algo_cfg: {lr: 7.0e-4, batch_size: 100}
+algo_cfg: {lr: 7.0e-4, batch_size: 300}
 policies_cfg:
   car1:  {agents: [car_*], gamma: 0.85}
   car2:  {agents: [car_*]}
@@ -98,9 +98,9 @@ def test_a_policy_is_the_config_of_its_algorithm_and_says_which_agents_it_contro
 
 def test_unset_settings_come_from_algo_cfg_for_policies_with_its_algorithm_alone(traffic: RunConfig) -> None:
     batches = {name: policy.batch_size for name, policy in traffic.policies.items()}
-    assert batches == {"car1": 100, "car2": 100, "light": 32, "judge": 100}
+    assert batches == {"car1": 300, "car2": 300, "light": 32, "judge": 300}
     assert {name: policy.lr for name, policy in traffic.policies.items()} == {
-        "car1": 7e-4, "car2": 7e-4, "light": 2e-4, "judge": 1e-5,
+        "car1": 7e-4, "car2": 7e-4, "light": 5e-4, "judge": 1e-5,
     }  # fmt: skip
     assert (traffic.policies["car1"].gamma, traffic.policies["car2"].gamma) == (0.85, 0.99)
     assert traffic.where["policies_cfg.car1.lr"] == traffic.where["algo_cfg.lr"]
@@ -111,7 +111,7 @@ def test_unset_settings_come_from_algo_cfg_for_policies_with_its_algorithm_alone
 
 def test_a_null_that_means_the_default_means_what_algo_cfg_says(file: Callable[[str], Path]) -> None:
     """A null that is a value stays one."""
-    text = TRAFFIC.replace("batch_size: 100", "batch_size: 100, max_grad_norm: 3")
+    text = TRAFFIC.replace("batch_size: 300", "batch_size: 300, max_grad_norm: 3")
     car = loaded(file(text.replace("gamma: 0.85", "lr: null, max_grad_norm: null"))).policies["car1"]
     assert (car.lr, car.max_grad_norm) == (7e-4, None)
 
@@ -119,7 +119,7 @@ def test_a_null_that_means_the_default_means_what_algo_cfg_says(file: Callable[[
 def test_policies_can_be_written_on_the_command_line_and_in_python(file: Callable[[str], Path]) -> None:
     words = ("policies_cfg.car1.lr=1e-3", "policies_cfg.new={agents: [n1, n2], algo_name: DQN}", "algo_cfg.lr=2e-3")
     typed = loaded(file(TRAFFIC), *words)
-    assert [typed.policies[name].lr for name in ("car1", "car2", "judge", "new")] == [1e-3, 2e-3, 1e-5, 2e-4]
+    assert [typed.policies[name].lr for name in ("car1", "car2", "judge", "new")] == [1e-3, 2e-3, 1e-5, 5e-4]
     assert typed.where["policies_cfg.car1.lr"] == "command line"
     given = {"policies_cfg": {"a": {"agents": ("x", "y"), "lr": 0.5}}, "policies_cfg.b": {"agents": "z"}}
     python = loaded(values=given).policies
@@ -231,11 +231,11 @@ def test_all_that_is_wrong_is_reported_at_once_with_file_and_line(file: Callable
          "pol.yaml:2: general_cfg.agents: unknown setting; it belongs under policies_cfg.a"),
         ("policies_cfg: {a: {agents: x, agents: y}}",
          "pol.yaml:1: policies_cfg.a.agents: written twice, first at pol.yaml:1; keep one"),
-        ("policies_cfg: {a: {agents: x, batch_size: 9, buffer_size: 8}}",
+        ("policies_cfg: {a: {agents: x, learning_starts: 0, batch_size: 9, buffer_size: 8}}",
          "pol.yaml:1: policies_cfg.a.batch_size: 9 is more than buffer_size, 8"),
-        ("policies_cfg: {a: {agents: x, buffer_size: 8}}",
+        ("policies_cfg: {a: {agents: x, learning_starts: 0, buffer_size: 8}}",
          "default of DQN: policies_cfg.a.batch_size: 64 is more than buffer_size, 8"),
-        ("algo_cfg: {batch_size: 9}\npolicies_cfg: {a: {agents: x, buffer_size: 8}}",
+        ("algo_cfg: {batch_size: 9, learning_starts: 0}\npolicies_cfg: {a: {agents: x, buffer_size: 8}}",
          "pol.yaml:1: policies_cfg.a.batch_size: 9 is more than buffer_size, 8"),
         ("policies_cfg: {a: {agents: x, joint: true, agent_id: true}}",
          "pol.yaml:1: policies_cfg.a.agent_id: agents that are controlled as one have their places in the "
@@ -431,7 +431,7 @@ def test_what_makes_another_policy_may_not_change_in_a_resumed_run(task: Path) -
         f"command line: policies_cfg.b.train: True -> False: {end}",
     ]
     assert resume.changes(of_run(*words[:2], resume=str(task)), saved) == (
-        "algo_cfg.lr: 0.0003 -> 0.25", "policies_cfg.a.lr: 0.0003 -> 0.25", "policies_cfg.b.lr: 0.0002 -> 0.5",
+        "algo_cfg.lr: 0.0005 -> 0.25", "policies_cfg.a.lr: 0.0005 -> 0.25", "policies_cfg.b.lr: 0.0005 -> 0.5",
     )  # fmt: skip
 
 

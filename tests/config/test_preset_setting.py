@@ -1,5 +1,6 @@
 """The same words mean the same settings in Python, in a file and on the command line; general_cfg.preset decides."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,98 @@ def test_the_same_words_give_the_same_settings_everywhere(python, key, words, pr
     assert configs[0].algo.gamma == 0.9
     assert (configs[0].algo.lr == configs[0].algo_package.Config().lr) == (preset is None)
     assert (configs[0].expected_return == 500) == (preset == PRESET)
+
+
+@pytest.mark.parametrize("algo", [name for name in ALGOS.available() if ALGOS.get(name).Config.LEARNS])
+def test_what_is_left_out_is_the_same_however_a_run_is_asked_for(algo):
+    """Without a preset for the environment: on the command line, by flags, in a file and in Python."""
+    model, env = ALGOS.get(algo).Config, "FrozenLake8x8-v1"
+    needed = {"data": "x"} if model.OFFLINE or model.IMITATES else {}
+    needed |= {"expert": "environment"} if "expert" in model.model_fields else {}
+    Path("run.yaml").write_text(json.dumps({"general_cfg": {"algo_name": algo}, "algo_cfg": needed}))
+    words = [f"algo_cfg.{key}={value}" for key, value in needed.items()]
+    configs = [
+        loaded(None, f"general_cfg.algo_name={algo}", *words),
+        loaded(None, *words, algo=algo, env=env),
+        loaded("run.yaml"),
+        loaded(None, values={"algo_cfg": needed}, algo=algo, env=env),
+    ]
+    assert [config.preset for config in configs] == [None] * 4
+    assert all(config.algo == model(**needed) for config in configs)
+
+
+STEPS = {"max_step": -1, "max_episode": -1, "online_eval": True, "online_eval_episode": 20, "model_save_unit": "step"}
+EPISODES = {"max_step": -1, "online_eval": True, "online_eval_episode": 20}
+RUNS = {
+    ("A2C", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
+        {**STEPS, "max_total_step": 500_000, "model_save_fre": 20480}, {"n_envs": 8}
+    ),
+    ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "NoisyDQN", "PER_DQN", "QRDQN", "RainbowDQN", "SAC_D",
+     "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
+    ("CrossQ", "DDPG", "DDPG_HER", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
+        {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}
+    ),
+    ("DroQ", "REDQ"): ({**STEPS, "max_total_step": 50_000, "model_save_fre": 10_000}, {}),
+    ("DynaQ",): ({**EPISODES, "max_episode": 500, "model_save_fre": 5000}, {}),
+    ("ExpectedSarsa", "QLearning", "Sarsa"): ({**EPISODES, "max_episode": 2000, "model_save_fre": 10_000}, {}),
+    ("MonteCarlo",): ({**EPISODES, "max_episode": 2000, "model_save_fre": 200}, {}),
+    ("PQN",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 32}),
+    ("RecurrentPPO",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 16}),
+}  # fmt: skip
+"""Algorithms -> general_cfg and env_cfg of their runs without a preset."""
+
+
+@pytest.mark.parametrize("name", ALGOS.available())
+def test_a_run_without_a_preset_has_the_length_and_rows_of_its_algorithm(name):
+    algo = ALGOS.get(name).NAME
+    general, env = next((run for names, run in RUNS.items() if algo in names), ({}, {}))
+    run = {"general_cfg": general, "env_cfg": env} if general else {}
+    assert run == ALGOS.get(name).Config.RUN
+
+
+def test_a_run_without_a_preset_says_where_its_length_comes_from_and_gives_way_to_what_is_written():
+    env = "FrozenLake8x8-v1"
+    configs = [loaded(None, algo="PPO", env=env), loaded(None, values={}, algo="PPO", env=env)]
+    Path("run.yaml").write_text("general_cfg: {algo_name: PPO, preset: default}\nenv_cfg: {id: FrozenLake8x8-v1}\n")
+    configs.append(loaded("run.yaml"))
+    for config in configs:
+        assert (config.general.max_total_step, config.general.max_step, config.env.n_envs) == (500_000, -1, 8)
+        assert config.where["general_cfg.max_total_step"] == config.where["env_cfg.n_envs"] == "default run of PPO"
+        assert not {"general_cfg.max_total_step", "env_cfg.n_envs"} & config.explicit
+        assert (
+            f"no preset for PPO on {env}: the Python defaults are used, and for the run those of PPO: max_total_step "
+            "500000, max_episode -1, max_step -1, online_eval true, online_eval_episode 20, model_save_fre 20480, "
+            "model_save_unit step, n_envs 8" in config.notes
+        )
+    words = ("general_cfg.max_total_step=100", "env_cfg.n_envs=3")
+    config = loaded(None, *words, algo="PPO", env=env, episodes=9)
+    assert (config.general.max_total_step, config.general.max_episode, config.env.n_envs) == (100, 9, 3)
+
+
+@pytest.mark.parametrize("key", ["", "preset: none"])
+def test_a_file_and_a_run_without_any_preset_have_the_usual_length(key):
+    Path("run.yaml").write_text(f"general_cfg: {{algo_name: PPO, {key}}}\nenv_cfg: {{id: FrozenLake8x8-v1}}\n")
+    none = loaded(None, "general_cfg.preset=none", algo="PPO", env="FrozenLake8x8-v1")
+    for config in (loaded("run.yaml"), none):
+        assert (config.general.max_episode, config.general.max_step, config.env.n_envs) == (100, 200, 1)
+        assert config.general.max_total_step == -1
+
+
+@pytest.mark.parametrize(
+    ("limits", "schedule"),
+    [
+        ({}, "linear"),
+        ({"max_total_step": 9000}, "linear"),
+        ({"max_time": 60}, "constant"),
+        ({"max_episode": -1}, "constant"),
+    ],
+)
+def test_a_rate_that_falls_by_default_is_constant_in_a_run_without_a_planned_end(limits, schedule):
+    config = loaded(None, values={"general_cfg": {"algo_name": "PPO", **limits}})
+    assert config.algo.lr_schedule == schedule
+    assert any("algo_cfg.lr_schedule is constant" in note for note in config.notes) == (schedule == "constant")
+    several = loaded(None, values={"general_cfg": {"algo_name": "PPO", **limits}, "policies_cfg.a": {"agents": "*"}})
+    assert several.policies["a"].lr_schedule == schedule
 
 
 def test_the_printed_settings_repeat_the_run_without_a_preset(tmp_path):

@@ -210,7 +210,9 @@ def test_a_folder_that_exists_is_refused_before_anything_is_started(
     Path("taken").mkdir()
     assert main([*words, "--into", "taken"]) == 2
     out, err = capsys.readouterr()
-    assert err == "error: taken exists; --into names a new folder\n"
+    *notes, error = err.splitlines()
+    assert error == "error: taken exists; --into names a new folder"
+    assert all(note.startswith("JoyRL's ") for note in notes)
     assert not out
     assert not list(Path("taken").iterdir())
 

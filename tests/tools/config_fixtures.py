@@ -66,7 +66,7 @@ def task_root(tmp_path: Path) -> Path:
 @pytest.fixture
 def preset_root(tmp_path: Path) -> Path:
     root = tmp_path / "presets"
-    for name in ("Acrobot-v1/PPO", "ALE-Pong-v5/DQN", "_atari/PPO", "_mujoco/PPO", "_minatar/PPO", "_default/PPO"):
+    for name in ("Acrobot-v1/PPO", "ALE-Pong-v5/DQN", "_atari/PPO", "_mujoco/PPO", "_minatar/PPO"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         text = "env_cfg: {id: Acrobot-v1}\n" if name.startswith("Acrobot") else ""
         (root / f"{name}.yaml").write_text(f"# Return -85 in about 30 s: {name}\n{text}algo_cfg: {{lr: 0.01}}\n")

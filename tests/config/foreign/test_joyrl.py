@@ -49,7 +49,7 @@ def test_every_key_is_an_alias_or_accepted_or_answered(section: str, name: str, 
     [
         ("TD3", "algo_cfg.critic1_lr=0.002", "algo.critic_lr", 0.002),
         ("TD3", "algo_cfg.tau_soft_update=0.02", "algo.tau", 0.02),
-        ("DQN", "algo_cfg.memory_capacity=300", "algo.buffer_size", 300),
+        ("DQN", "algo_cfg.memory_capacity=3000", "algo.buffer_size", 3000),
         ("DQN", "algo_cfg.n_steps_per_learn=3", "algo.updates_per_train", 3),
         ("DQN", "algo_cfg.enable_soft_update=true", "algo.target_update", 1),
         ("PPO", "algo_cfg.return_form=td", "algo.gae_lambda", 1.0),
@@ -175,7 +175,7 @@ def test_convert_writes_no_empty_section_and_says_how_wrappers_were_named(tmp_pa
     old = tmp_path / "old.yaml"
     old.write_text("general_cfg: {algo_name: DQN}\nenv_cfg: {wrappers: [MultiHeadObsWrapper]}\nalgo_cfg:\n")
     text = convert.converted(str(old), ALGOS, ENVS)
-    assert [line for line in text.splitlines() if line.endswith("cfg:")] == ["general_cfg:"]
+    assert [line for line in text.splitlines() if line.endswith("cfg:")] == ["general_cfg:", "algo_cfg:"]
     assert loaded_text(text, tmp_path).env == loaded(None).env
     old.write_text("env_cfg: {wrappers: [{wrapper_name: joyrl.FrameStack, num_stack: 2}, ClipReward, my_mod:Mine]}")
     line = convert.converted(str(old), ALGOS, ENVS).splitlines()[-1]
@@ -384,9 +384,8 @@ def test_one_rate_is_that_of_all_networks(tmp_path: Path) -> None:
         return config.actor_lr, config.critic_lr, config.alpha_lr
 
     assert rates("SAC", "") == rates("SAC_D", "") == (0.01, 0.01, 0.01)
-    usual = loaded(None, "general_cfg.algo_name=SAC").algo
-    assert rates("SAC", ", alpha: 0.1") == (0.01, 0.01, usual.alpha_lr), "alpha is not tuned"
-    assert rates("SAC", ", actor_lr: 0.02") == (0.02, usual.critic_lr, usual.alpha_lr), "lr was not read there"
+    assert rates("SAC", ", alpha: 0.1") == (0.01, 0.01, 1e-4), "alpha is not tuned"
+    assert rates("SAC", ", actor_lr: 0.02") == (0.02, 1e-3, 1e-4), "lr was not read there; JoyRL's defaults"
 
 
 def test_a_test_plays_test_eps_episodes_and_collecting_writes_trajectories(tmp_path: Path) -> None:
@@ -397,6 +396,32 @@ def test_a_test_plays_test_eps_episodes_and_collecting_writes_trajectories(tmp_p
         assert "  max_episode: 20  # was test_eps" in text
         assert "  collect_traj: true  # added: mode was collect" in text
         assert "Not converted" not in text
+
+
+def test_the_quick_start_has_joyrls_defaults_where_it_leaves_out_a_setting(tmp_path: Path) -> None:
+    config = loaded(DATA.parent / "quickstart.yaml")
+    values = {"loss": "mse", "double": False, "train_fre": 1, "updates_per_train": 1, "learning_starts": 0, "tau": 1.0,
+              "epsilon_schedule": "exponential"}  # fmt: skip
+    assert {key: getattr(config.algo, key) for key in values} == values
+    [note] = [note for note in config.notes if note.startswith("JoyRL's defaults: ")]
+    assert "algo_cfg.loss" in note
+    assert "tau" not in note, "it is the same here"
+    text = convert.converted(str(DATA.parent / "quickstart.yaml"), ALGOS, ENVS)
+    assert "  loss: mse  # JoyRL's default" in text
+
+
+@pytest.mark.parametrize("algo", joyrl.DEFAULTS)
+def test_joyrls_defaults_are_valid_and_give_way_to_what_is_written(algo: str, tmp_path: Path) -> None:
+    text = f"general_cfg: {{algo_name: {algo}, train_eps: 7}}\nalgo_cfg: {{gamma: 0.5}}\n"
+    config = loaded_file(text, tmp_path).algo
+    theirs = {key: value for key, value in joyrl.defaults(algo).items() if key in type(config).model_fields}
+    assert theirs
+    assert {key: getattr(config, key) for key in ("gamma", *theirs)} == {**theirs, "gamma": 0.5}
+
+
+def test_a_run_that_is_loaded_has_its_own_settings_and_no_defaults_of_joyrl(tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text("general_cfg: {algo_name: DQN_new, load_checkpoint: true, load_path: x}\n")
+    assert "loss" not in convert.converted(str(tmp_path / "old.yaml"), ALGOS, ENVS)
 
 
 def test_the_loader_and_convert_agree(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_names_and_settings_can_be_looked_up(calls: list[tuple], capsys: pytest.
     assert run("describe", "dqn") == run("describe", "gym") == run("describe", "general") == 0
     text = capsys.readouterr().out
     assert re.search("^DQN +Deep Q-network", text, re.MULTILINE)
-    assert "- `lr` (a number above 0; default 0.0002): Learning rate." in text
+    assert "- `lr` (a number above 0; default 0.0005): Learning rate." in text
     assert "- `mode` (train or test; default train): train, or test a saved model." in text
     assert "## env_cfg: gym" in text
 

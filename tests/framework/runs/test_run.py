@@ -482,10 +482,11 @@ def test_dqn_on_a_continuous_action_space_is_an_explained_refusal(capsys: pytest
 
 
 @pytest.mark.parametrize("env_id", ["digits", "bits", "shifted", "parts", "image", "match"])
-def test_the_family_preset_of_ppo_starts_on_every_kind_of_observation(env_id: str) -> None:
+def test_ppo_with_running_statistics_starts_on_every_kind_of_observation(env_id: str) -> None:
     words = ["general_cfg.max_total_step=64", "algo_cfg.batch_size=32", "algo_cfg.sgd_batch_size=16"]
+    words += ["env_cfg.n_envs=8", "algo_cfg.normalize_obs=true", "algo_cfg.lr_schedule=linear"]
     toy = ["general_cfg.env_name=toy", f"env_cfg.id={env_id}", "general_cfg.save_fig=false"]
-    assert main(["--yaml", str(ROOT / "presets/_default/PPO.yaml"), *toy, *words]) == 0
+    assert main(["--algo", "PPO", *toy, *words]) == 0
 
 
 @pytest.mark.parametrize(
