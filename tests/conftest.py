@@ -3,7 +3,9 @@
 import gc
 import os
 import re
+import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,12 +14,31 @@ import pytest
 
 ROOT = Path(__file__).parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
+# modules are compiled once, not by each of some hundred processes
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
+MEMORY = Path("/dev/shm")
+"""Folder whose files are in memory."""
+ROOM = 4 * 2**30
+"""Bytes that are free there, if the folders of the tests are: they take at most a sixth of them."""
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    # a run waits for its disk (fsync) longer than it computes; what a power cut leaves is simulated, see tools/disk.py
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-STARTS = re.compile(r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked|io_faults)\b", re.MULTILINE)
+STARTS = re.compile(
+    r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked\w*|io_faults)\b", re.MULTILINE
+)
 """Imports of a module of tests that starts whole runs or processes."""
 LONG = ("test_io_faults", "test_product", "test_watch_browser", "test_report_curves", "test_benchmarks", "test_ray_")
 """Further modules that start runs, a browser or a compiler."""
+FIRST = (
+    "test_ray_faults", "test_export", "test_ray_start", "test_run", "test_hangs", "test_io_faults", "test_compile",
+    "test_distributed", "test_distributed_faults", "test_distributed_runs", "test_tutorials", "test_group_resume",
+    "test_working_directory", "test_package", "test_contract", "test_ray_lockstep", "test_watch_browser",
+)  # fmt: skip
+"""Modules that take longest, in the order in which they begin; a module is run by one process, which makes its fixtures
+and imports once. The last to begin are short, so that no process waits for another at the end."""
 QUICK = "not run and not ray"
 """Expression of `make test`."""
 
@@ -41,14 +62,14 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(items):
-    """Marks the tests of modules that start whole runs or processes. Those that start Ray are two long chains: they
-    begin first, and the others run beside them."""
+    """Marks the tests of modules that start whole runs or processes, and brings the longest modules to the front."""
     for item in items:
         if starts_runs(item.path):
             item.add_marker(pytest.mark.run)
         if item.path.name.startswith("test_ray_"):
             item.add_marker(pytest.mark.ray)
-    items.sort(key=lambda item: not item.path.name.startswith("test_ray_"))
+    place = {name: number for number, name in enumerate(FIRST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 def pytest_collection_finish():

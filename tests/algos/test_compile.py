@@ -1,11 +1,14 @@
 """general_cfg.compile: when updates are compiled, that they learn the same, and that the choice stays."""
 
+import atexit
 import json
 import math
 import os
 import stat
 import subprocess
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +27,12 @@ from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
 from framework.policies.plan import PolicyPlan
 from main import main
+from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, of_one_agent, spec_of, toy_of, trained
 
+__all__ = ["compiler_fault", "compiles"]
+pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
 QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
 COMPILED = [
     name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
@@ -280,7 +286,7 @@ def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
     assert settings_of(Path("tasks/other")) == "on"
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = [*RUN, "general_cfg.compile=on"]
@@ -317,20 +323,42 @@ def compiled_in(folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
-    """A second run finds it there, and a folder that is not private is not looked into."""
+    """And a second run finds it there. Headers, which take longest, are those that this process has compiled."""
     mine = tmp_path / f"joystick-torch-{os.getuid()}"
+    mine.mkdir(0o700)
+    headers = Path(os.environ[compiler.TORCH_CACHE], "precompiled_headers")
+    headers.mkdir(exist_ok=True)
+    (mine / headers.name).symlink_to(headers)
     place, *libraries = compiled_in(tmp_path)
     assert Path(place) == mine
     assert stat.S_IMODE(mine.stat().st_mode) == 0o700
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     assert libraries
     assert compiled_in(tmp_path) == [place, *libraries]
+
+
+def test_a_folder_that_others_look_into_is_not_used_for_compiled_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the process takes its place, until it ends."""
+    mine, at_the_end = tmp_path / f"joystick-torch-{os.getuid()}", []
+    mine.mkdir()
     mine.chmod(0o755)
-    other = Path(compiled_in(tmp_path)[0])
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
+    monkeypatch.setenv(compiler.TORCH_CACHE, "")
+    monkeypatch.delenv(compiler.TORCH_CACHE)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(atexit, "register", lambda *call, **options: at_the_end.append(partial(*call, **options)))
+    compiler.prepare()
+    other = Path(os.environ[compiler.TORCH_CACHE])
     assert other != mine
     assert other.parent == tmp_path
+    assert stat.S_IMODE(other.stat().st_mode) == 0o700
+    for end in at_the_end:
+        end()
     assert not other.exists()
 
 
@@ -358,7 +386,7 @@ def test_a_folder_that_the_environment_names_is_kept(monkeypatch: pytest.MonkeyP
     assert os.environ[compiler.TORCH_CACHE] == "mine"
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_each_network_has_a_graph_of_its_own() -> None:
     """Two of equal sizes in one process are told apart by nothing but their layers."""
     found = []
@@ -373,7 +401,7 @@ def test_each_network_has_a_graph_of_its_own() -> None:
     assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
+@pytest.mark.usefixtures("compiles")
 def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
     cuda_graph = compiler._cuda_graph

@@ -26,7 +26,6 @@ from tests.tools import house
 from tests.tools.config_fixtures import loaded
 from tests.tools.plain import learned
 
-pytestmark = pytest.mark.xdist_group("plain")  # one of them trains for the others
 UNCERTAIN = {"CrossQ": 1e-2}
 """Largest difference of weights. The gradient of a bias before a normalization is nothing but rounding, by which Adam
 moves it as far as by any other."""

@@ -17,11 +17,12 @@ from algos.common.fast.gradient_step import GradientStep
 from algos.common.fast.layers import Linear
 from algos.common.nets import critics
 from config import machine
-from framework.assemble import compiling
 from framework.runs import exactness
+from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, spec_of, toy_of, trained
 
+__all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
 
@@ -120,7 +121,9 @@ def test_members_of_an_ensemble_are_computed_one_by_one_to_the_same_numbers(
 
 
 def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
-    for algo, settings in (("SAC", {"batch_size": 16, "learning_starts": 16, "start_steps": 16}), ("PPO", {})):
+    replay = {"batch_size": 16, "learning_starts": 16, "start_steps": 16}
+    windows = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
+    for algo, settings in (("SAC", replay), ("PPO", windows)):
         weights = []
         for library in ("torch", "oneDNN"):
             monkeypatch.setattr(product, "LIBRARY", library)
@@ -142,18 +145,18 @@ def shared_and_split(batch: dict[str, Tensor], layers: nn.ModuleDict) -> tuple[T
     return (value + advantage - members.mean(0).unsqueeze(1) - target.unsqueeze(1)).square().mean(), None
 
 
-@pytest.mark.skipif(compiling._without_compiler() is not None, reason="torch compiles nothing here")
-@pytest.mark.parametrize("activation", [nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU])
-def test_a_compiled_step_multiplies_by_onednn_too(activation: type[nn.Module], always: None) -> None:
+@pytest.mark.usefixtures("compiles")
+def test_a_compiled_step_multiplies_by_onednn_too(always: None) -> None:
     """Inductor's own rules for these products take constant weights only, and must not match ours. torch draws names of
     graphs that it keeps on disk from Python's random module: a seed must not exchange them."""
     found = []
     before = random.getstate()
     for compiled in (False, True):
         torch.manual_seed(0)
-        trunk = nn.Sequential(Linear(3, 8), activation(), Linear(8, 8), activation())
+        activations = (nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU)
+        hidden = [layer for kind in activations for layer in (Linear(8, 8), kind())]
         ends = {"value": Linear(8, 1), "advantage": Linear(8, 3), "ensemble": critics.EnsembleLinear(2, 8, 1)}
-        layers = nn.ModuleDict({"trunk": trunk, **ends})
+        layers = nn.ModuleDict({"trunk": nn.Sequential(Linear(3, 8), *hidden), **ends})
         optimizer = FusedAdam(layers.parameters(), 0.1, 1e-8, 0.01, False)
         step = GradientStep(functools.partial(shared_and_split, layers=layers), optimizer, None)
         if compiled:

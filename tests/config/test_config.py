@@ -789,21 +789,15 @@ def test_a_flag_wins_over_the_yaml_and_no_preset_is_taken(preset_root: Path) -> 
 # ------------------------------------------------------------------------------------------- JSON Schema
 
 
-ONE_SCHEMA = pytest.mark.xdist_group("schema")
-"""It takes a second to be made: one process tests all that it accepts and refuses."""
-
-
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json_schema.schema(ALGOS, catalog.ENVS))
 
 
-@ONE_SCHEMA
 def test_the_schema_is_one(validator: jsonschema.Draft202012Validator) -> None:
     validator.check_schema(validator.schema)
 
 
-@ONE_SCHEMA
 @pytest.mark.parametrize("path", [QUICKSTART, *presets.PRESETS.rglob("*.yaml")], ids=str)
 def test_the_schema_accepts_every_preset_and_the_quick_start(
     validator: jsonschema.Draft202012Validator, path: Path
@@ -812,7 +806,6 @@ def test_the_schema_accepts_every_preset_and_the_quick_start(
     validator.validate(yaml_reader.read(path).value)
 
 
-@ONE_SCHEMA
 @pytest.mark.parametrize(
     "text",
     [
@@ -832,7 +825,6 @@ def test_the_schema_accepts_what_the_loader_accepts(
         loaded(file(text))
 
 
-@ONE_SCHEMA
 @pytest.mark.parametrize(
     "text",
     [

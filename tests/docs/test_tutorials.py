@@ -54,6 +54,7 @@ def shortened(words: list[str]) -> list[str]:
     from_data = re.search(r"--algo (BC|TD3_BC)\b|presets/multiwoz/BC", " ".join(words))
     short = FROM_DATA if from_data else OTHERS.get(words[0], SHORT)
     words = [re.sub(r"^(\d+)\.\.\d+$", r"\1", word) for word in words]  # one seed is a group, too
+    words = [re.sub(r"(n_workers)=\d+$", r"\1=2", word) for word in words]
     return [word for word in words if word.partition("=")[0] not in short] + [f"{k}={v}" for k, v in short.items()]
 
 

@@ -388,7 +388,6 @@ def test_only_what_can_be_called_is_registered():
         own.register("mine", 3)
 
 
-@pytest.mark.xdist_group("ray")
 def test_ray_workers_make_classes_of_a_module_and_functions_without_one(tmp_path, monkeypatch):
     """The real Ray: a class of a module is imported there, and a function without a module travels."""
     pytest.importorskip("ray")

@@ -13,7 +13,6 @@ import pytest
 
 from tests.tools import house
 
-pytestmark = pytest.mark.xdist_group("imports")  # one process parses all files, once
 ROOT = Path(__file__).parents[2]
 OURS = ("config", "algos", "envs", "framework")
 FILES = sorted([ROOT / "main.py", *(path for name in OURS for path in (ROOT / name).rglob("*.py"))])

@@ -30,8 +30,6 @@ PAGES = [
     if path.suffix in (".html", ".css", ".js")
 ]
 
-pytestmark = pytest.mark.xdist_group("package")
-
 
 def pip(*words: object) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, words)]

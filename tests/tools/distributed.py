@@ -1,6 +1,7 @@
 """Small runs in one process and, with the fake Ray, in many: the loop of the Trainer without anything around it."""
 
 import copy
+import os
 import shutil
 import tempfile
 import weakref
@@ -116,7 +117,7 @@ class Folder:
     """A temporary folder that is removed with the last object that refers to it."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp())
+        self.path = Path(tempfile.mkdtemp(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 

@@ -8,7 +8,6 @@ import pytest
 from tests.tools.disk import Calls, Disk, read_record, written
 from tests.tools.io_faults import KINDS, Experiment
 
-pytestmark = pytest.mark.xdist_group("io_faults")
 SHARES = {
     "train QLearning plain": 2, "train DQN all": 1, "resume QLearning eval": 1, "resume DQN board": 1,
     "seeds plain": 1, "tune all": 1, "convert npz": 4, "convert minari": 2, "export safetensors": 2,

@@ -8,15 +8,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Set
 from pathlib import Path
-
-import pytest
 
 from framework.disk.checkpoints import CheckpointStore
 from main import main
 from tests.tools.ray import RAY, TINY, episodes
-
-pytestmark = pytest.mark.xdist_group("ray faults")  # one after the other: each takes several processes
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120
@@ -43,12 +40,13 @@ class Run:
             time.sleep(0.05)
         raise AssertionError(f"the run did not begin: {self.process.communicate()[0]}")
 
-    def episodes(self, count: int) -> list[dict]:
-        """The rows of train.csv, once there are so many."""
+    def episodes(self, count: int, workers: Set[int] = frozenset()) -> list[dict]:
+        """The rows of train.csv, once they are this many and the last forty come from all of these workers."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and self.process.poll() is None:
             path = self.folder / "results" / "train.csv"
-            if path.exists() and len(rows := episodes(self.folder)) >= count:
+            rows = episodes(self.folder) if path.exists() else []
+            if len(rows) >= count and workers <= {row["worker"] for row in rows[-40:]}:
                 return rows
             time.sleep(0.05)
         raise AssertionError(f"the run did not get so far: {self.process.communicate()[0]}")
@@ -106,42 +104,30 @@ def everybody(facts: dict) -> list[int]:
     return [*processes["workers"], *processes["learners"], processes["data_server"]]
 
 
-def test_a_worker_that_is_killed_is_replaced_and_nothing_is_counted_twice(tmp_path):
-    """RAY-1, RAY-8: killed twice, at moments that nobody chose."""
-    slower = ("env_cfg.seconds=0.02", "general_cfg.n_workers=2", "general_cfg.max_episode=120")
-    run = Run(tmp_path / "run", *SLOW, *slower)
+def test_killed_workers_are_replaced_and_a_signal_saves_a_run_that_can_be_gone_on_with(tmp_path):
+    """RAY-1, RAY-8: killed twice, at moments that nobody chose, and nothing is counted twice. RAY-4: without Ray, here;
+    with any number of workers in test_distributed_runs.py. Ray has a handler of SIGTERM, too."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.n_workers=2", "general_cfg.max_episode=100000")
     facts = run.facts()
     run.episodes(10)
-    os.kill(facts["processes"]["workers"][1], signal.SIGKILL)
-    run.episodes(40)
-    os.kill(facts["processes"]["workers"][0], signal.SIGKILL)
-    status, output = run.ended()
-    assert status == 0, output
-    assert output.count("another takes its place") == 2
-    rows = counted_once(run.folder)
-    assert {row["worker"] for row in rows[-40:]} == {0, 1}
-    assert gone(everybody(facts))
-
-
-def parent(pid: int) -> int:
-    """The process that began another."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def test_a_signal_saves_and_stops_and_the_run_can_be_gone_on_with(tmp_path):
-    """RAY-4: without Ray, here; with any number of workers in test_distributed_runs.py. Ray has a handler of
-    SIGTERM, too; SIGINT ends a run above."""
-    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=400")
-    facts = run.facts()
-    run.episodes(20)
+    for worker in (1, 0):
+        before = len(episodes(run.folder))
+        os.kill(facts["processes"]["workers"][worker], signal.SIGKILL)
+        run.episodes(before + 40, {0, 1})
     run.process.send_signal(signal.SIGTERM)
     status, output = run.ended()
     assert status == 128 + signal.SIGTERM, output
+    assert output.count("another takes its place") == 2
     assert gone(everybody(facts))
     before = len(counted_once(run.folder))
     words = (f"--resume={run.folder}", "general_cfg.mp_backend=single", f"general_cfg.max_episode={before + 20}")
     assert main(words) == 0
     assert len(counted_once(run.folder)) >= before + 20
+
+
+def parent(pid: int) -> int:
+    """The process that began another."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_nothing_listens_where_others_can_reach_it_and_nothing_lives_after_the_driver_was_killed(tmp_path):

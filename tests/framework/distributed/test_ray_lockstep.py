@@ -1,11 +1,7 @@
 """With run_ahead 0, many processes are one: the same numbers, from the same code. test_distributed.py shows it
 for every algorithm, with a Ray that runs all in this process; here is the real one."""
 
-import pytest
-
 from tests.tools.ray import EPISODES, RAY, same, train, weights
-
-pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
 
 WORDS = (
     "--env=CartPole-v1", "--algo=DQN", "general_cfg.max_total_step=400", "algo_cfg.batch_size=16",

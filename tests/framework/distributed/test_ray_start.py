@@ -26,8 +26,6 @@ from framework.runs.signals import StopSignals
 from main import main
 from tests.tools.ray import RAY, TINY
 
-pytestmark = pytest.mark.xdist_group("ray")  # one after the other: each takes several processes
-
 ROOT = Path(__file__).parents[3]
 WAY_OUT = "mp_backend=single trains without Ray"
 

@@ -424,11 +424,14 @@ def test_the_printed_program_runs_as_it_is_printed_and_acts_as_the_policy(
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(export, "OBSERVATIONS", 100)
     file = f"""\
 general_cfg: {{algo_name: {algo}, env_name: {"python" if "exported" in env else "gym"}, max_total_step: 60, seed: 1,
   save_fig: false, online_eval_episode: 1}}
 env_cfg: {{id: "{env}"}}
 """
+    if "PPO" in algo:
+        settings = [*settings, "algo_cfg.batch_size=32", "algo_cfg.sgd_batch_size=16", "algo_cfg.k_epochs=1"]
     Path("run.yaml").write_text(file)
     allow = ["--allow-import", "exported_envs"]
     assert main([*allow, "--yaml", "run.yaml", "--into", "run", *settings]) == 0

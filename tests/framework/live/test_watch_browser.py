@@ -16,10 +16,7 @@ from tests.tools.browser import started as started
 from tests.tools.process import Forked
 from tests.tools.watch import episode, episodes_of, iterations, run, served
 
-pytestmark = [
-    pytest.mark.skipif(PROGRAM is None, reason="needs Chromium"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium")
 LINE = "#shown .chart path:not(.raw)"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
