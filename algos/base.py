@@ -20,8 +20,10 @@ from algos.common.parts import optim, own_loss
 from algos.common.parts.keep import load_state_of, restore_stream, state_of, stream_state
 from algos.common.parts.own_loss import OwnLossError as OwnLossError
 from algos.common.parts.weights import load_weights, weights_of
+from config.model.arrays import Array as Array
+from config.model.arrays import Model as Model
+from config.model.arrays import Part as Part
 
-Array = np.ndarray
 Batch = dict[str, torch.Tensor]
 Tree = dict[str, Any]
 """Nested dicts and lists with arrays, tensors, numbers, strings, booleans and None as leaves."""
@@ -29,25 +31,6 @@ Tree = dict[str, Any]
 
 class UnfitError(ValueError):
     """Raised for settings that do not fit the environment, such as a layer list; the message explains why."""
-
-
-class Part(NamedTuple):
-    """Position of one named part of a flattened Dict or Tuple observation."""
-
-    name: str
-    start: int
-    stop: int
-    shape: tuple[int, ...]
-
-
-class Model(NamedTuple):
-    """Transition model of a finite environment: K possible outcomes of each action A in each state S, all [S, A, K]."""
-
-    probability: Array
-    """Probabilities of the outcomes; they sum to 1 over K."""
-    next_state: Array
-    reward: Array
-    terminated: Array
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,41 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Space
 
-Array = np.ndarray
-Rules = tuple[Array, Array, Array, Array]
-"""Probability, next_state, reward, terminated, each [S, A, K]: K possible outcomes of each action in each state."""
+from config.model.arrays import Array, Model, Part
 
 
 class EnvError(RuntimeError):
     """An environment failed or violates its API; the message names the environment, the place and the remedy."""
+
+
+class StepError(EnvError):
+    """An environment failed in a call, at a place that is known: name, row, seed of the episode, number of the step."""
+
+    name: str
+    row: int | None = None
+    """None if all rows are one call."""
+    seed: Any = None
+    """Seed of the episode; those of all rows without a row."""
+    step: int | None = None
+    """Number of the step in its episode; None if it is not counted, or no step failed."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        where: str,
+        reason: str,
+        seed: Any,
+        row: int | None = None,
+        step: int | None = None,
+        more: str = "",
+    ) -> "StepError":
+        """Returns the error of a call. where: the call; more: what follows the seed."""
+        seeds = "seeds of the episodes" if row is None else "seed of the episode"
+        place = where if row is None else f"{where} of row {row}"
+        error = cls(f"{name} failed in {place}: {reason} ({seeds} {seed}{more})")
+        error.name, error.row, error.seed, error.step = name, row, seed, step
+        return error
 
 
 class EnvContext(dict[str, Any]):
@@ -107,8 +135,8 @@ class VectorEnv(ABC):
     and Dict and Tuple are not flattened."""
     recipe: Recipe | None = None
     """None for environments that no program makes by itself, such as several agents."""
-    parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
-    """Name, start, stop and shape of each part of a flattened Dict or Tuple observation."""
+    parts: tuple[Part, ...] = ()
+    """Parts of a flattened Dict or Tuple observation."""
     observation_start: Any = 0
     """First value of the environment's own Discrete or MultiDiscrete observations; the encoded ones start at 0."""
     action_start: Any = 0
@@ -143,7 +171,7 @@ class VectorEnv(ABC):
     """Method of an environment that gets the phase of a curriculum; set by the factory."""
 
     @property
-    def model(self) -> Rules | None:
+    def model(self) -> Model | None:
         """Transition model of a finite environment, built on first use; None if it is unknown."""
         return None
 

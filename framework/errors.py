@@ -29,6 +29,10 @@ class DataError(JoystickError, ValueError):
     """A batch or a replay buffer was given something that it cannot take, or asked for something it does not have."""
 
 
+class Interrupted(Exception):
+    """The run was asked to stop during an evaluation or at the end of a run."""
+
+
 class Stopped(JoystickError):
     """A signal came before there was anything to save."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from config.program import PROGRAM
 from config.read.opening import named
+from config.read.task_files import RUN
 
 _OTHERS_MAY_WRITE = 0o022
 _ANYBODY_MAY_WRITE = 0o002
@@ -170,7 +171,7 @@ def _is_task(folder: Path) -> bool:
     """Returns True for the folder of a run, of a group or of a tuning. A folder below tasks/ is a run without run.json,
     too."""
     from config.read.task_config import has_config  # reads YAML, which most commands need anyway, but not all
-    from config.read.tasks import RUN, is_group
+    from config.read.tasks import is_group
 
     if (folder / "models").is_dir() and ((folder / RUN).is_file() or folder.parent.name == "tasks"):
         return has_config(folder)

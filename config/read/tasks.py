@@ -7,20 +7,15 @@ from config.program import PROGRAM
 from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
+from config.read.task_files import GROUP, GROUPS, RUN, TUNING
 from config.tell.names import nearest
 
-RUN, GROUP, TUNING = "run.json", "group.json", "tune.json"
-"""Files that make a folder one of a run, of a group of runs, of a tuning."""
 MOST_BYTES = 1 << 20
 """Bytes of RUN that are read."""
 
 
 class TaskError(Exception):
     """load_path does not lead to a task directory; the message says why."""
-
-
-GROUPS = {GROUP: "a group of runs", TUNING: "a tuning, with a run for each trial"}
-"""File of a folder with several runs, and what such a folder is."""
 
 
 MOST_LEVELS = 3
@@ -70,7 +65,7 @@ def group_named(load_path: str, tasks: Path) -> Path | None:
     """Returns the absolute path of a group of runs by its name under tasks/, or its path; None for anything else, and
     for one to which a link leads."""
     folder = _meant(Path(load_path), tasks, None)
-    is_plain = ".." not in folder.parts and (folder / "group.json").is_file() and not _link(folder, tasks)
+    is_plain = ".." not in folder.parts and (folder / GROUP).is_file() and not _link(folder, tasks)
     return fixed(folder) if is_plain else None
 
 
@@ -127,7 +122,7 @@ def _several(group: Path) -> str:
     """Returns what the folder of several runs is, and which of them, or what else, to name."""
     runs = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
     kind = next(name for name in GROUPS if (group / name).is_file())
-    if not runs and kind == "tune.json":
+    if not runs and kind == TUNING:
         return f"a tuning without trials; to go on: {PROGRAM} tune --resume {as_written(group)}"
     return f"{GROUPS[kind]}; name one of them, such as {as_written(min(runs, default=group / 'seed_1'))}"
 

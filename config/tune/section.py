@@ -17,7 +17,7 @@ from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
-from config.read.tasks import TUNING
+from config.read.task_files import TUNING
 from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
 from config.tell import hints
 from config.tell.error_text import faults, shown

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
-from envs.base import Array, EnvError, Goal, Rules
+from envs.base import Array, EnvError, Goal, Model, Part
 from envs.common.masks import Legal, said
 
 _TRANSPARENT = (
@@ -24,11 +24,11 @@ the unwrapped environment would not match what the agent observes."""
 class Known(NamedTuple):
     """Facts shared by all rows of an environment."""
 
-    parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
+    parts: tuple[Part, ...] = ()
     masked: bool | None = None
     """True if actions are masked; None until the first reset shows it."""
     goal: Goal | None = None
-    rules: Callable[[], Rules | None] = lambda: None
+    rules: Callable[[], Model | None] = lambda: None
     """Builds the transition model, which takes time and is needed for planning only."""
     start: Any = 0
     """First value of the environment's own observations."""
@@ -93,7 +93,7 @@ def _bare(env: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------- rules
 
 
-def _rules_of(env: gymnasium.Env, name: str) -> Rules | None:
+def _rules_of(env: gymnasium.Env, name: str) -> Model | None:
     """Returns probability, next state, reward and terminated [S, A, K] of P[state][action] = [(probability, next state,
     reward, terminated), ...], the format of toy_text; None if the environment has no P."""
     table, states, actions = getattr(env.unwrapped, "P", None), env.observation_space, env.action_space
@@ -115,7 +115,7 @@ def _rules_of(env: gymnasium.Env, name: str) -> Rules | None:
     probability, next_state, reward, terminated = columns
     if not np.allclose(probability.sum(axis=2), 1.0) or not np.isin(next_state, np.arange(shape[0])).all():
         raise EnvError(f"{name} has rules P whose probabilities do not sum to 1, or that lead to unknown states")
-    return probability.copy(), next_state.astype(np.int64), reward.copy(), terminated.astype(bool)
+    return Model(probability.copy(), next_state.astype(np.int64), reward.copy(), terminated.astype(bool))
 
 
 # -------------------------------------------------------------------------------------------------------- goal

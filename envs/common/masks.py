@@ -56,6 +56,14 @@ def legal(mask: Any, space: Space) -> Array:
     return array
 
 
+def stuck(mask: Array, over: Any) -> Array:
+    """Makes all actions legal where none is and the episode is over. Returns [...], True for a mask [..., A] without a
+    legal action in an episode that goes on, which is an error."""
+    none = ~mask.any(axis=-1)
+    mask[none & over] = True
+    return np.asarray(none & ~over)
+
+
 class Legal(gymnasium.Wrapper):
     """Puts the mask, checked and as bools, into every info, and removes it from the observation."""
 
@@ -82,10 +90,8 @@ class Legal(gymnasium.Wrapper):
             return info
         mask = said(obs, info)
         bools = np.ones(count(self.action_space), bool) if mask is None else legal(mask, self.action_space)
-        if not bools.any():
-            if not over:
-                raise ValueError(f"no action is legal: the {KEY} is 0 everywhere")
-            bools[:] = True
+        if stuck(bools, np.bool_(over)):
+            raise ValueError(f"no action is legal: the {KEY} is 0 everywhere")
         return {**info, KEY: bools}
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from config import machine
-from envs.base import Array, EnvError, Rules, Step, VectorEnv
+from envs.base import Array, EnvError, Model, Step, VectorEnv
 from envs.common import masks
 from envs.common.facts import Known, known_of
 from envs.common.probe import first_action, probe
@@ -188,7 +188,7 @@ class SyncVector(VectorEnv):
         return [function(self._rows[i].env.unwrapped, i) for i in np.flatnonzero(mask).tolist()]
 
     @property
-    def model(self) -> Rules | None:
+    def model(self) -> Model | None:
         return self._known.rules()
 
     def info(self, row: int) -> dict[str, Any]:

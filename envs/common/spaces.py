@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
-from envs.base import Array, EnvError, Step
+from envs.base import Array, EnvError, Part, Step
 
 
 class Leaf(NamedTuple):
@@ -57,7 +57,7 @@ class Observations:
         else:
             self.space = _flat_box(self._leaves) if self._leaves else _plain(space)
         parts = () if self._choices else self._leaves
-        self.parts = tuple((leaf.name, leaf.start, leaf.stop, leaf.shape) for leaf in parts)
+        self.parts = tuple(Part(leaf.name, leaf.start, leaf.stop, leaf.shape) for leaf in parts)
         self.floating = np.issubdtype(self.space.dtype, np.floating)
         self._single = isinstance(space, Box) and space.shape == ()
         """True if an observation is a number, which becomes an array of one."""

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from envs.base import Array, EnvError, Rules, Step, VectorEnv
+from envs.base import Array, EnvError, Model, Step, StepError, VectorEnv
 from envs.common import masks
 from envs.common.facts import Known, frames_of, metrics_of
 from envs.common.spaces import Actions, Observations, empty_step, finite
@@ -191,7 +191,8 @@ class GymnasiumVector(VectorEnv):
             raise self._failed("step", error, f"; actions {decoded.tolist()}") from error
         out = self._step
         out.obs[...], out.reward[...], out.terminated[...], out.truncated[...] = obs, reward, terminated, truncated
-        self._check_finite(out)
+        if self._visit is None:  # otherwise each row has looked in its process
+            self._check_finite(out)
         np.logical_or(terminated, truncated, out=self._ended)
         if self.action_mask is not None:
             self._update_masks(None, np.ones(self.rows, bool), over=self._ended)
@@ -206,10 +207,8 @@ class GymnasiumVector(VectorEnv):
             said = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
             if said.any():
                 mask[said] = masks.legal(list(infos[masks.KEY][said]), self.action_space)
-        stuck = ~mask.any(axis=1)
-        mask[stuck & over] = True
-        if (stuck & ~over).any():
-            row = int((stuck & ~over).argmax())
+        if (stuck := masks.stuck(mask, over)).any():
+            row = int(stuck.argmax())
             raise EnvError(
                 f"{self._name} reports in row {row} that no action is legal (seed of the episode {self._seeds[row]})"
             )
@@ -243,7 +242,7 @@ class GymnasiumVector(VectorEnv):
         return getattr(self._mode.env.unwrapped, "envs", None)
 
     @property
-    def model(self) -> Rules | None:
+    def model(self) -> Model | None:
         return self._known.rules()
 
     def info(self, row: int) -> dict[str, Any]:
@@ -276,10 +275,8 @@ class GymnasiumVector(VectorEnv):
         for name, values in (("reward", out.reward), ("observation", out.obs if self._floating else out.reward)):
             if not finite(values):
                 row = int(np.flatnonzero(~np.isfinite(values.reshape(self.rows, -1)).all(axis=1))[0])
-                raise EnvError(
-                    f"{self._name} failed in a step of row {row}: the {name} is not finite: {values[row]} "
-                    f"(seed of the episode {self._seeds[row]})"
-                )
+                reason = f"the {name} is not finite: {values[row]}"
+                raise StepError.of(self._name, "a step", reason, self._seeds[row], row)
 
     def encode(self, obs: Any) -> Array:
         return np.asarray(self._known.encode(obs), self.observation_space.dtype)
@@ -294,10 +291,8 @@ class GymnasiumVector(VectorEnv):
         if isinstance(error, EnvError):
             return EnvError(str(error))
         lost = " (a process of the environment ended)" if isinstance(error, EOFError | ConnectionError) else ""
-        return EnvError(
-            f"{self._name} failed in {where}: {type(error).__name__}: {error}{lost} "
-            f"(seeds of the episodes {self._seeds.tolist()}{more})"
-        )
+        reason = f"{type(error).__name__}: {error}{lost}"
+        return StepError.of(self._name, where, reason, self._seeds.tolist(), more=more)
 
 
 def mode_of(env: Any) -> Mode:

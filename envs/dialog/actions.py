@@ -1,10 +1,10 @@
 """The three action spaces: a bit for each act, one act, or one act or a frequent set of acts."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete, MultiBinary, Space
+from gymnasium.spaces import Discrete, MultiBinary
 
 from envs.dialog.rule_policy import RulePolicy
 
@@ -18,20 +18,6 @@ class ActBits(MultiBinary):
     """Bits that an untrained policy sets on average."""
 
 
-class Actions(Protocol):
-    """The meaning of the numbers in an action."""
-
-    @property
-    def space(self) -> Space:
-        """The space of the environment's actions."""
-
-    def chosen(self, action: Any) -> Sequence[int]:
-        """Returns the numbers of the acts."""
-
-    def of(self, acts: Sequence[int], before: Collection[int] = ()) -> Any:
-        """Returns the action that is nearest to some acts; before: what the system has said last."""
-
-
 class Bits:
     """`actions: bits`."""
 
@@ -39,10 +25,12 @@ class Bits:
         self.space = ActBits(size)
 
     def chosen(self, action: Any) -> Sequence[int]:
+        """Returns the numbers of the acts."""
         acts: list[int] = np.flatnonzero(action).tolist()
         return acts
 
     def of(self, acts: Sequence[int], before: Collection[int] = ()) -> Any:
+        """Returns the action of some acts; before: what the system has said last."""
         bits = np.zeros(self.space.shape, self.space.dtype)
         bits[list(acts)] = 1
         return bits
@@ -74,6 +62,10 @@ class Sets:
         if not len(self._members):
             return legal
         return np.append(legal, self._members @ (1 - legal) == 0).astype(np.int8)
+
+
+Actions = Bits | Sets
+"""The meaning of the numbers in an action."""
 
 
 class Expert:

@@ -57,7 +57,7 @@ USER_INTENTS = ("inform", "request", "bye")
 def text_of(value: Value) -> str:
     """Returns a value as text; empty for None."""
     if isinstance(value, Booking):
-        return f"{value.reference} ({', '.join(f'{slot} {text_of(one)}' for slot, one in value.values.items())})"
+        return f"{value.reference} ({', '.join(f'{slot} {text_of(part)}' for slot, part in value.values.items())})"
     return value.value if isinstance(value, Mark) else value or ""
 
 
@@ -69,31 +69,27 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS, domains: Iterable[st
     if intent not in intents:
         raise ValueError(f"{text!r} begins with no intent; there are: {', '.join(intents)}")
     if len(words) == 1:
-        return _without_domain(intent, domains)
+        if intent in ("bye", "reqmore", "greet"):
+            return Act(intent, GENERAL)
+        raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(domains)}")
     domain = DOMAINS.get(words[1].lower())
     if domain is None:
         raise ValueError(f"{words[1]!r} is not a domain; there are: {', '.join(domains)}")
-    slot, rest = split_slot(domain, words[2:])
+    slot, value = split_slot(domain, words[2:])
     if words[2:] and slot is None:
         raise ValueError(f"{words[2]!r} is not a slot of {domain.name}; there are: {', '.join(sorted(domain.slots))}")
-    if slot and intent == "inform" and not rest:
+    if slot and intent == "inform" and not value:
         raise ValueError(f"a value is missing: {intent} {domain.name} {slot} VALUE, or * for any")
-    if intent == "request" and (rest or not slot):
+    if intent == "request" and (value or not slot):
         raise ValueError(f"a request has a slot and no value: request {domain.name} SLOT")
-    return Act(intent, domain.name, slot, ANY if rest == ANY.value else rest or None)
-
-
-def _without_domain(intent: str, domains: Iterable[str]) -> Act:
-    if intent in ("bye", "reqmore", "greet"):
-        return Act(intent, GENERAL)
-    raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(domains)}")
+    return Act(intent, domain.name, slot, ANY if value == ANY.value else value or None)
 
 
 def split_slot(domain: Domain, words: Sequence[str]) -> tuple[str | None, str]:
     """Splits words into a slot, which may have two words, and the value. Returns None as the slot if there is none."""
     for count in (2, 1):
-        wanted = " ".join(words[:count]).lower()
-        slot = next((slot for slot in domain.slots if slot.lower() == wanted), None)
+        start = " ".join(words[:count]).lower()
+        slot = next((slot for slot in domain.slots if slot.lower() == start), None)
         if slot:
             return slot, " ".join(words[count:])
     return None, " ".join(words)

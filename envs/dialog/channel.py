@@ -19,9 +19,9 @@ class Channel:
         """Returns the acts as the system receives them. Without errors, draws no random numbers."""
         if not (self.slot or self.value or self.intent):
             return acts
-        return [self._one(act, tables, rng) for act in acts]
+        return [self._heard(act, tables, rng) for act in acts]
 
-    def _one(self, act: Act, tables: Mapping[str, Table], rng: np.random.Generator) -> Act:
+    def _heard(self, act: Act, tables: Mapping[str, Table], rng: np.random.Generator) -> Act:
         slot, value, intent = rng.random(3) < (self.slot, self.value, self.intent)
         domain = DOMAINS.get(act.domain)
         if domain is None or act.slot is None:
@@ -29,7 +29,7 @@ class Channel:
         if intent:
             act = act._replace(intent="request" if act.intent == "inform" else "inform")
         possible = domain.requestable if act.intent == "request" else (*domain.informable, *domain.bookable)
-        others = [one for one in possible if one != act.slot]
+        others = [other for other in possible if other != act.slot]
         if (slot or act.slot not in possible) and others:
             act = act._replace(slot=others[rng.integers(len(others))])
         if act.intent == "request":
@@ -44,5 +44,5 @@ class Channel:
             return act
         bookable = act.slot in domain.bookable and act.slot not in domain.informable
         values = BOOKING_VALUES[act.slot] if bookable else tables[domain.name].columns[act.slot]
-        others = [one for one in values if one != act.value] or list(BOOKING_VALUES["time"])
+        others = [other for other in values if other != act.value] or list(BOOKING_VALUES["time"])
         return act._replace(value=others[rng.integers(len(others))])

@@ -144,13 +144,13 @@ def _read(folder: Path, domain: str) -> Any:
 
 
 def _entities(folder: Path, domain: Domain) -> list[Entity]:
-    found = _read(folder, domain.name)
+    rows = _read(folder, domain.name)
     path = folder / f"{domain.name}_db.json"
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DatabaseError(f"{path} is not a list of objects, one for each {domain.name}")
-    if not found:
+    if not rows:
         raise DatabaseError(f"{path} has no entity")
-    entities: list[Entity] = [{slot: _text(each.get(slot)) for slot in sorted(domain.slots)} for each in found]
+    entities: list[Entity] = [{slot: _text(row.get(slot)) for slot in sorted(domain.slots)} for row in rows]
     if not any(value for entity in entities for value in entity.values()):
         raise DatabaseError(f"{path} has no value of any slot of a {domain.name}: {', '.join(sorted(domain.slots))}")
     for slot in (slot for group in domain.needed for slot in group):
@@ -168,10 +168,10 @@ def _text(value: Any) -> str | None:
 
 
 def _cars(folder: Path) -> dict[str, list[str]]:
-    found = _read(folder, "taxi")
-    found = found[0] if isinstance(found, list) and found else found
+    cars = _read(folder, "taxi")
+    cars = cars[0] if isinstance(cars, list) and cars else cars
     for key, meaning in TAXI.items():
-        values = found.get(key) if isinstance(found, dict) else None
+        values = cars.get(key) if isinstance(cars, dict) else None
         if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
             raise DatabaseError(f"{folder / 'taxi_db.json'} has no list {key} ({meaning}) with an entity")
-    return {key: found[key] for key in TAXI}
+    return {key: cars[key] for key in TAXI}

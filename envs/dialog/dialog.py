@@ -15,13 +15,13 @@ from envs.dialog.config import Config
 from envs.dialog.database import Database, Table
 from envs.dialog.evaluator import Evaluator
 from envs.dialog.goal import Goal, sample
-from envs.dialog.parts import OURS, Judge, Language, Parts, made_evaluator, made_user
+from envs.dialog.parts import OURS, Guest, Judge, Language, Parts
 from envs.dialog.person import Person, Read, Write
 from envs.dialog.rule_policy import RulePolicy
 from envs.dialog.speech import legal, utter
 from envs.dialog.tracker import Tracker
 from envs.dialog.transcript import Exchange, lines, text
-from envs.dialog.user import Speaker, User
+from envs.dialog.user import User
 
 
 class DialogEnv(gymnasium.Env):
@@ -46,15 +46,16 @@ class DialogEnv(gymnasium.Env):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Starts a dialogue. options: {"goal": a Goal, or its JSON}; otherwise a goal is drawn."""
         super().reset(seed=seed)
-        given = (options or {}).get("goal")
-        if given is None:
-            given = sample(self.database, self.np_random, self.cfg)
-        self.goal = given if isinstance(given, Goal) else Goal.from_json(given)
+        goal = (options or {}).get("goal")
+        if goal is None:
+            goal = sample(self.database, self.np_random, self.cfg)
+        self.goal = goal if isinstance(goal, Goal) else Goal.from_json(goal)
         if missing := set(self.goal.parts) - set(self.codec.domains):
             raise ValueError(f"{self.cfg.id} has no {', '.join(sorted(missing))}, which the goal has")
         self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)
         self.tracker: Tracker = (self.parts.tracker or Tracker)(self.tables, self.codec.domains, self.database.places)
-        self.evaluator = self._judge()
+        judge, goal, tables = self.parts.evaluator, self.goal, self.tables
+        self.evaluator = Evaluator(goal, tables) if judge is None else Judge(judge, goal, tables, self.cfg)
         self.user = self._speaker()
         self.language.begin(self.np_random)
         self.transcript: list[Exchange] = []
@@ -98,21 +99,15 @@ class DialogEnv(gymnasium.Env):
 
     # ------------------------------------------------------------------------------------------------- parts
 
-    def _speaker(self) -> Speaker:
+    def _speaker(self) -> User | Person | Guest:
         """Returns who talks to the system in this dialogue."""
         cfg = self.cfg
         if self._person is not None:
             (read, write), self._person = self._person, None
             return Person(self.goal, self.tracker, read, write, cfg.max_turn)
         if self.parts.user is not None:
-            return made_user(self.parts.user, self.goal, self.np_random, cfg)
+            return Guest(self.parts.user, self.goal, self.np_random, cfg)
         return User(self.goal, self.np_random, cfg.max_turn, cfg.patience, cfg.max_initiative)
-
-    def _judge(self) -> Evaluator | Judge:
-        """Returns who judges this dialogue."""
-        if self.parts.evaluator is not None:
-            return made_evaluator(self.parts.evaluator, self.goal, self.tables, self.cfg)
-        return Evaluator(self.goal, self.tables)
 
     def _listen(self, system: Sequence[Act], user: Sequence[Act]) -> Sequence[Act]:
         """Writes an exchange down; returns what the system understands."""
@@ -143,7 +138,9 @@ class DialogEnv(gymnasium.Env):
         if own is not None:
             return own
         if cfg.reward == "convlab":
-            return self._reward_of_convlab(domain)
+            if self.evaluator.success():
+                return 40.0
+            return 5.0 if domain in self.goal.parts and self.evaluator.success(domain) else -1.0
         reward = -1.0
         if cfg.reward == "task":
             finished = user.finished()
@@ -153,8 +150,3 @@ class DialogEnv(gymnasium.Env):
             good = self.evaluator.strict(user.reason) if cfg.reward == "task" else user.reason == "complete"
             reward += 2.0 * cfg.max_turn if good else -float(cfg.max_turn)
         return reward
-
-    def _reward_of_convlab(self, domain: str | None) -> float:
-        if self.evaluator.success():
-            return 40.0
-        return 5.0 if domain in self.goal.parts and self.evaluator.success(domain) else -1.0

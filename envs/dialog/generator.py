@@ -130,7 +130,7 @@ def files(seed: int = SEED) -> dict[str, str]:
 def _text(content: Any) -> str:
     if isinstance(content, dict):
         return json.dumps(content, indent=1) + "\n"
-    return "[\n" + ",\n".join(json.dumps(each, separators=(",", ":")) for each in content) + "\n]\n"
+    return "[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in content) + "\n]\n"
 
 
 def main(words: Sequence[str]) -> int:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from envs.dialog.config import Config
 from envs.dialog.database import Database, DatabaseError, Table
 from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS
 from envs.dialog.templates import NAMES, with_article
@@ -14,18 +15,6 @@ TRIES_OF_A_GOAL = 1000
 TRIES_OF_A_CONTRADICTION = 20
 
 Values = dict[str, str]
-
-
-class Chances(Protocol):
-    """Settings that goals are drawn with; envs.dialog.config.Config has them, and explains them."""
-
-    p_domains: list[float]
-    p_name: float
-    p_request: float
-    p_book: float
-    p_unsatisfiable: float
-    max_constraints: int
-    couple: bool
 
 
 @dataclass
@@ -96,13 +85,17 @@ def _paragraph(name: str, part: Part) -> str:
 # ------------------------------------------------------------------------------------------------- sampling
 
 
-def sample(database: Database, rng: np.random.Generator, chances: Chances) -> Goal:
+def sample(database: Database, rng: np.random.Generator, chances: Config) -> Goal:
     """Draws a goal in which every domain has a question or a booking."""
+    domains, bounds = database.domains, np.cumsum(chances.p_domains)[:-1]
     for _ in range(TRIES_OF_A_GOAL):
-        parts = {name: _draw(name, database, rng, chances) for name in _domains(database.domains, rng, chances)}
+        number = 1 + int(np.searchsorted(bounds, rng.random(), side="right"))
+        names = [domains[i] for i in rng.permutation(len(domains))[:number]]
+        parts = {name: _draw(name, database, rng, chances) for name in names}
         if all(part.requests or part.booking for part in parts.values()):
-            if chances.couple:
-                _couple(parts)
+            hotel, restaurant = (parts.get(name, Part()).booking for name in ("hotel", "restaurant"))
+            if chances.couple and hotel and restaurant:  # they are booked for the same people and day
+                restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
             return Goal(parts)
     raise DatabaseError(
         f"no goal was found in {TRIES_OF_A_GOAL} tries in which every domain has a question or a booking; raise "
@@ -110,12 +103,7 @@ def sample(database: Database, rng: np.random.Generator, chances: Chances) -> Go
     )
 
 
-def _domains(domains: tuple[str, ...], rng: np.random.Generator, chances: Chances) -> list[str]:
-    number = 1 + int(np.searchsorted(np.cumsum(chances.p_domains)[:-1], rng.random(), side="right"))
-    return [domains[i] for i in rng.permutation(len(domains))[:number]]
-
-
-def _draw(name: str, database: Database, rng: np.random.Generator, chances: Chances) -> Part:
+def _draw(name: str, database: Database, rng: np.random.Generator, chances: Config) -> Part:
     domain, table = DOMAINS[name], database.tables.get(name)
     part = Part(_constraints(name, database, rng, chances))
     # a taxi is no entity of the database, so that its slots have no columns; both are always asked for
@@ -132,30 +120,30 @@ def _draw(name: str, database: Database, rng: np.random.Generator, chances: Chan
     return part
 
 
-def _constraints(name: str, database: Database, rng: np.random.Generator, chances: Chances) -> Values:
+def _constraints(name: str, database: Database, rng: np.random.Generator, chances: Config) -> Values:
     if name == "taxi":
         start, end = rng.choice(len(database.places), 2, replace=False)
         ends = {"departure": database.places[start], "destination": database.places[end]}
         return {**ends, _one_of((AFTER, BEFORE), rng): _one_of(BOOKING_VALUES["time"], rng)}
     table = database.tables[name]
     entity = table.entities[int(rng.integers(len(table.entities)))]
-    known = {slot: value for slot in table.domain.informable if (value := entity[slot]) is not None}
+    values = {slot: value for slot in table.domain.informable if (value := entity[slot]) is not None}
     if table.domain.named:
-        return _of_place(known, rng, chances)
-    if AFTER in known and BEFORE in known:
-        del known[_one_of((AFTER, BEFORE), rng)]
-    return known
+        return _of_place(values, rng, chances)
+    if AFTER in values and BEFORE in values:
+        del values[_one_of((AFTER, BEFORE), rng)]
+    return values
 
 
-def _of_place(known: Values, rng: np.random.Generator, chances: Chances) -> Values:
+def _of_place(values: Values, rng: np.random.Generator, chances: Config) -> Values:
     """Returns the name alone, or some of the other known values."""
-    others = [slot for slot in known if slot != "name"]
+    others = [slot for slot in values if slot != "name"]
     by_name = rng.random() < chances.p_name
-    if "name" in known and (by_name or not others):
-        return {"name": known["name"]}
+    if "name" in values and (by_name or not others):
+        return {"name": values["name"]}
     count = min(int(rng.integers(1, chances.max_constraints + 1)), len(others))
     chosen = {others[i] for i in rng.permutation(len(others))[:count]}
-    return {slot: known[slot] for slot in others if slot in chosen}
+    return {slot: values[slot] for slot in others if slot in chosen}
 
 
 def _contradiction(table: Table, constraints: Values, rng: np.random.Generator) -> Values | None:
@@ -166,13 +154,6 @@ def _contradiction(table: Table, constraints: Values, rng: np.random.Generator) 
         if not table.match(changed):
             return changed
     return None
-
-
-def _couple(parts: dict[str, Part]) -> None:
-    """Makes a hotel and a restaurant be booked for the same people and day."""
-    hotel, restaurant = (parts[name].booking if name in parts else None for name in ("hotel", "restaurant"))
-    if hotel and restaurant:
-        restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
 
 
 def _one_of(values: tuple[str, ...], rng: np.random.Generator) -> str:

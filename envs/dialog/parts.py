@@ -13,6 +13,7 @@ from envs.base import EnvError
 from envs.common.rows import short
 from envs.dialog.acts import BYE, Act, Booking, Mark
 from envs.dialog.config import PARTS, Config, named
+from envs.dialog.database import Table
 from envs.dialog.evaluator import METRICS
 from envs.dialog.goal import Goal
 from envs.dialog.ontology import DOMAINS, GENERAL
@@ -82,8 +83,8 @@ class Own:
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
         parameters = own.parameters_of(self.make, len(arguments)) or ()
-        names = {each.name for each in parameters}
-        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        names = {parameter.name for parameter in parameters}
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
         taken = {name: value for name, value in settings.items() if takes_all or name in names}
         part = self.make(*arguments, **{**taken, **self.options})
         if fault := lacking(part, self.contract):
@@ -93,7 +94,8 @@ class Own:
     def problems(self, reward: str) -> Iterator[str]:
         """Yields what can be seen to be wrong before it is made. reward: env_cfg.reward."""
         if not callable(self.make):
-            yield f"got {short(self.make)}; expected a class or a function, which is called for {self._occasion}"
+            occasion = "each dialogue" if self.contract.arguments else "each environment"
+            yield f"got {short(self.make)}; expected a class or a function, which is called for {occasion}"
             return
         contract = self.contract
         if inspect.isclass(self.make):
@@ -105,10 +107,6 @@ class Own:
                 return
         yield from self._unfit_arguments(contract)
 
-    @property
-    def _occasion(self) -> str:
-        return "each dialogue" if self.contract.arguments else "each environment"
-
     def _unfit_arguments(self, contract: Contract) -> Iterator[str]:
         """Yields what is wrong with the arguments of the constructor."""
         if taken := [name for name in self.options if name in contract.arguments]:
@@ -117,8 +115,8 @@ class Own:
         parameters, count = own.parameters_of(self.make), len(contract.arguments)
         if parameters is None:
             return
-        places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-        if len(places) < count and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        places = [part for part in parameters if part.kind in (part.POSITIONAL_ONLY, part.POSITIONAL_OR_KEYWORD)]
+        if len(places) < count and not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
             names = ", ".join(contract.arguments)
             yield f"{_called(self.make)} takes {len(places)} of the arguments it is made with: {names}"
             return
@@ -208,8 +206,9 @@ def problems(cfg: Config) -> Iterator[Problem]:
 class Guest:
     """A user of the user's own in the place of the simulated one. It never says more than max_turn allows."""
 
-    def __init__(self, user: Any, max_turn: int, where: str) -> None:
-        self.user, self.max_turn, self.where = user, max_turn, where
+    def __init__(self, part: Own, goal: Goal, rng: np.random.Generator, cfg: Config) -> None:
+        settings = {name: getattr(cfg, name) for name in part.contract.optional}
+        self.user, self.max_turn, self.where = part(goal, rng, **settings), cfg.max_turn, part.where
         self.turn, self.ended = 0, False
 
     @property
@@ -243,8 +242,10 @@ class Guest:
 class Judge:
     """An evaluator of the user's own in the place of ours, with a look at what it returns."""
 
-    def __init__(self, evaluator: Any, where: str) -> None:
-        self.evaluator, self.where = evaluator, where
+    def __init__(self, part: Own, goal: Goal, tables: Mapping[str, Table], cfg: Config) -> None:
+        self.evaluator, self.where = part(goal, tables), part.where
+        if fault := no_reward(self.evaluator, cfg.reward):
+            raise EnvError(f"{self.where}: {_called(self.evaluator)} {fault}")
 
     def note(self, acts: Sequence[Act]) -> None:
         self.evaluator.note(acts)
@@ -298,31 +299,17 @@ class Language:
         return self._through("user_nlg", "nlu", acts)
 
     def _through(self, speaker: str, hearer: str, acts: Sequence[Act]) -> Sequence[Act]:
-        said: Any = acts
+        speech: Any = acts
         if speaker in self._says:
-            said, last = self._says[speaker].generate(acts), ("generate", speaker)
+            speech, last = self._says[speaker].generate(acts), ("generate", speaker)
         if hearer in self._hears:
-            said, last = self._hears[hearer].predict(said), ("predict", hearer)
-        if said is acts:
+            speech, last = self._hears[hearer].predict(speech), ("predict", hearer)
+        if speech is acts:
             return acts
         method, key = last
         part: Own = getattr(self._parts, key)
         end = "" if method == "predict" else f"; {hearer} makes acts of what is said"
-        return acts_of(said, f"{part.where}: {method} of {_called(part.make)}", end)
-
-
-def made_user(part: Own, goal: Goal, rng: np.random.Generator, cfg: Config) -> Guest:
-    """Returns a user of the user's own for a dialogue."""
-    settings = {name: getattr(cfg, name) for name in part.contract.optional}
-    return Guest(part(goal, rng, **settings), cfg.max_turn, part.where)
-
-
-def made_evaluator(part: Own, goal: Goal, tables: Any, cfg: Config) -> Judge:
-    """Returns an evaluator of the user's own for a dialogue."""
-    evaluator = part(goal, tables)
-    if fault := no_reward(evaluator, cfg.reward):
-        raise EnvError(f"{part.where}: {_called(evaluator)} {fault}")
-    return Judge(evaluator, part.where)
+        return acts_of(speech, f"{part.where}: {method} of {_called(part.make)}", end)
 
 
 def acts_of(value: Any, whose: str, end: str = "") -> list[Act]:

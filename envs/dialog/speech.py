@@ -23,8 +23,8 @@ def said(entry: Entry, tracker: Tracker) -> Act | None:
             return None
         name = tracker.active
     if intent == "book":
-        made = _booking(name, tracker)
-        return None if made is None else Act(intent, name, None, made)
+        booking = _booking(name, tracker)
+        return None if booking is None else Act(intent, name, None, booking)
     if slot is None or intent not in ("inform", "recommend"):
         return Act(intent, name, slot)
     value = _value(name, slot, rank, tracker)
@@ -63,8 +63,8 @@ def _value(name: str, slot: str, rank: int, tracker: Tracker) -> Value:
     entity = ranked(mask, rank)
     if entity is None or slot not in domain.slots:
         return None
-    found = tracker.tables[name].entities[entity].get(slot)
-    return UNKNOWN if found is None else found
+    value = tracker.tables[name].entities[entity].get(slot)
+    return UNKNOWN if value is None else value
 
 
 def _booking(name: str, tracker: Tracker) -> Booking | None:

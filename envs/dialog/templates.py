@@ -45,7 +45,7 @@ def _of_system(act: Act) -> str:
     intent, domain, slot, value = act
     name = NAMES.get(slot, slot)
     if isinstance(value, Booking):
-        details = ", ".join(f"{NAMES.get(key, key)} {text_of(one)}" for key, one in value.values.items())
+        details = ", ".join(f"{NAMES.get(key, key)} {text_of(part)}" for key, part in value.values.items())
         return f"Your {domain} is booked ({details}); the reference is {value.reference}."
     plain = {
         "bye": "Goodbye.", "reqmore": "Anything else?", "greet": "Hello.", "welcome": "You are welcome.",
@@ -89,6 +89,6 @@ def understood(sentence: str, domain: str | None) -> Act | None:
             if stated is None:
                 continue
             pattern = re.escape(stated.rstrip(".")).replace(r"\{\}", "(.+?)")
-            if found := re.fullmatch(rf"{pattern}\.?", text, re.IGNORECASE):
-                return Act("inform", str(domain), slot, found[1])
+            if match := re.fullmatch(rf"{pattern}\.?", text, re.IGNORECASE):
+                return Act("inform", str(domain), slot, match[1])
     return None

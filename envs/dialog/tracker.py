@@ -57,14 +57,14 @@ class Tracker:
     def _inform(self, name: str, slot: str, value: str | Mark) -> None:
         domain = DOMAINS[name]
         if slot in domain.informable:
-            kept = self.belief[name]
+            state = self.belief[name]
         elif slot in domain.bookable:
-            kept = self.booking[name]
+            state = self.booking[name]
         else:
             return
         value = value if isinstance(value, Mark) else spelled(value, slot, self._values(name, slot))
-        if kept.get(slot) != value:
-            kept[slot] = value
+        if state.get(slot) != value:
+            state[slot] = value
             self._matches.pop(name, None)
             self.booked.pop(name, None)  # it was for other values, and has to be made again
 
@@ -82,13 +82,13 @@ def spelled(value: str, slot: str, values: Sequence[str]) -> str:
     if slot in (AFTER, BEFORE, "time"):
         time = minutes(text)
         return text if time is None else f"{time // 60:02d}:{time % 60:02d}"
-    for one in values:
-        if one == value or one.lower() == text:
-            return one
-    within = [one for one in values if text and (text in one.lower() or one.lower() in text)]
+    for name in values:
+        if name == value or name.lower() == text:
+            return name
+    within = [name for name in values if text and (text in name.lower() or name.lower() in text)]
     if len(within) == 1:
         return within[0]
-    close = [one for one in values if len(text) >= LONG and _edits(text, one.lower()) <= TYPOS]
+    close = [name for name in values if len(text) >= LONG and _edits(text, name.lower()) <= TYPOS]
     return close[0] if len(close) == 1 else text
 
 

@@ -1,7 +1,7 @@
 """The simulated user: a goal, a stack of acts that it wants to say (its agenda), and rules for what it hears."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -12,28 +12,6 @@ from envs.dialog.ontology import AFTER, BEFORE, minutes
 Reason = Literal["complete", "nooffer", "nobook", "max_turn", "patience"]
 
 
-class Speaker(Protocol):
-    """The partner of the system: the simulated user, or a person in its place."""
-
-    ended: bool
-    """True once it has said its last act."""
-    turn: int
-    """Turns that were spoken, two for each exchange."""
-
-    @property
-    def reason(self) -> str | None:
-        """Reason for closing; None while it talks."""
-
-    def open(self) -> list[Act]:
-        """Returns the first acts of the dialogue."""
-
-    def respond(self, acts: Sequence[Act]) -> list[Act]:
-        """Returns the answer to what the system says."""
-
-    def finished(self) -> int:
-        """Returns the number of domains in which nothing is left to do."""
-
-
 class User:
     """A user with an agenda. It says what it wants, corrects what is wrong, asks, books, and closes."""
 
@@ -42,6 +20,7 @@ class User:
     ) -> None:
         self.goal, self.max_turn, self.patience, self.max_initiative = goal, max_turn, patience, max_initiative
         self.turn, self.ended = 0, False
+        """Turns that were spoken, two for each exchange; True once it has said its last act."""
         self.reason: Reason | None = None
         """Reason for closing; None while it talks."""
         self.constraints = {name: part.unsatisfiable or part.constraints for name, part in goal.parts.items()}
@@ -60,10 +39,12 @@ class User:
         self._progress, self._idle = False, 0
 
     def open(self) -> list[Act]:
+        """Returns the first acts of the dialogue."""
         self.turn += 2
         return self._speak()
 
     def respond(self, acts: Sequence[Act]) -> list[Act]:
+        """Returns the answer to what the system says."""
         self.turn += 2
         self._pushed, self._progress = [], False
         if self.turn > self.max_turn:
@@ -82,6 +63,7 @@ class User:
         return booked and all(slot in self.values[name] for slot in part.requests)
 
     def finished(self) -> int:
+        """Returns the number of domains in which nothing is left to do."""
         return sum(map(self.done, self.goal.parts))
 
     # ------------------------------------------------------------------------------------ rules, in their order
@@ -121,11 +103,11 @@ class User:
 
     def _hear_bookings(self, acts: Sequence[Act], wrong: set[str]) -> None:
         """Accepts bookings with the right values; otherwise repeats those that differ."""
-        for intent, name, _, made in acts:
+        for intent, name, _, booking in acts:
             part = self.goal.parts.get(name)
-            if intent != "book" or not part or not part.booking or name in wrong or not isinstance(made, Booking):
+            if intent != "book" or not part or not part.booking or name in wrong or not isinstance(booking, Booking):
                 continue
-            differ = {slot: value for slot, value in part.booking.items() if made.values.get(slot) != value}
+            differ = {slot: value for slot, value in part.booking.items() if booking.values.get(slot) != value}
             if differ:
                 for slot, value in differ.items():
                     self._push("inform", name, slot, value)

@@ -15,7 +15,8 @@ from gymnasium.envs.classic_control import pendulum
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
-Array = np.ndarray
+from envs.base import Array
+
 Moved = tuple[Array, Array | bool]
 """Rewards [N] and terminated [N] of a step."""
 

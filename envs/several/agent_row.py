@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from envs.base import Array, EnvError
+from envs.base import Array, EnvError, StepError
 from envs.common import masks
 from envs.common.rows import described, short
 from envs.several.roster import ALL, Roster, Slot
@@ -221,9 +221,8 @@ class AgentRow:
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         reason = str(error) if isinstance(error, EnvError) else described(error)
-        return EnvError(
-            f"{self.name} failed in {where} of row {self.number}: {reason} (seed of the episode {self._seed}{more})"
-        )
+        step = self._steps if where != "reset" else None
+        return StepError.of(self.name, where, reason, self._seed, self.number, step, more)
 
     def failed(self, reason: str) -> EnvError:
         """Returns an error found after the latest call."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Space
 
-from envs.base import Array
+from envs.base import Array, Part
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class AgentType:
     """Space of an encoded action, which starts at 0."""
     masked: bool = False
     """True if the environment gives action masks; only for Discrete actions."""
-    parts: tuple[tuple[str, int, int, tuple[int, ...]], ...] = ()
-    """Name, start, stop and shape of each part of a flattened Dict or Tuple observation."""
+    parts: tuple[Part, ...] = ()
+    """Parts of a flattened Dict or Tuple observation."""
     observation_start: Any = field(default=0, compare=False)
     """First value of the environment's own Discrete or MultiDiscrete observations; the encoded ones start at 0."""
     action_start: Any = field(default=0, compare=False)

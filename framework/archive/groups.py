@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from config.read import tasks
 from config.read.loader import RunConfig
+from config.read.task_files import RUN, GroupFiles
 from framework.archive import statistics
 from framework.archive.curves import STEPS, UPDATES, Curves
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import GroupDir, TaskDir, read_facts
+from framework.disk.task_dir import TaskDir, read_facts
 
 
 def folders_in(root: Path) -> list[Path]:
@@ -28,10 +28,11 @@ def folders_in(root: Path) -> list[Path]:
 
 def members(folder: Path) -> list[tuple[str, Path]]:
     """Returns name and folder of each run of a group or of a tuning, or of the folder itself."""
-    if (folder / tasks.TUNING).is_file():
-        trials = [] if (folder / "trials").is_symlink() else folders_in(folder / "trials")
-        runs = [run for trial in trials for run in ([trial] if (trial / tasks.RUN).exists() else folders_in(trial))]
-    elif (folder / tasks.GROUP).is_file():
+    files = GroupFiles(folder)
+    if files.tuning.is_file():
+        trials = [] if files.trials.is_symlink() else folders_in(files.trials)
+        runs = [run for trial in trials for run in ([trial] if (trial / RUN).exists() else folders_in(trial))]
+    elif files.group.is_file():
         runs = folders_in(folder)
     else:
         return [(folder.name, folder)]
@@ -40,19 +41,20 @@ def members(folder: Path) -> list[tuple[str, Path]]:
 
 def order_of(folder: Path) -> dict[str, int]:
     """Returns the places that the folders of runs have in the table of their group."""
-    rows = [row for what in ("seed", "run") for row in read_csv(GroupDir(folder).table(what))]
+    rows = [row for what in ("seed", "run") for row in read_csv(GroupFiles(folder).table(what))]
     return {str(row.get("folder")): place for place, row in enumerate(rows)}
 
 
 def begun(folder: Path) -> Circumstances:
     """Returns how a group or a tuning was begun."""
-    return Circumstances.read({**read_facts(folder / tasks.TUNING), **read_facts(folder / tasks.GROUP)})
+    files = GroupFiles(folder)
+    return Circumstances.read({**read_facts(files.tuning), **read_facts(files.group)})
 
 
 # --------------------------------------------------------------------------------------------------------- results
 
 
-class Result(NamedTuple):
+class RunResult(NamedTuple):
     """A row of seeds.csv or runs.csv; None for a value that is not known yet."""
 
     name: int | str
@@ -72,11 +74,11 @@ class Result(NamedTuple):
     folder: str
 
 
-def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> Result:
+def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> RunResult:
     """Returns the results that a run has written so far."""
     run = RecordedRun(task.path)
     last = run.evaluations[-1] if run.evaluations else {}
-    return Result(
+    return RunResult(
         name=name,
         mean=last.get("mean"),
         std=last.get("std"),
@@ -91,7 +93,7 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
     )
 
 
-def summary(results: Iterable[Result]) -> dict[str, Any]:
+def summary(results: Iterable[RunResult]) -> dict[str, Any]:
     """Returns mean and interquartile mean of the last evaluations of the finished runs, each with its interval."""
     scores = np.array([one.mean for one in results if one.status == 0 and one.mean is not None], float)
     if not len(scores):
@@ -103,7 +105,7 @@ def summary(results: Iterable[Result]) -> dict[str, Any]:
     return facts
 
 
-def mean_fact(folder: Path, results: Sequence[Result], name: str) -> float | None:
+def mean_fact(folder: Path, results: Sequence[RunResult], name: str) -> float | None:
     """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
     values = [getattr(RecordedRun(folder / one.folder).facts, name) for one in results]
     known = [value for value in values if value is not None]
@@ -125,7 +127,7 @@ def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, 
     return Curves({name: line for name, line in lines.items() if len(line[0])}, "episode return, running mean", over)
 
 
-def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[Result]) -> Curves:
+def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[RunResult]) -> Curves:
     """Returns the curves of the runs of a group by their folders."""
     runs = {one.folder: RecordedRun(folder / one.folder) for one in results}
     return curves_of(runs, all(config.general.online_eval for config in configs))

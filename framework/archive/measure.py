@@ -41,7 +41,7 @@ class Threshold(NamedTuple):
     """Source of the value, in words."""
 
 
-class Row(NamedTuple):
+class SeriesScores(NamedTuple):
     """Scores of a series, and its comparison with the first one."""
 
     series: Series
@@ -68,11 +68,11 @@ class Row(NamedTuple):
         return len(self.lines)
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """The series of one environment."""
 
     environment: str
-    rows: Sequence[Row]
+    rows: Sequence[SeriesScores]
     curves: Curves
     threshold: Threshold
     evaluated: bool
@@ -90,7 +90,7 @@ class Compared(NamedTuple):
 
 def compare(
     environment: str, several: Sequence[Series], threshold: float | None, at: str = "common"
-) -> Compared | None:
+) -> Comparison | None:
     """Compares the series of an environment with the first that has a score; those without one come last. None if no
     series has one. at: common, to compare scores at a step that all runs have come to, or last."""
     runs = [run for series in several for run in series.runs]
@@ -98,11 +98,11 @@ def compare(
     if not curves.lines:
         return None
     goal = Threshold(threshold, "--threshold") if threshold is not None else _goal(runs, curves)
-    rows: list[Row] = []
+    rows: list[SeriesScores] = []
     step = common_step(list(curves.lines.values())) if at == "common" else None
     for series in sorted(several, key=lambda series: not _scored(series, curves)):
         rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
-    return Compared(environment, rows, curves, goal, _evaluated(curves), step)
+    return Comparison(environment, rows, curves, goal, _evaluated(curves), step)
 
 
 def common_step(lines: Sequence[Curve]) -> float | None:
@@ -128,7 +128,9 @@ def _scored(series: Series, curves: Curves) -> list[RecordedRun]:
     return [run for run in series.runs if str(run.folder) in curves.lines]
 
 
-def _row(series: Series, curves: Curves, threshold: float, at: float | None, first: Row | None) -> Row:
+def _row(
+    series: Series, curves: Curves, threshold: float, at: float | None, first: SeriesScores | None
+) -> SeriesScores:
     runs = _scored(series, curves)
     lines = [curves.lines[str(run.folder)] for run in runs]
     within = lines if at is None else [(step[step <= at], value[step <= at]) for step, value in lines]
@@ -143,7 +145,7 @@ def _row(series: Series, curves: Curves, threshold: float, at: float | None, fir
     if first is not None and lines and _unequal([float(line[0][-1]) for line in (*within, *first.within)]):
         said = BUDGETS
     reached = sum(math.isfinite(step) for step in steps)
-    return Row(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
+    return SeriesScores(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
 
 
 # ------------------------------------------------------------------------------------------------- what is read

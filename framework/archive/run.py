@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from config.model import policies
-from config.read import tasks
 from config.read.opening import read_regular, regular, unreadable
 from config.read.task_config import load_task_config
+from config.read.task_files import TaskFiles
+from config.read.tasks import group_of
 from config.read.yaml_reader import MAX_BYTES, DocumentError, parse
 from config.tell.names import printable
 from framework.archive.curves import UPDATES, Curve, Rows, column_of, running_mean, window_for
@@ -91,7 +92,7 @@ class RecordedRun:
     @property
     def group(self) -> Path | None:
         """Folder of the group or tuning that it belongs to; None for a run of its own."""
-        return tasks.group_of(self.folder)
+        return group_of(self.folder)
 
     # facts ------------------------------------------------------------------------------------------------
 
@@ -231,7 +232,8 @@ class RecordedRun:
 
 def is_run(folder: Path) -> bool:
     """Returns True for a folder that is one of a run."""
-    return (folder / tasks.RUN).is_file() or (folder / "config.yaml").is_file()
+    files = TaskFiles(folder)
+    return files.run.is_file() or files.config.is_file()
 
 
 def best_of(scores: Iterable[float], mode: str) -> float | None:

@@ -26,7 +26,7 @@ class Trial(NamedTuple):
         return hash(self.name)
 
 
-class Row(NamedTuple):
+class TrialResult(NamedTuple):
     """A trial, as far as it has come; None for what is not known."""
 
     trial: Trial

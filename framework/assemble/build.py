@@ -13,7 +13,7 @@ import torch
 
 import algos
 import envs
-from algos.base import Agent, EnvSpec, Model, OwnLossError, Part, Streams, TrainableActor, UnfitError
+from algos.base import Agent, EnvSpec, OwnLossError, Streams, TrainableActor, UnfitError
 from config import machine
 from config.model.fields import whole
 from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec, RolloutSpec
@@ -27,6 +27,7 @@ from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import Recorder
+from framework.dataset.store import StepStore
 from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.loop.evaluator import Evaluator
@@ -45,7 +46,7 @@ from framework.record import callbacks, loggers
 from framework.record.callbacks import CallbackRecorder, Callbacks, sees_episodes
 from framework.record.joint_recorders import AgentSteps, AgentTrajectories
 from framework.record.loggers import Logger
-from framework.record.recorders import Tape, TrajectoryRecorder, Writer
+from framework.record.recorders import Tape, TrajectoryRecorder
 from framework.record.traces import TraceRecorder
 from framework.seeding import number, one_thread, stream
 
@@ -106,12 +107,10 @@ def open_drawing(config: RunConfig, watch: Watch) -> Callable[[], contextlib.Abs
 
 def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     """Returns the description of an environment that an agent gets."""
-    parts = tuple(Part(*part) for part in env.parts)
-    rules = env.model if config.algo.NEEDS_MODEL else None
-    model = Model(*rules) if rules else None
+    model = env.model if config.algo.NEEDS_MODEL else None
     env_id = getattr(config.env, "id", config.general.env_name)
     spaces = env.observation_space, env.action_space
-    return EnvSpec(env_id, *spaces, env.rows, parts, model, env.frames, expert=env.expert, joint=env.joint)
+    return EnvSpec(env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint)
 
 
 def device_of(config: RunConfig) -> torch.device:
@@ -378,7 +377,7 @@ def make_evaluator(
     return Evaluator(env, cfg.seed, cfg.max_step, check, watch, seeing, phase, score)
 
 
-def trajectories(config: RunConfig, env: VectorEnv, writer: Writer | None) -> Recorder:
+def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:
     """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
     if env.joint is None:
         return TrajectoryRecorder(writer, env.rows)

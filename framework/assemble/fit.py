@@ -1,20 +1,19 @@
 """Checks that an algorithm can be used with an environment and with several processes, before torch is imported."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
-
-from gymnasium.spaces import Box, Space
 
 import algos
 import envs
 from config import machine
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
-from config.model.schema import OF_THE_ENVIRONMENT, AlgoConfig
+from config.model.schema import AlgoConfig
 from config.read import limits
 from config.read.loader import ConfigError, RunConfig
 from envs.base import VectorEnv
-from framework.assemble import compiling, resources
+from framework.assemble import compiling, needs, resources
 from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
 from framework.film import mp4
@@ -112,121 +111,25 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
 
 def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tuple[str, str]]:
     """Returns pairs of a setting and the reason why an algorithm does not suit an environment of a single agent."""
-    cls = type(algo)
-    faults = list(_wrong_spaces(name, algo, env.observation_space, env.action_space, env_id))
-    if not faults and not _has_model(algo, env):
-        faults = [f"{name} needs a transition model, and {env_id} has none ({_WITH_MODEL})"]
-    if not faults and not _has_bounds(algo, env):
-        faults = [f"{name} needs bounded actions; those of {env_id} are unbounded ({_described(env.action_space)})"]
-    if not faults and not _has_expert(algo, env):
-        needed = f"needs an expert, and {env_id} has none of its own"
-        faults = [f"{name} {needed}; algo_cfg.expert can name a task directory, or a function of your own"]
-    if not faults and not _has_goal(algo, env):
-        needed = f"needs an environment with goals, and {env_id} has none ({_WITH_GOAL})"
-        if _has_goal(cls(), env):
-            return [("algo_cfg.her_ratio", f"{needed}; set it to 0")]
-        faults = [f"{name} {needed}"]
-    if not faults and _compresses(algo) and not resources.keeps_frames(algo.memory(rows=1), env.observation_space):
-        large = f"observations of at least {resources.LEAST_OBSERVATION:,} bytes, without goals that are replaced"
-        why = f"is for images: {large}, unlike those of {env_id}"
-        return [("algo_cfg.buffer_compress", f"{why}; set it to false")]
-    if not faults and not _has_several(algo, env):
-        needed = f"needs the global state of several agents, and {env_id} has a single one"
-        if _has_several(cls(), env):
-            return [("algo_cfg.critic_input", f"global {needed}; set it to own")]
-        faults = [f"{name} {needed}"]
-    if not faults:
-        return []
-    able = ", ".join(_able(env, algos.offline() if cls.OFFLINE else algos.learning())) or "none"
-    return [("general_cfg.algo_name", f"{'. '.join(faults)}. Algorithms that can: {able}")]
-
-
-def _wrong_spaces(name: str, algo: AlgoConfig, observation: Space, action: Space, env_id: str) -> Iterator[str]:
-    """Yields the spaces that an algorithm does not support."""
-    for kind, space, known in (
-        ("actions", action, type(algo).ACTION_SPACES),
-        ("observations", observation, type(algo).OBSERVATION_SPACES),
-    ):
-        if not _is_one_of(space, known):
-            yield f"{name} needs {kind} that are {' or '.join(known)}; {env_id} has {_described(space)}"
-
-
-def _is_one_of(space: Space, names: Sequence[str]) -> bool:
-    """Returns True if a space is of one of these classes, or of a subclass."""
-    return any(kind.__name__ in names for kind in type(space).__mro__)
+    faults = list(needs.misfits(needs.needs_of(algo, name, type(algo)()), needs.offers_of(env, env_id, algo)))
+    if not faults or faults[0][0] != needs.ALGORITHM:
+        return [(f"algo_cfg.{setting}", fault) for setting, fault in faults]
+    able = ", ".join(needs.able(env, algos.offline() if type(algo).OFFLINE else algos.learning())) or "none"
+    sentences = ". ".join(fault for _, fault in faults)
+    return [("general_cfg.algo_name", f"{sentences}. Algorithms that can: {able}")]
 
 
 def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[tuple[str, str]]:
     """Yields pairs of a setting and the reason why it does not suit the agents of a multi-agent environment."""
     for name, algo, package, slots in assign(config, env.joint):
-        key = f"policies_cfg.{name}.algo_name" if config.policies else "general_cfg.algo_name"
-        agents = f"{env_id}, agent {slots.agents[0]},"
-        actions = slots.type.action_space if type(algo).JOINT else slots.action_space
-        yield from ((key, text) for text in _wrong_spaces(package.NAME, algo, slots.observation_space, actions, agents))
-        if algo.NEEDS_MODEL:
-            yield key, f"{package.NAME} plans with the transition model of a single-agent environment"
-        spec = algo.memory(rows=1) if algo.train else None
-        if isinstance(spec, ReplaySpec) and spec.relabel:
-            yield key, f"{package.NAME} relabels the goals of a single-agent environment"
         section = f"policies_cfg.{name}" if config.policies else "algo_cfg"
-        if spec is not None and spec.data is not None:
-            yield f"{section}.data", "is for a single agent"
-        if algo.train and _compresses(algo):
-            yield f"{section}.buffer_compress", "is for a single agent"
-        if algo.train and algo.asked_expert():
-            yield f"{section}.expert", "is for a single agent"
-        if algo.NEEDS_BOUNDS and isinstance(slots.action_space, Box) and not slots.action_space.is_bounded():
-            yield key, f"{package.NAME} needs bounded actions; those of {agents} are unbounded"
-
-
-def _described(space: Space) -> str:
-    """Returns a space in a few words; the bounds of a Box would fill lines."""
-    if not isinstance(space, Box):
-        return str(space)
-    return f"Box, {' x '.join(map(str, space.shape)) or 1} number{'' if space.shape in ((), (1,)) else 's'}"
-
-
-_WITH_MODEL = "without wrappers, FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy env_cfg.id=walk have one"
-_WITH_GOAL = "general_cfg.env_name=toy env_cfg.id=bitflip has them; the interface is in docs/environments.md"
-
-
-def _has_model(algo: AlgoConfig, env: VectorEnv) -> bool:
-    return not algo.NEEDS_MODEL or env.model is not None
-
-
-def _has_bounds(algo: AlgoConfig, env: VectorEnv) -> bool:
-    return not (algo.NEEDS_BOUNDS and isinstance(env.action_space, Box)) or env.action_space.is_bounded()
-
-
-def _has_goal(algo: AlgoConfig, env: VectorEnv) -> bool:
-    spec = algo.memory(rows=1)
-    return not (isinstance(spec, ReplaySpec) and spec.relabel) or env.goal is not None
-
-
-def _compresses(algo: AlgoConfig) -> bool:
-    spec = algo.memory(rows=1)
-    return isinstance(spec, ReplaySpec) and spec.compress
-
-
-def _has_expert(algo: AlgoConfig, env: VectorEnv) -> bool:
-    return algo.asked_expert() != OF_THE_ENVIRONMENT or env.expert is not None
-
-
-def _has_several(algo: AlgoConfig, env: VectorEnv) -> bool:
-    return algo.JOINT or not algo.needs_global_state() or env.joint is not None
-
-
-def _able(env: VectorEnv, names: list[str]) -> list[str]:
-    """Returns those of the algorithms that suit this environment with their default settings."""
-    configs = {name: algos.get(name).Config() for name in names}
-    return [
-        name
-        for name, algo in configs.items()
-        if _is_one_of(env.action_space, algo.ACTION_SPACES)
-        and _is_one_of(env.observation_space, algo.OBSERVATION_SPACES)
-        if _has_model(algo, env) and _has_bounds(algo, env) and _has_goal(algo, env)
-        if _has_expert(algo, env) and _has_several(algo, env)
-    ]
+        actions = slots.type.action_space if type(algo).JOINT else slots.action_space
+        facts = {"bounds": partial(needs.is_bounded, slots.action_space)}
+        agents = f"{env_id}, agent {slots.agents[0]},"
+        offers = needs.Offers(agents, actions, slots.observation_space, facts, "agents")
+        for setting, fault in needs.misfits(needs.needs_of(algo, package.NAME), offers):
+            of_algorithm = setting == needs.ALGORITHM and not config.policies
+            yield f"{'general_cfg' if of_algorithm else section}.{setting}", fault
 
 
 # ------------------------------------------------------------------------------------------ many processes

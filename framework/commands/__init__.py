@@ -1,7 +1,7 @@
 """Commands: each file of this folder is a word of the command line, found by its name.
 
 A word's file has
-    HELP      lines of --help: what is typed behind the name of the program, and what it does
+    HELP      for --help: what is typed behind the name of the program -> what it does, in lines of 29 characters
     flags     (parser): adds the flags that the word has, and no others
     run       (request): does it, and returns the exit status
 and may have

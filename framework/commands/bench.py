@@ -8,10 +8,7 @@ from config.foreign import flags as foreign_flags
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]
-                                                  steps/s with your settings
-"""
+HELP = {"bench --env E --workers 0,1,2 --envs 1,4 [--seconds 5]": "steps/s with your settings"}
 REFUSED = {**settings.OF_ONE_RUN, "": "bench trains for a few seconds and keeps nothing; leave out FLAG"}
 MOST = 64
 """Largest number of workers or rows in a list; more can only be a typing mistake of this one machine."""

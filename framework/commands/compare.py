@@ -4,11 +4,7 @@ from config.read import arguments
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-compare RUN RUN ... [--at last] [--into FOLDER]
-                                                  scores, curves, settings on
-                                                  a page; groups of seeds, too
-"""
+HELP = {"compare RUN RUN ... [--at last] [--into FOLDER]": "scores, curves, settings on\na page; groups of seeds, too"}
 
 
 def flags(parser: Parser) -> None:

@@ -8,14 +8,11 @@ from config.read import arguments
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-convert OLD.yaml > NEW.yaml      a JoyRL file, for use here
-convert ppo.yml --env ID > NEW.yaml
-                                                  the same for hyperparameters
-                                                  of rl-baselines3-zoo
-convert DATA NEW.npz             data in another format: .pkl,
-    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari
-"""
+HELP = {
+    "convert OLD.yaml > NEW.yaml": "a JoyRL file, for use here",
+    "convert ppo.yml --env ID > NEW.yaml": "the same for hyperparameters\nof rl-baselines3-zoo",
+    "convert DATA NEW.npz": "data in another format: .pkl,\n    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari",
+}
 SETTINGS_ENDINGS = (".yaml", ".yml", ".json")
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 

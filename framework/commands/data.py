@@ -4,11 +4,7 @@ from config.read import arguments
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-data DATA... [--env ID] [--json]
-                                                  what collected data contain,
-                                                  and if it fits an environment
-"""
+HELP = {"data DATA... [--env ID] [--json]": "what collected data contain,\nand if it fits an environment"}
 
 
 def flags(parser: Parser) -> None:

@@ -5,10 +5,10 @@ from argparse import Namespace
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-describe TOPIC                   settings and their help: an
-    algorithm, environment, setting, layer, wrapper, general, or all
-"""
+HELP = {
+    "describe TOPIC": "settings and their help: an\n"
+    "    algorithm, environment, setting, layer, wrapper, general, or all",
+}
 
 
 def flags(parser: Parser) -> None:

@@ -4,10 +4,7 @@ from argparse import Namespace
 
 from framework.commands.line import shared
 
-HELP = """\
-doctor                           what a run needs here, and
-                                                  how to mend what is missing
-"""
+HELP = {"doctor": "what a run needs here, and\nhow to mend what is missing"}
 flags = shared.permission
 
 

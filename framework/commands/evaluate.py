@@ -7,10 +7,7 @@ from config.read import arguments
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]
-                                                  score it, and write no folder
-"""
+HELP = {"evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]": "score it, and write no folder"}
 REFUSED = {"--video --into": "evaluate writes no task directory; leave out --video and --into, or use test or film"}
 
 

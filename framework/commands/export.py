@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-export NAME --to onnx [--policy P] [--out FILE]
-                                                  write its policy for other
-                                                  programs; --to safetensors
-"""
+HELP = {"export NAME --to onnx [--policy P] [--out FILE]": "write its policy for other\nprograms; --to safetensors"}
 REFUSED = {
     "--video --into --episodes": "export writes a file, and no task directory; leave out --video, --into and --episodes"
 }

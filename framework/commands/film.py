@@ -7,11 +7,10 @@ from config.read import arguments
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-film NAME [--episodes N] [--grid 3x3] [--worst]
-                                                  the same, and make a video
-film NAME --episode N            an episode of the training
-"""
+HELP = {
+    "film NAME [--episodes N] [--grid 3x3] [--worst]": "the same, and make a video",
+    "film NAME --episode N": "an episode of the training",
+}
 
 
 def flags(parser: Parser) -> None:

@@ -8,7 +8,7 @@ from framework.commands import runs
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = "list algos|envs|presets|tasks    list algorithms, and so on\n"
+HELP = {"list algos|envs|presets|tasks": "list algorithms, and so on"}
 KINDS = ("algos", "envs", "presets", "tasks")
 OF_RUNS = ("tasks", "runs")
 """Kinds that the word `runs` lists."""

@@ -3,11 +3,7 @@
 from framework.commands import evaluate
 from framework.commands.line.parser import Parser
 
-HELP = """\
-rollout CHECKPOINT --run DQN --env ENV --steps N
-                                                  the same for a checkpoint,
-                                                  such as tasks/NAME/models/500
-"""
+HELP = {"rollout CHECKPOINT --run DQN --env ENV --steps N": "the same for a checkpoint,\nsuch as tasks/NAME/models/500"}
 REFUSED, check, run = evaluate.REFUSED, evaluate.check, evaluate.run
 
 

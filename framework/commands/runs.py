@@ -5,7 +5,7 @@ from argparse import Namespace
 from framework.commands.line import shared
 from framework.commands.line.parser import Parser
 
-HELP = "runs [TEXT] [--json]             list runs\n"
+HELP = {"runs [TEXT] [--json]": "list runs"}
 
 
 def flags(parser: Parser) -> None:

@@ -5,10 +5,10 @@ from argparse import Namespace
 
 from framework.commands.line import shared, start
 
-HELP = """\
-schema > joystick.schema.json    for editors; first line of
-    a YAML file: # yaml-language-server: $schema=joystick.schema.json
-"""
+HELP = {
+    "schema > joystick.schema.json": "for editors; first line of\n"
+    "    a YAML file: # yaml-language-server: $schema=joystick.schema.json",
+}
 flags = shared.permission
 
 

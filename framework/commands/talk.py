@@ -3,10 +3,7 @@
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-talk NAME [--record FILE]        talk to it, if it was trained
-                                                  on dialogues
-"""
+HELP = {"talk NAME [--record FILE]": "talk to it, if it was trained\non dialogues"}
 
 
 def flags(parser: Parser) -> None:

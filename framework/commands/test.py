@@ -1,9 +1,10 @@
 """Plays a saved model, by default the best, and scores it."""
 
-from framework.commands.line import settings, shared, start
+from framework.commands import train
+from framework.commands.line import settings, shared
 from framework.commands.line.parser import Parser
 
-HELP = "test NAME                        play and score its best model\n"
+HELP = {"test NAME": "play and score its best model"}
 
 
 def flags(parser: Parser) -> None:
@@ -12,4 +13,4 @@ def flags(parser: Parser) -> None:
     shared.add_settings(parser)
 
 
-check, run = settings.twice, start.run
+check, run = settings.twice, train.run

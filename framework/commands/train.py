@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.program import PROGRAM
-from framework.commands import resume
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 if TYPE_CHECKING:
     from config.read.run_config import RunConfig
 
-HELP = "train ...                        the same without the word\n"
+HELP = {"train ...": "the same without the word"}
 ABOUT = """\
 Train or test a reinforcement learning agent. Settings come from the Python
 defaults, then the YAML file, then section.key=value; sections are general_cfg,
@@ -61,12 +60,38 @@ def run(request: Namespace) -> int:
     def work(configs: "Mapping[str, RunConfig]") -> int:
         from framework.commands.work import entry
 
-        if len(configs) > 1 or request.seeds:
-            title = Path(request.yaml).stem if request.yaml else "_".join(configs)
-            return entry.run_group(configs, title, request.command_line, request.seeds, request.jobs)
-        [config] = configs.values()
-        return entry.run(config, request.command_line)
+        if len(configs) == 1 and not request.seeds:
+            [config] = configs.values()
+            return entry.run(config, request.command_line)
+        from framework.jobs import many_runs
 
-    if request.resume and (status := resume.run_group(request)) is not None:
+        title = Path(request.yaml).stem if request.yaml else "_".join(configs)
+        words = title, request.command_line, request.seeds, request.jobs
+        return entry.guarded(lambda: many_runs.begin(configs, *words, entry.check_training))
+
+    if request.resume and (status := _resume_group(request)) is not None:
         return status
     return start.several(request, work)
+
+
+def _resume_group(request: Namespace) -> int | None:
+    """Goes on with a group of runs. Returns None if no group is named, or all of its runs have finished."""
+    from config.read import tasks
+    from config.read.loader import ConfigError
+    from framework.catalog import ALGOS, ENVS
+    from framework.jobs import members
+
+    folder = tasks.group_named(request.resume, Path("tasks"))
+    unfinished = members.unfinished(folder) if folder and not (request.print_config or request.dry_run) else []
+    if folder is None or not unfinished:
+        return None
+    options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
+    try:
+        runs = members.with_settings(folder, unfinished, request.overrides, **options)
+    except ConfigError as error:
+        return start.nothing_started(error)
+    from framework.commands.work.entry import check_training, guarded
+    from framework.jobs import many_runs
+
+    words = request.overrides, request.command_line
+    return guarded(lambda: many_runs.resume(runs, folder, *words, request.jobs, check_training))

@@ -10,10 +10,7 @@ from config.read import arguments
 from framework.commands.line import shared
 from framework.commands.line.parser import Parser
 
-HELP = """\
-trust [--forget [FOLDER]]        folders of own code that you
-                                                  let settings name
-"""
+HELP = {"trust [--forget [FOLDER]]": "folders of own code that you\nlet settings name"}
 
 
 def flags(parser: Parser) -> None:

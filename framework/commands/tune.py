@@ -9,11 +9,10 @@ from config.read import arguments
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER
-                                                  try settings, such as
-    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}
-"""
+HELP = {
+    "tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER": "try settings, such as\n"
+    "    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}",
+}
 REFUSED = {"": "tune trains the runs of a file; leave out FLAG"}
 SETTINGS = ("samples", "jobs")
 """Flags that are settings of tune_cfg."""

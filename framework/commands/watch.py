@@ -16,10 +16,7 @@ from config.read import arguments
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = """\
-watch [FOLDER] [--port N] [--open]
-                                                  see them train, in a browser
-"""
+HELP = {"watch [FOLDER] [--port N] [--open]": "see them train, in a browser"}
 LOOK_SECONDS = 0.1
 """Seconds between two looks for a signal."""
 
@@ -61,7 +58,7 @@ def _serve(request: Namespace) -> int:
             print("There is no run in it yet; the page shows each one when it begins.", flush=True)
         if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
             print("no browser was found; open the address above", flush=True)
-        while signals.received is None:
+        while not signals.came():
             time.sleep(LOOK_SECONDS)
         server.shutdown()
     return signals.exit_status

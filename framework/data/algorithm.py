@@ -10,10 +10,11 @@ from torch import Tensor
 
 import algos
 import envs
-from algos.base import Agent, Array, EnvSpec, OwnLossError, Part, Progress, Streams, UnfitError
+from algos.base import Agent, Array, EnvSpec, OwnLossError, Progress, Streams, UnfitError
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
+from framework.assemble import needs
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Columns, check_finite
 from framework.data.batch import Batch
@@ -48,22 +49,12 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     member = rows.member(0)
     faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)
     wanted = config.algo.memory(count)
-    if isinstance(wanted, ReplaySpec) and wanted.relabel:
-        faults.append(("algo_cfg.her_ratio", f"{name} relabels goals only in a run; set it to 0"))
-    if isinstance(wanted, ReplaySpec) and wanted.compress:
-        faults.append(("algo_cfg.buffer_compress", "is for a run; here the buffer is what is learned from"))
-    if wanted.data is not None:
-        faults.append(("algo_cfg.data", "is for a run; here the buffer is what is learned from"))
-    if config.algo.asked_expert():
-        faults.append(("algo_cfg.expert", f"{name} asks it only in a run"))
-    if config.algo.JOINT:
-        faults.append(("general_cfg.algo_name", f"{name} controls several agents as one; here there is a single one"))
-    if config.algo.NEEDS_MODEL:
-        faults.append(("general_cfg.algo_name", f"{name} plans with a model, and learns nothing from a buffer"))
+    buffer = needs.Offers("", rows.action_space, rows.observation_space, {}, "buffer")
+    for setting, fault in needs.misfits(needs.needs_of(config.algo, name), buffer):
+        faults.append((f"{'general_cfg' if setting == needs.ALGORITHM else 'algo_cfg'}.{setting}", fault))
     if faults:
         raise ConfigError([f"Python: {key}: {fault}" for key, fault in faults])
-    parts = tuple(Part(*part) for part in rows.parts)
-    spec = EnvSpec(name, rows.observation_space, rows.action_space, count, parts)
+    spec = EnvSpec(name, rows.observation_space, rows.action_space, count, rows.parts)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:
         agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))

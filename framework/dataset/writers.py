@@ -2,9 +2,10 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
@@ -15,9 +16,11 @@ from config.read.paths import as_written
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert
-from framework.dataset.trajectories import LIMIT, MOST_WAITING, TrajectoryWriter
+from framework.dataset.store import StepStore
+from framework.dataset.trajectories import LIMIT, TrajectoryWriter
+from framework.disk.appended import last_end
 from framework.disk.atomic import discard, ensure_folder, finish, naming, sync_folder, unfinished
-from framework.disk.csv_log import JsonLog, last_end
+from framework.disk.csv_log import JsonLog
 from framework.errors import DataError
 from framework.log import LOGGER
 
@@ -25,30 +28,9 @@ LIMIT_BYTES = 2**25
 """Bytes at which a new file is started. This much is kept in memory, and written again at each save."""
 
 
-class EpisodeWriter(Protocol):
-    """A writer of the episodes of a run."""
-
-    @property
-    def path(self) -> Path: ...
-
-    def add(self, item: Mapping[str, Any]) -> None: ...
-
-    def state(self) -> Any: ...
-
-    def restore(self, state: Any) -> bool: ...
-
-    def close(self) -> None: ...
-
-
-def episode_writer(form: Literal["pkl", "npz", "jsonl", "minari"], folder: Path) -> EpisodeWriter:
+def episode_writer(form: Literal["pkl", "npz", "jsonl", "minari"], folder: Path) -> StepStore:
     """Makes the writer of a format, into a folder of results."""
-    kinds = {"pkl": TrajectoryWriter, "npz": ArchiveWriter, "jsonl": LinesWriter, "minari": MinariWriter}
-    return kinds[form](folder)
-
-
-def _check_form(state: Mapping[str, Any], form: str) -> None:
-    if (written := state.get("form", "pkl")) != form:
-        raise ValueError(f"its trajectories are in {written}; resume with general_cfg.collect_format={written}")
+    return WRITERS[form](folder)
 
 
 def _columns(episode: Mapping[str, Any]) -> Columns:
@@ -63,110 +45,147 @@ def _policy_of(infos: Sequence[Mapping[str, Any]]) -> str:
     return policy if "agent" in facts and isinstance(policy, str) and re.fullmatch(NAMES, policy) else ""
 
 
-class LinesWriter:
+class LinesWriter(StepStore):
     """Writes results/trajs.jsonl, a line for each episode."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "trajs.jsonl"
-        self._log: JsonLog | None = None
-
-    def add(self, item: Mapping[str, Any]) -> None:
-        """Writes an episode. One that cannot be written (a full disk) waits in memory."""
-        log = self._opened()
-        log.append_line(lines.line_of(_columns(item), item["info"]))
-        if log.waiting > MOST_WAITING:
-            log.flush()
-
-    def _opened(self) -> JsonLog:
-        """Returns the file, cut back to its last whole line when it is opened."""
-        if self._log is None:
-            ensure_folder(self.path.parent)
-            if self.path.exists():
-                _cut_torn_line(self.path)
-            self._log = JsonLog(self.path)
-        return self._log
-
-    def state(self) -> dict[str, Any]:
-        """Returns the end of the file, which is on the disk now: the state for an exact resume."""
-        log = self._opened()
-        return {"form": "jsonl", "position": log.position(), "crc": log.crc}
-
-    def restore(self, state: Mapping[str, Any]) -> bool:
-        """Drops every episode that was written after this state. Returns False if those before it have changed."""
-        _check_form(state, "jsonl")
-        return self._opened().restore(int(state["position"]), state["crc"])
-
-    def close(self) -> None:
-        """Closes the file."""
-        if self._log is not None:
-            self._log.close()
-            self._log = None
-
-
-def _cut_torn_line(path: Path) -> None:
-    """Removes the end of a file behind its last line, which a crash has left."""
-    with open(path, "r+b", opener=regular) as file:
-        file.truncate(last_end(file, os.fstat(file.fileno()).st_size))
-
-
-class ArchiveWriter:
-    """Writes results/trajs_0.npz, trajs_1.npz, ...; with several agents a series for each policy, trajs_NAME_0.npz.
-
-    An archive cannot be appended to. So the episodes of the current one are in memory, and it is written whole, in the
-    place of the one before, when it is full, at each save of the run and at its end."""
-
-    FORM = "npz"
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._series: dict[str, _Series] = {}
-        """Name of the policy, empty for a single agent -> its files."""
+    FORM = "jsonl"
 
     @property
     def path(self) -> Path:
-        """The folder of the files."""
-        return self.folder
+        return self.folder / "trajs.jsonl"
 
-    def add(self, item: Mapping[str, Any]) -> None:
-        """Takes an episode. One that cannot be written (a full disk) stays in memory."""
-        policy = _policy_of(item["info"])
-        if policy not in self._series:
-            self._series[policy] = _Series(self.folder, policy)
-        self._series[policy].add(_columns(item))
+    def _record(self, item: Mapping[str, Any]) -> tuple[str, str, int]:
+        line = lines.line_of(_columns(item), item["info"])
+        return "", line, len(line)
+
+    def _opened(self, key: str, before: None) -> JsonLog:
+        """Opens the file, cut back to its last whole line, which a crash may have torn."""
+        ensure_folder(self.folder)
+        if self.path.exists():
+            with open(self.path, "r+b", opener=regular) as file:
+                file.truncate(last_end(file, os.fstat(file.fileno()).st_size))
+        return JsonLog(self.path)
 
     def state(self) -> dict[str, Any]:
-        """Returns the ends of the files, which are on the disk now: the state for an exact resume."""
-        return {"form": self.FORM, "series": {policy: series.state() for policy, series in self._series.items()}}
+        return {"form": self.FORM, **self._only_end()}
 
     def restore(self, state: Mapping[str, Any]) -> bool:
-        """Drops every episode that was written after this state. Returns False if those before it have changed."""
-        _check_form(state, self.FORM)
-        self._series = {str(policy): _Series(self.folder, str(policy)) for policy in state["series"]}
-        kept = {path for series in self._series.values() for path in series.files().values()}
-        for path in self.folder.glob("trajs*_*.npz"):
-            if path not in kept and re.fullmatch(r"trajs(_[A-Za-z]\w*)?_\d+\.npz", path.name):
-                path.unlink()  # of a policy that had no episode yet
-        return all([self._series[policy].restore(end) for policy, end in state["series"].items()])
+        self._check_form(state)
+        self._drop()
+        file: JsonLog = self._following("", None)
+        return file.restore(int(state["position"]), state["crc"])
+
+
+class ArchiveFile:
+    """An archive, which cannot be appended to. So its episodes are in memory, and it is written whole, in the place of
+    the one before, when it is full, at each save of the run and at its end."""
+
+    waiting = 0
+
+    def __init__(self, folder: Path, policy: str, number: int) -> None:
+        self.number, self.path = number, folder / f"{stem_of(policy)}_{number}.npz"
+        self._parts: list[Columns] = []
+        self._episodes = self._bytes = 0
+        self._crc: dict[str, int] = {}
+        self._written = True
+
+    @property
+    def full(self) -> bool:
+        return self._episodes >= LIMIT or self._bytes >= LIMIT_BYTES
+
+    def take(self, steps: Columns, episodes: int = 1) -> None:
+        self._parts.append(steps)
+        self._episodes += episodes
+        self._bytes += size_of(steps)
+        self._crc = {name: crc32(archives.content(steps[name]), self._crc.get(name, 0)) for name in steps}
+        self._written = False
 
     def close(self) -> None:
-        """Writes what is in memory."""
-        for series in self._series.values():
-            series.write()
-        self._series = {}
+        """Writes the file whole, unless it is as it was."""
+        if self._written:
+            return
+        ensure_folder(self.path.parent)
+        columns = {name: (part, [part[name] for part in self._parts]) for name, part in self._parts[0].items()}
+        try:
+            with naming(self.path), open(unfinished(self.path), "w+b", opener=regular) as file:
+                archives.write(file, self._steps(), columns)
+                finish(file, self.path)
+        except OSError:
+            unfinished(self.path).unlink(missing_ok=True)
+            raise
+        self._written = True
+
+    def _steps(self) -> int:
+        return sum(len(part["reward"]) for part in self._parts)
+
+    def end(self) -> dict[str, Any]:
+        self.close()
+        return {"file": self.number, "episodes": self._episodes, "steps": self._steps(), "crc": self._crc}
+
+    def restore(self, end: Mapping[str, Any]) -> bool:
+        """Reads the file, and cuts it back to this end. Returns False if what was written before it has changed."""
+        steps = int(end["steps"])
+        if steps:
+            columns = _read(self.path)
+            if len(columns.get("reward", ())) < steps:
+                raise ValueError(
+                    f"{as_written(self.path)} is shorter than at the checkpoint; general_cfg.collect_traj=false "
+                    "resumes without it"
+                )
+            self.take(rows(columns, slice(steps)), int(end["episodes"]))
+            self.close()
+        else:
+            self.path.unlink(missing_ok=True)
+            sync_folder(self.path.parent)
+        return self._crc == dict(end["crc"])
 
 
-class MinariWriter(ArchiveWriter):
-    """Writes the same files, from which a resume goes on, and results/trajs.minari of them whenever the run ends: HDF5
-    cannot be cut back to a checkpoint."""
+class ArchiveWriter(StepStore):
+    """Writes results/trajs_0.npz, trajs_1.npz, ...; with several agents a series for each policy, trajs_NAME_0.npz.
 
-    FORM = "minari"
+    For minari it writes the same files, from which a resume goes on, and results/trajs.minari of them whenever the run
+    ends: HDF5 cannot be cut back to a checkpoint."""
+
+    def __init__(self, folder: Path, form: str = "npz") -> None:
+        super().__init__(folder)
+        self.FORM = form
+
+    def _record(self, item: Mapping[str, Any]) -> tuple[str, Columns, int]:
+        """The key is the name of the policy, empty for a single agent."""
+        columns = _columns(item)
+        return _policy_of(item["info"]), columns, size_of(columns)
+
+    def _opened(self, key: str, before: ArchiveFile | None) -> ArchiveFile:
+        number = max(self._archives(key), default=-1) if before is None else before.number
+        return ArchiveFile(self.folder, key, number + 1)
+
+    def _archives(self, policy: str) -> dict[int, Path]:
+        """Returns the files of a policy that exist, by number."""
+        stem = stem_of(policy)
+        matches = [(path, re.fullmatch(rf"{stem}_(\d+)", path.stem)) for path in self.folder.glob("trajs*.npz")]
+        return {int(match[1]): path for path, match in matches if match}
+
+    def state(self) -> dict[str, Any]:
+        return {"form": self.FORM, "series": self._ends()}
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        self._check_form(state)
+        self._waiting.clear()
+        ends = {str(policy): end for policy, end in state["series"].items()}
+        series = {policy: self._archives(policy) for policy in ends}
+        later = [path for policy, files in series.items() for n, path in files.items() if n > int(ends[policy]["file"])]
+        others = {*self.folder.glob("trajs*_*.npz")}.difference(*(files.values() for files in series.values()))
+        # the others are of a policy that had no episode yet
+        for path in (*later, *(path for path in others if re.fullmatch(r"trajs(_[A-Za-z]\w*)?_\d+\.npz", path.name))):
+            path.unlink()
+        self._files = {policy: ArchiveFile(self.folder, policy, int(end["file"])) for policy, end in ends.items()}
+        return all([self._files[policy].restore(end) for policy, end in ends.items()])
 
     def close(self) -> None:
-        """Writes what is in memory, and the data sets."""
-        names = list(self._series)
+        policies = list(self._files)
         super().close()
-        for policy in names:
-            files = [str(path) for _, path in sorted(_Series(self.folder, policy).files().items())]
+        for policy in policies if self.FORM == "minari" else ():
+            files = [str(path) for _, path in sorted(self._archives(policy).items())]
             target = self.folder / f"{stem_of(policy)}.minari"
             try:
                 discard(target)
@@ -190,95 +209,10 @@ def _read(path: Path) -> Columns:
         ) from error
 
 
-class _Series:
-    """Files of one kind of episodes, the newest of them in memory."""
-
-    def __init__(self, folder: Path, policy: str) -> None:
-        self.folder, self._stem = folder, stem_of(policy)
-        self._number = max(self.files(), default=-1) + 1
-        self._begin()
-
-    def _begin(self) -> None:
-        self._parts: list[Columns] = []
-        self._episodes = self._bytes = 0
-        self._crc: dict[str, int] = {}
-        self._written = True
-        self._warned = False
-
-    def files(self) -> dict[int, Path]:
-        """Returns the files that exist, by number."""
-        found = [(path, re.fullmatch(rf"{self._stem}_(\d+)", path.stem)) for path in self.folder.glob("trajs*.npz")]
-        return {int(match[1]): path for path, match in found if match}
-
-    def _path(self) -> Path:
-        return self.folder / f"{self._stem}_{self._number}.npz"
-
-    def add(self, episode: Columns) -> None:
-        """Takes an episode, and writes the file if it is full now."""
-        self._keep(episode)
-        self._episodes += 1
-        if self._episodes < LIMIT and self._bytes < LIMIT_BYTES:
-            return
-        try:
-            self.write()
-        except OSError as error:
-            if self._bytes > MOST_WAITING:
-                raise
-            if not self._warned:
-                LOGGER.warning("%s: %s; trajectories wait in memory", error.filename, error.strerror)
-            self._warned = True
-        else:
-            self._number += 1
-            self._begin()
-
-    def _keep(self, steps: Columns) -> None:
-        self._parts.append(steps)
-        self._bytes += size_of(steps)
-        self._crc = {name: crc32(archives.content(steps[name]), self._crc.get(name, 0)) for name in steps}
-        self._written = False
-
-    def write(self) -> None:
-        """Writes the current file whole, unless it is as it was."""
-        if self._written:
-            return
-        ensure_folder(self.folder)
-        count = sum(len(part["reward"]) for part in self._parts)
-        columns = {name: (part, [each[name] for each in self._parts]) for name, part in self._parts[0].items()}
-        path = self._path()
-        try:
-            with naming(path), open(unfinished(path), "w+b", opener=regular) as file:
-                archives.write(file, count, columns)
-                finish(file, path)
-        except OSError:
-            unfinished(path).unlink(missing_ok=True)
-            raise
-        self._written = True
-
-    def state(self) -> dict[str, Any]:
-        """Writes the current file, and returns its number and what is in it."""
-        self.write()
-        steps = sum(len(part["reward"]) for part in self._parts)
-        return {"file": self._number, "episodes": self._episodes, "steps": steps, "crc": self._crc}
-
-    def restore(self, end: Mapping[str, Any]) -> bool:
-        """Continues after this state. Returns False if what was written before it has changed."""
-        for number, path in self.files().items():
-            if number > int(end["file"]):
-                path.unlink()
-        self._number, steps = int(end["file"]), int(end["steps"])
-        self._begin()
-        path = self._path()
-        if steps:
-            found = _read(path)
-            if len(found.get("reward", ())) < steps:
-                raise ValueError(
-                    f"{as_written(path)} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes "
-                    "without it"
-                )
-            self._keep(rows(found, slice(steps)))
-            self._episodes = int(end["episodes"])
-            self.write()
-        else:
-            path.unlink(missing_ok=True)
-            sync_folder(self.folder)
-        return self._crc == dict(end["crc"])
+WRITERS: dict[str, Callable[[Path], StepStore]] = {
+    "pkl": TrajectoryWriter,
+    "npz": ArchiveWriter,
+    "jsonl": LinesWriter,
+    "minari": partial(ArchiveWriter, form="minari"),
+}
+"""Format -> what makes its writer."""

@@ -15,8 +15,6 @@ import cloudpickle
 from framework.errors import JoystickError
 
 CODE = "import sys; sys.path[:] = {path!r}; from framework.dialog.processes import serve; serve()"
-LENGTH = 8
-"""Bytes that say how long a message is."""
 _running: list["Process"] = []
 _owner = os.getpid()
 
@@ -37,16 +35,17 @@ class Process:
         """Sends a call; of a process that has ended, `answer` says so."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
-            _write(self._process.stdin, message)
+            self._process.stdin.write(message)
+            self._process.stdin.flush()
 
     def answer(self) -> Any:
         """Returns the result of the call. Raises its error."""
         assert self._process.stdout is not None
-        message = _read(self._process.stdout)
-        if message is None:
+        try:
+            result, error = cloudpickle.load(self._process.stdout)
+        except Exception:  # the answer was broken off: whole ones were loaded there already
             status = self._process.wait()
-            raise JoystickError(f"sample: a process has ended with exit status {status} while it played")
-        result, error = cloudpickle.loads(message)
+            raise JoystickError(f"sample: a process has ended with exit status {status} while it played") from None
         if error is not None:
             raise error
         return result
@@ -109,14 +108,15 @@ def serve() -> None:
     os.close(end)
     os.dup2(nothing, 0)  # code that reads the standard input finds its end
     with contextlib.suppress(KeyboardInterrupt, OSError):  # OSError: the program has ended meanwhile
-        while (message := _read(calls)) is not None:
-            _write(answers, _answered(message))
+        while calls.peek(1):
+            answers.write(_answered(calls))
+            answers.flush()
 
 
-def _answered(message: bytes) -> bytes:
-    """Returns result and error of a call, of which one is None."""
+def _answered(calls: IO[bytes]) -> bytes:
+    """Returns result and error of the next call, of which one is None."""
     try:
-        function, arguments = cloudpickle.loads(message)
+        function, arguments = cloudpickle.load(calls)
         answer: bytes = cloudpickle.dumps((function(*arguments), None))
     except Exception as error:
         try:
@@ -125,17 +125,3 @@ def _answered(message: bytes) -> bytes:
         except Exception:
             answer = cloudpickle.dumps((None, JoystickError(f"sample: {type(error).__name__}: {error}")))
     return answer
-
-
-def _write(stream: IO[bytes], message: bytes) -> None:
-    stream.write(len(message).to_bytes(LENGTH, "little") + message)
-    stream.flush()
-
-
-def _read(stream: IO[bytes]) -> bytes | None:
-    """Returns the next message; None at the end of the input."""
-    size = stream.read(LENGTH)
-    if len(size) < LENGTH:
-        return None
-    message = stream.read(int.from_bytes(size, "little"))
-    return message if len(message) == int.from_bytes(size, "little") else None

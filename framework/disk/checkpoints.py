@@ -161,7 +161,8 @@ class CheckpointStore:
                 raise CheckpointError(
                     f"{as_written(path)} has format {manifest['format']}; this version reads format {FORMAT}"
                 )
-            data = read_regular(path / "state.safetensors", _most_bytes())
+            free = machine.available_bytes()  # a larger state has no room
+            data = read_regular(path / "state.safetensors", 2**62 if free is None else free)
             if hashlib.sha256(data).hexdigest() != manifest["state_sha256"]:
                 raise CheckpointError(f"{as_written(path)} is damaged: state.safetensors does not match its checksum")
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
@@ -200,7 +201,9 @@ class CheckpointStore:
             body["state_sha256"] = hashlib.sha256(state).hexdigest()
             new.mkdir()
             write_durably(new / "state.safetensors", state)
-            write_durably(new / "manifest.json", _manifest_bytes(body))
+            text = json.dumps(body, sort_keys=True).encode()
+            digest = hashlib.sha256(text).hexdigest().encode()
+            write_durably(new / "manifest.json", text + b"\n" + digest + b"\n")
             sync_folder(new)
             replace_folder(new, self.folder / str(number))
         except BaseException:
@@ -262,22 +265,11 @@ class CheckpointStore:
             self.journal.continue_from(saved.journal.span.end)
 
 
-def _manifest_bytes(body: dict[str, Any]) -> bytes:
-    text = json.dumps(body, sort_keys=True).encode()
-    return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
-
-
 def _read_manifest(path: Path) -> dict[str, Any]:
     text, _, digest = read_regular(path, MOST_MANIFEST_BYTES).rstrip(b"\n").rpartition(b"\n")
     if hashlib.sha256(text).hexdigest().encode() != digest:
         raise CheckpointError(f"{as_written(path)} is damaged: it does not match its own checksum")
     return json.loads(text)
-
-
-def _most_bytes() -> int:
-    """Returns the size of the largest state that this machine has room for."""
-    free = machine.available_bytes()
-    return 2**62 if free is None else free
 
 
 def _check_finite(arrays: dict[str, np.ndarray]) -> None:

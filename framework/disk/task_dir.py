@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from config.program import MAIN
-from config.read import tasks
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
+from config.read.task_files import TaskFiles
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
 from framework.errors import TaskDirError
 
 ROOT = Path("tasks")
-REPORT = "report.html"
-"""Name of the page of a run, a test, a group or a tuning."""
 CLOSED = "closed by the program"
 """Outcome of a run that Python code has closed before a stop rule was met."""
 FAILED = "failed:"
@@ -37,31 +35,11 @@ LOOK_SECONDS = 0.1
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
-class TaskDir:
-    """Paths of one run, and the lock that keeps out a second process."""
+class TaskDir(TaskFiles):
+    """Files of one run, and the lock that keeps out a second process."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path = fixed(path)
-        self.config = path / "config.yaml"
-        self.params = path / "params.json"
-        """The settings once more, as JSON."""
-        self.run = path / tasks.RUN
-        self.models = path / "models"
-        self.results = path / "results"
-        self.train = self.results / "train.csv"
-        """A row per training episode."""
-        self.eval = self.results / "eval.csv"
-        """A row per evaluation."""
-        self.progress = self.results / "progress.csv"
-        """A row per iteration."""
-        self.result = self.results / "result.json"
-        """A line of JSON per iteration, with times."""
-        self.test = self.results / "test.csv"
-        """A row per episode of a test."""
-        self.videos = path / "videos"
-        self.logs = path / "logs"
-        self.log = self.logs / "log.txt"
-        self.tb_logs = path / "tb_logs"
+        super().__init__(fixed(path))
         self._lock: IO[str] | None = None
 
     @classmethod
@@ -111,18 +89,6 @@ class TaskDir:
     def read_run(self) -> dict[str, Any]:
         """Returns the content of run.json; none if it is missing or damaged."""
         return read_facts(self.run)
-
-
-class GroupDir:
-    """Paths of a group of runs, or of a tuning."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.curves = path / "learning_curves.png"
-
-    def table(self, what: str) -> Path:
-        """Returns the file with a row for each seed, run or trial."""
-        return self.path / f"{what}s.csv"
 
 
 def add_facts(path: Path, facts: Mapping[str, Any]) -> None:

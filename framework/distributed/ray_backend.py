@@ -17,8 +17,8 @@ from framework.disk.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
 from framework.distributed.learner_actor import LearnerActor, LearnerReport
-from framework.distributed.pace import Pace
 from framework.distributed.remote_memory import RemoteMemory
+from framework.distributed.throttle import Throttle
 from framework.distributed.utilization import Utilization
 from framework.distributed.worker import OUTSTANDING, Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool
@@ -91,7 +91,7 @@ class RayBackend:
         server = ray.remote(**ray_cluster.options(0, 0, beside))(DataServer)
         self.server = server.remote(shipped, spec, cfg.n_workers, apart)
         its = plan(config, spec)
-        self.pace = Pace(config, its, self.ahead, resources.most_at_once(config, its))
+        self.throttle = Throttle(config, its, self.ahead, resources.most_at_once(config, its))
         self.owed = self._taken = self._updates = 0
         """Work that waits in the memory, work that was taken from it, and number of updates made."""
         self._adds = self._answered = 0
@@ -138,7 +138,7 @@ class RayBackend:
                 self._learn(now)
                 self._collect(now)
                 yield from self._receive()
-                busy = self.adding or self.learning or self.owed or self._collecting()
+                busy = self.adding or self.learning or self.owed or self._arrived or self.pool.awaited()
                 if self.stopping() or self.ahead or not busy:
                     return
 
@@ -164,36 +164,37 @@ class RayBackend:
                 break
             yield from self._receive(workers=False)
         self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
-        if len(self.learners) > 1 and len(set(self._get([each.digest.remote() for each in self.learners]))) > 1:
+        if len(self.learners) > 1 and len(set(self._get([learner.digest.remote() for learner in self.learners]))) > 1:
             raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
-
-    def _collecting(self) -> bool:
-        return bool(self._arrived) or any(worker.asked for worker in self.pool.workers)
 
     def _learn(self, now: Now) -> None:
         """Hands what is owed to the learners; with run_ahead, one chunk is queued at them while they learn."""
-        self.pace.resize(now())
+        self.throttle.resize(now())
         while self.owed > 0 and len(self.learning) < (2 if self.ahead else 1):
             progress = now()
             if self.ahead and 0 < self.config.general.max_update <= progress.update:
                 return
-            size = self.pace.taken(self.owed)  # the server may owe more by then
-            chunk = self.server.take.remote(progress.fraction, size if self.pace.counts_minibatches else self.pace.most)
+            size = self.throttle.taken(self.owed)  # the server may owe more by then
+            chunk = self.server.take.remote(
+                progress.fraction, size if self.throttle.counts_minibatches else self.throttle.most
+            )
             self._hand_out(chunk, size, progress)
             self.owed -= size
             self._taken += size
 
     def _hand_out(self, chunk: Any, size: int, progress: Progress) -> None:
         """Hands a reference to a chunk to the learners."""
-        calls = [each.learn.options(num_returns=2).remote(chunk, progress) for each in self.learners]
+        calls = [learner.learn.options(num_returns=2).remote(chunk, progress) for learner in self.learners]
         self.learning.append(PendingChunk(size, [report for report, _ in calls], calls[0][1]))
 
     def learn_from(self, chunk: Chunk, now: Now) -> Iterator[Learned]:
         yield from self._learn_alone(self.ray.put(chunk), now())
 
     def backlog(self) -> float:
-        """Returns the work between the workers and the learners (see Pace)."""
-        collecting = self.pace.per_step * sum(asked.steps for worker in self.pool.workers for asked in worker.asked)
+        """Returns the work between the workers and the learners (see Throttle)."""
+        collecting = self.throttle.per_step * sum(
+            request.steps for worker in self.pool.workers for request in worker.requests
+        )
         adding = sum(fragments.work for fragments in self.adding.values())
         queued = sum(chunk.size for chunk in self.learning) - (self.learning[0].size if self.learning else 0)
         return collecting + adding + self.owed + queued
@@ -202,7 +203,7 @@ class RayBackend:
         """Asks workers for fragments: with run_ahead, as many as the backlog has room for."""
         if not self.ahead and (self.owed or self.learning or self.adding):
             return
-        progress, backlog, limit, per_step = now(), self.backlog(), self.pace.limit(), self.pace.per_step
+        progress, backlog, limit, per_step = now(), self.backlog(), self.throttle.limit(), self.throttle.per_step
         share = int(limit / per_step / len(self.pool.workers) / OUTSTANDING)
         while free := [worker for worker in self.pool.idle() if worker.number not in self._arrived]:
             for worker in free:
@@ -244,7 +245,7 @@ class RayBackend:
             return
         arrived = [self._arrived[number] for number in sorted(self._arrived)]
         self._arrived.clear()
-        work = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.pace.per_step
+        work = sum(report.accepted.steps for _, report, _ in arrived) / self.config.env.n_envs * self.throttle.per_step
         self._adds += 1
         ref = self.server.add.remote(*[fragment for *_, fragment in arrived])
         self.adding[ref] = PendingFragments(self._adds, self._taken, work)
@@ -266,8 +267,8 @@ class RayBackend:
             repeat(f"learner {rank}", report.log)
         learned = _joined([report.learned for report in reports])
         self._updates += learned.updates
-        self.pace.learned(max(report.seconds for report in reports))
-        self.utilization.learned([report.busy for report in reports], self.owed / self.pace.chunk)
+        self.throttle.learned(max(report.seconds for report in reports))
+        self.utilization.learned([report.busy for report in reports], self.owed / self.throttle.chunk)
         if not learned.updates:
             return
         self.version, self.weights = self.version + 1, chunk.weights
@@ -293,11 +294,13 @@ class RayBackend:
         if not self.config.algo.held_out():
             return {}
         chunk = self.server.held_out.remote()
-        found: list[dict[str, float]] = self._get([each.validate.remote(chunk, now()) for each in self.learners])
-        return {name: float(np.mean([metrics[name] for metrics in found])) for name in found[0]}
+        results: list[dict[str, float]] = self._get(
+            [learner.validate.remote(chunk, now()) for learner in self.learners]
+        )
+        return {name: float(np.mean([metrics[name] for metrics in results])) for name in results[0]}
 
     def set_weights(self, weights: dict[str, Array]) -> None:
-        self._get([each.load_weights.remote(weights) for each in self.learners])
+        self._get([learner.load_weights.remote(weights) for learner in self.learners])
         self.agent.load_weights(weights)
         self.version, self.weights = self.version + 1, self.learners[0].weights.remote()
 
@@ -305,8 +308,8 @@ class RayBackend:
         return self.pool.each(lambda worker: worker.call.remote(function, self.version, self.weights))
 
     def each_env(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
-        found = self.pool.each(lambda worker: worker.visit.remote(function))
-        return [result for results in found for result in results]
+        results_of_workers = self.pool.each(lambda worker: worker.visit.remote(function))
+        return [result for results in results_of_workers for result in results]
 
     # stopping and going on --------------------------------------------------------------------------------
 
@@ -347,7 +350,7 @@ class RayBackend:
 
     def load(self, whole: bool = False) -> tuple[str, str]:
         text, limit = self.utilization.text()
-        shortfall = self.pace.shortfall(self._updates, self._taken + self.owed) if whole else ""
+        shortfall = self.throttle.shortfall(self._updates, self._taken + self.owed) if whole else ""
         return "; ".join(filter(None, [text, shortfall])), limit
 
 

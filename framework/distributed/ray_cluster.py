@@ -90,8 +90,9 @@ def started(cfg: GeneralConfig, store_bytes: int, words: Words = OF_A_RUN) -> It
 @contextlib.contextmanager
 def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[None]:
     """Starts a Ray of our own: on the loopback interface, without dashboard, in a temporary folder."""
-    folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=_short_folder()))
-    watch = reaper.start(folder)
+    short = len(tempfile.gettempdir()) <= 22  # paths of sockets have at most 107 characters
+    folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))
+    watch = reaper.Reaper(folder)
     try:
         with inherited(_environment(folder)), _no_hangup():
             _init(
@@ -204,12 +205,6 @@ def _no_hangup() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def _short_folder() -> str | None:
-    """Returns a folder for temporary files whose path is short: paths of sockets have at most 107 characters."""
-    folder = tempfile.gettempdir()
-    return folder if len(folder) <= 22 else "/tmp"
 
 
 def _silence() -> None:

@@ -16,34 +16,22 @@ GRACE_SECONDS = 5.0
 """Largest number of seconds until the last process is gone."""
 
 
-def start(folder: Path, detached: bool = False) -> "Reaper":
-    """Starts a reaper for this folder. It acts when this process ends, in whatever way. detached: it is no child of
-    this process, for a worker of Ray, which kills its children when it ends."""
-    words = [str(folder), *(["detached"] if detached else [])]
-    return Reaper(
-        subprocess.Popen(
-            [sys.executable, "-S", "-E", __file__, *words],
+class Reaper(subprocess.Popen):
+    """The process for a folder. It acts when this process ends, in whatever way."""
+
+    def __init__(self, folder: Path, detached: bool = False) -> None:
+        """detached: it is not a child of this process, for a worker of Ray, which kills its children when it ends."""
+        super().__init__(
+            [sys.executable, "-S", "-E", __file__, str(folder), *(["detached"] if detached else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C in the terminal does not reach it
         )
-    )
-
-
-class Reaper:
-    """Handle of the process."""
-
-    def __init__(self, process: subprocess.Popen) -> None:
-        self.process = process
 
     def close(self) -> None:
         """Lets the reaper act now, and waits for it."""
-        if self.process.stdin is not None and self.process.stdout is not None:
-            self.process.stdin.close()
-            self.process.stdout.read()
-            self.process.stdout.close()
-        self.process.wait()
+        self.communicate()
 
 
 def workers_of(folder: str) -> list[int]:

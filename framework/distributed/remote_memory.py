@@ -23,10 +23,10 @@ class RemoteMemory:
         return state
 
     def write(self, journal: Journal) -> Span | None:
-        journal.end, written = self._get(self.server.write.remote(self._within_reach(journal, ())))
-        if isinstance(written, OSError):
-            raise written
-        span: Span | None = written
+        journal.end, answer = self._get(self.server.write.remote(self._within_reach(journal, ())))
+        if isinstance(answer, OSError):
+            raise answer
+        span: Span | None = answer
         return span
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> int:
@@ -76,10 +76,10 @@ class FarJournal:
         """Writes a frame there, as Journal.append does here."""
         import ray
 
-        written = ray.get(self.keeper.append.remote(arrays))
-        if isinstance(written, OSError):
-            raise written
-        start, self.end = written
+        answer = ray.get(self.keeper.append.remote(arrays))
+        if isinstance(answer, OSError):
+            raise answer
+        start, self.end = answer
         return start
 
     def __iter__(self) -> Iterator[Frame]:

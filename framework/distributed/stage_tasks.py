@@ -24,7 +24,7 @@ from framework.disk.atomic import discard, replace_folder, unfinished, write_who
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
 from framework.jobs.children import MOST_BYTES, POLL_SECONDS, Child, of_command
-from framework.jobs.processes import Ended, end_of
+from framework.jobs.processes import StageEnd, end_of
 from framework.jobs.stages import Stage
 from framework.loop.backend import Lost
 from framework.runs import signals
@@ -84,7 +84,7 @@ class StageActor:
     def run(self, stage: Stage, settings: bytes, task: bytes, source: bytes) -> Result:
         """Trains to the next pause. task, source: the task directory, and the one whose checkpoint it begins from."""
         folder = Path(tempfile.mkdtemp(prefix="joystick-stage-"))
-        watch = reaper.start(folder, detached=True)  # ends the process if this one is killed
+        watch = reaper.Reaper(folder, detached=True)  # ends the process if this one is killed
         try:
             here = replace(
                 stage,
@@ -101,7 +101,10 @@ class StageActor:
                 # a thread of Ray has blocked the signals that stop a run, and its child would, too
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.NAMES)
                 child.start(of_command(here.command()))
-            self._wait(child)
+            while not child.ended():
+                if self._signal is not None and not child.signalled:
+                    child.send(self._signal)
+                time.sleep(POLL_SECONDS)
             ended = end_of(here, child)
             errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not ended.stopped else b""
             return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
@@ -109,18 +112,12 @@ class StageActor:
             watch.close()
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _wait(self, child: Child) -> None:
-        while not child.ended():
-            if self._signal is not None and not child.signalled:
-                child.send(self._signal)
-            time.sleep(POLL_SECONDS)
-
 
 # ------------------------------------------------------------------------------------------------------- here
 
 
 @dataclass
-class _Running:
+class _Entry:
     """A stage in the cluster."""
 
     stage: Stage
@@ -141,7 +138,7 @@ class StageTasks:
         self._ray, self._at_once, self._say, self._noun = ray, at_once, say, noun
         options = ray_cluster.options(CPUS_PER_LEARNER, gpus)
         self._new_actor = ray.remote(max_concurrency=2, **options)(StageActor).remote
-        self._running: list[_Running] = []
+        self._running: list[_Entry] = []
         self._losses: Counter[Stage] = Counter()
 
     @property
@@ -150,31 +147,31 @@ class StageTasks:
 
     @property
     def running(self) -> list[Stage]:
-        return [each.stage for each in self._running]
+        return [entry.stage for entry in self._running]
 
     def start(self, stage: Stage) -> None:
         actor = self._new_actor()
         source = packed(stage.source) if stage.source else b""
         begun = actor.begun.remote()
         result = actor.run.remote(stage, read_regular(stage.file, MAX_BYTES), packed(stage.task), source)
-        self._running.append(_Running(stage, actor, begun, result))
+        self._running.append(_Entry(stage, actor, begun, result))
 
-    def poll(self) -> list[Ended]:
-        results = [each.result for each in self._running]
+    def poll(self) -> list[StageEnd]:
+        results = [entry.result for entry in self._running]
         done, _ = self._ray.wait(results, timeout=POLL_SECONDS) if results else ([], [])
-        gone = [each for each in self._running if each.result in done]
-        self._running = [each for each in self._running if each not in gone]
-        return [self._ended(each) for each in gone]
+        gone = [entry for entry in self._running if entry.result in done]
+        self._running = [entry for entry in self._running if entry not in gone]
+        return [self._ended(entry) for entry in gone]
 
-    def _ended(self, each: _Running) -> Ended:
+    def _ended(self, entry: _Entry) -> StageEnd:
         """Takes the result of a stage."""
-        stage = each.stage
+        stage = entry.stage
         try:
-            result: Result = self._ray.get(each.result)
+            result: Result = self._ray.get(entry.result)
         except Exception as error:
-            return self._failed(each, error)
+            return self._failed(entry, error)
         finally:
-            self._ray.kill(each.actor)
+            self._ray.kill(entry.actor)
         if result.task:
             new = unfinished(stage.task)
             discard(new)
@@ -184,41 +181,41 @@ class StageTasks:
             write_whole(stage.errors, result.errors)
         else:
             stage.errors.unlink(missing_ok=True)
-        return Ended(stage, result.status, result.stopped, result.complaint)
+        return StageEnd(stage, result.status, result.stopped, result.complaint)
 
-    def _failed(self, each: _Running, error: Exception) -> Ended:
+    def _failed(self, entry: _Entry, error: Exception) -> StageEnd:
         """Returns what becomes of a stage without a result."""
         try:
             ray_errors.raised(self._ray.exceptions, error)
         except Lost:
             why = ray_errors.reason(error)
-            self._losses[each.stage] += not each.asked
-            if self._losses[each.stage] < MOST_LOSSES:
-                if not each.asked:
-                    self._say(f"{self._noun} {each.stage.label}: {why}; it goes on from where it was")
-                return Ended(each.stage, None)
-            return Ended(each.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
-        return Ended(each.stage, 1, complaint=ray_errors.reason(error))
+            self._losses[entry.stage] += not entry.asked
+            if self._losses[entry.stage] < MOST_LOSSES:
+                if not entry.asked:
+                    self._say(f"{self._noun} {entry.stage.label}: {why}; it goes on from where it was")
+                return StageEnd(entry.stage, None)
+            return StageEnd(entry.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
+        return StageEnd(entry.stage, 1, complaint=ray_errors.reason(error))
 
     def stop(self, number: int) -> None:
         """Asks all stages, once; those that wait for room end at once."""
-        for each in self._running:
-            if each.asked:
+        for entry in self._running:
+            if entry.asked:
                 continue
-            each.asked = True
-            if self._ray.wait([each.begun], timeout=0)[0]:
-                each.actor.stop.remote(number)
+            entry.asked = True
+            if self._ray.wait([entry.begun], timeout=0)[0]:
+                entry.actor.stop.remote(number)
             else:
-                self._ray.kill(each.actor)
+                self._ray.kill(entry.actor)
 
     def end_at_once(self, number: int) -> None:
         self.end_all()
         signals.end(number)
 
     def end_all(self) -> None:
-        for each in self._running:
+        for entry in self._running:
             with contextlib.suppress(Exception):
-                self._ray.kill(each.actor)
+                self._ray.kill(entry.actor)
 
 
 @contextlib.contextmanager

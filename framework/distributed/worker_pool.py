@@ -13,7 +13,7 @@ from config.read.loader import RunConfig
 from framework.assemble import build
 from framework.collect.collector_state import beginning
 from framework.distributed import ray_cluster, ray_errors
-from framework.distributed.pace import adapted
+from framework.distributed.throttle import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
 from framework.policies.plan import plan
@@ -30,7 +30,7 @@ LONGEST_FRAGMENT = 128
 """Largest number of steps of a fragment of workers that run ahead for a replay memory."""
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A fragment that a worker was asked for."""
 
     steps: int
@@ -48,7 +48,7 @@ class WorkerHandle:
     actor: Any = None
     """None while a replacement is delayed."""
     incarnation: int = 0
-    asked: deque[Asked] = field(default_factory=deque)
+    requests: deque[Request] = field(default_factory=deque)
     accepted: int = 0
     """Number of fragments of this actor that were accepted."""
     steps: int = 0
@@ -79,15 +79,15 @@ class WorkerPool:
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.ray, self.config, self.spec, self.ahead, self.say, self.stopping = ray, config, spec, ahead, say, stopping
-        self.most_asked = OUTSTANDING if ahead else 1
+        self.most_requests = OUTSTANDING if ahead else 1
         its = plan(config, spec)
         self.shortest = its.fragment
         self.adapts = ahead and not its.fresh
         """True if the length of fragments follows the time that they take."""
         self.workers = [WorkerHandle(number, length=self.shortest) for number in range(config.general.n_workers)]
         cfg = config.general
-        asked = (cfg.num_cpus_per_worker, cfg.num_gpus_per_worker) if cfg.ray_address else (0, 0)
-        self._kind = ray.remote(**ray_cluster.options(*asked))(Worker)
+        resources = (cfg.num_cpus_per_worker, cfg.num_gpus_per_worker) if cfg.ray_address else (0, 0)
+        self._kind = ray.remote(**ray_cluster.options(*resources))(Worker)
         self._config = ray.put(config)
         self.phase: float | None = None
         """Phase of the curriculum that a replacement begins in; None: the first one."""
@@ -112,9 +112,9 @@ class WorkerPool:
         """Asks for a fragment of so many steps."""
         self.phase = progress.phase
         report, fragment = worker.actor.collect.options(num_returns=2).remote(steps, progress, version, weights)
-        if not worker.asked:
+        if not worker.requests:
             worker.heard = time.monotonic()
-        worker.asked.append(Asked(steps, report, fragment))
+        worker.requests.append(Request(steps, report, fragment))
 
     def idle(self) -> list[WorkerHandle]:
         """Returns the workers that can take another request, least loaded first. Restarts dead workers whose delay is
@@ -123,8 +123,10 @@ class WorkerPool:
             if worker.actor is None and time.monotonic() >= worker.not_before:
                 self._start(worker)
             self._look_for(worker)
-        free = [worker for worker in self.workers if worker.actor is not None and len(worker.asked) < self.most_asked]
-        return sorted(free, key=lambda worker: (len(worker.asked), worker.steps))
+        free = [
+            worker for worker in self.workers if worker.actor is not None and len(worker.requests) < self.most_requests
+        ]
+        return sorted(free, key=lambda worker: (len(worker.requests), worker.steps))
 
     def _look_for(self, worker: WorkerHandle) -> None:
         """Checks whether a worker has started: in a cluster, a replacement may have to wait for resources."""
@@ -141,21 +143,21 @@ class WorkerPool:
 
     def awaited(self) -> dict[Any, WorkerHandle]:
         """Returns the workers that are at work, by the reference to their next report."""
-        return {worker.asked[0].report: worker for worker in self.workers if worker.asked}
+        return {worker.requests[0].report: worker for worker in self.workers if worker.requests}
 
     def receive(self, worker: WorkerHandle) -> tuple[Report, Any] | None:
         """Returns a report that has come and the reference to its fragment; None if the worker has died."""
         try:
-            report: Report = self.ray.get(worker.asked[0].report)
+            report: Report = self.ray.get(worker.requests[0].report)
         except Exception as error:
             self._failed(worker, error)
             return None
         worker.heard = time.monotonic()
-        asked = worker.asked.popleft()
+        request = worker.requests.popleft()
         if self.adapts:
             longest = max(self.shortest, LONGEST_FRAGMENT)
-            worker.length = adapted(asked.steps, report.seconds, self.shortest, longest)
-        return report, asked.fragment
+            worker.length = adapted(request.steps, report.seconds, self.shortest, longest)
+        return report, request.fragment
 
     def accept(self, worker: WorkerHandle, report: Report) -> None:
         """Counts a fragment."""
@@ -186,14 +188,14 @@ class WorkerPool:
             raise JoystickError(f"worker {worker.number}: {ray_errors.reason(error)}") from error
         worker.deaths += 1
         why, silent = ray_errors.reason(error), time.monotonic() - worker.heard
-        if worker.asked and 0 < self.config.general.env_timeout <= silent:
+        if worker.requests and 0 < self.config.general.env_timeout <= silent:
             why = f"its environment has not answered for {silent:.0f} s"
         if worker.deaths > MOST_DEATHS:
             raise JoystickError(f"worker {worker.number} died {worker.deaths} times, the last time because {why}")
         pause = FIRST_PAUSE * 2 ** (worker.deaths - 1)
         self.say(f"worker {worker.number} died ({why}); another takes its place in {pause:g} s")
         worker.actor, worker.not_before = None, time.monotonic() + pause
-        worker.asked.clear()
+        worker.requests.clear()
         worker.incarnation += 1
         # running episodes are lost; the next ones have other numbers and seeds
         worker.episode = np.ones(self.config.env.n_envs, np.int64) if worker.episode is None else worker.episode + 1
@@ -235,8 +237,8 @@ class WorkerPool:
 
     def pids(self) -> list[int]:
         """Returns the process ids of the workers."""
-        asked = [worker.actor.pid.remote() for worker in self.workers if worker.actor is not None]
-        return [pid for pid in map(self._answer, asked) if pid is not None]
+        answers = [worker.actor.pid.remote() for worker in self.workers if worker.actor is not None]
+        return [pid for pid in map(self._answer, answers) if pid is not None]
 
     def _answer(self, ref: Any) -> Any:
         """Returns None if the worker died; the death is handled at the next request."""
@@ -248,7 +250,7 @@ class WorkerPool:
     def end(self) -> None:
         """Closes the environments and kills all workers."""
         actors = [worker.actor for worker in self.workers if worker.actor is not None]
-        if asked := [actor.close.remote() for actor in actors]:
-            self.ray.wait(asked, num_returns=len(asked), timeout=END_SECONDS)
+        if answers := [actor.close.remote() for actor in actors]:
+            self.ray.wait(answers, num_returns=len(answers), timeout=END_SECONDS)
         for actor in actors:
             self.ray.kill(actor)

@@ -16,10 +16,11 @@ from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode, Recorder
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import TaskDir
+from framework.errors import Interrupted
 from framework.film.camera import Camera, Lens, Mosaic, writer
 from framework.film.scribe import Scribe
 from framework.film.video import Film
-from framework.loop.evaluator import Interrupted, Repetition, replay
+from framework.loop.evaluator import Repetition, replay
 from framework.loop.iteration import Row
 from framework.loop.observer import Observer
 from framework.record.console import Console

@@ -27,7 +27,7 @@ from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
 from framework.jobs.children import Begin, Child
 from framework.jobs.plan import SCORES, Plan, Ready
-from framework.jobs.processes import Ended, Processes
+from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.search import Settings
 from framework.jobs.stages import Stage
 from framework.runs import signals
@@ -86,7 +86,7 @@ class Report:
         with contextlib.suppress(FileExistsError):
             make_folder(self._task.results)
         self._began = time.monotonic()
-        self._file = open(self._task.results / "result.json", "w", opener=regular)  # noqa: SIM115
+        self._file = open(self._task.result, "w", opener=regular)  # noqa: SIM115
 
     def __call__(self, *, step: int, **numbers: float) -> bool:
         """Adds a line to results/result.json. Returns False if the trial should end."""
@@ -172,14 +172,14 @@ class Functions(Processes):
 
         return call
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         ended = super().poll()
         for end in ended:
             self._pipes.pop(end.stage.trial, None)
         for stage in list(self._children):
             if _has_paused(self._pipes[stage.trial]):
                 self._waiting[stage.trial] = (stage, self._children.pop(stage))
-                ended.append(Ended(stage, 0))
+                ended.append(StageEnd(stage, 0))
         return ended
 
     def end_at_once(self, number: int) -> None:
@@ -191,9 +191,10 @@ class Functions(Processes):
             with contextlib.suppress(OSError):
                 self._pipes[trial].send((True, stage.until))
         self._children |= dict(self._waiting.values())
+        stages = list(self._children)
         super().end_all()
-        for child in self._children.values():
-            child.errors.unlink(missing_ok=True)
+        for stage in stages:
+            stage.errors.unlink(missing_ok=True)
 
 
 def _has_paused(pipe: Connection) -> bool:

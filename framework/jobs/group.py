@@ -10,18 +10,17 @@ from typing import Any
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
-from config.read.tasks import GROUP
-from framework.archive.groups import result
+from framework.archive.groups import RunResult, group_curves, mean_fact, result, summary
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
-from framework.disk.task_dir import REPORT, TaskDir, add_facts, circumstances, read_facts
-from framework.jobs import runs_table
-from framework.jobs.job import Job, Turn, Waiting
+from framework.disk.task_dir import TaskDir, add_facts, circumstances, read_facts
+from framework.jobs import results
+from framework.jobs.job import Job, Turn
 from framework.jobs.members import Member
-from framework.jobs.processes import Ended, Runner
+from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
-from framework.pages import group_page
+from framework.pages import figures, group_page
 from framework.runs.signals import StopSignals
 from framework.screen import terminal
 from framework.screen.formatting import (
@@ -48,17 +47,18 @@ class Group(Job):
         screen: terminal.Screen,
         where: Sequence[str] = (),
         address: str | None = None,
+        show: bool = False,
     ) -> None:
         """where: settings that say where each run is trained; address: of the cluster whose machines train whole
-        runs."""
+        runs; show: True to open the figure in a window at the end."""
         super().__init__(folder, runner, screen, in_cluster=address is not None)
-        self.where, self.address = tuple(where), address
+        self.where, self.address, self.show = tuple(where), address, show
         self.members = members
         self.config = next(iter(members.values()))
         self.runs = {self._stage(member, config): member for member, config in members.items()}
         self.at_once = min(runner.free, len(self.runs))
         self.what = "run" if any(member.experiment for member in members) else "seed"
-        self._page_failed = self._over = False
+        self._over = False
 
     def _stage(self, member: Member, config: RunConfig) -> Stage:
         return Stage(
@@ -80,7 +80,7 @@ class Group(Job):
     def begin(self, command_line: list[str]) -> None:
         """Writes the circumstances, before the first run starts."""
         add_facts(
-            self.folder / GROUP,
+            self.files.group,
             {
                 **circumstances(command_line),
                 "preset": self.config.preset,
@@ -97,19 +97,18 @@ class Group(Job):
         recover(self.folder)
         for stage in self.runs:
             if stage.done():
-                self.turns[stage] = Turn(end=Ended(stage, 0), seconds=stage.seconds)
+                self.turns[stage] = Turn(end=StageEnd(stage, 0), seconds=stage.seconds)
                 stage.errors.unlink(missing_ok=True)
 
-    def train(self, stop: StopSignals) -> None:
-        """Trains until all runs have ended. After a signal, starts no more and forwards it to running ones."""
+    def run(self, stop: StopSignals) -> None:
+        """Trains until all runs have ended."""
         self.write_table()
         self.refresh()
         self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {as_written(self.folder)}")
         device = self.config.general.device
         if device != "cpu" and self.at_once > 1 and not self.address and build.device_of(self.config).type != "cpu":
             self.screen.say(f"they share one GPU ({device}); --jobs 1 runs them one after the other")
-        with contextlib.suppress(Waiting):
-            self.complete(list(self.runs), "ended", stop)
+        self.complete(list(self.runs), "ended", stop)
 
     def over(self, stage: Stage) -> bool:
         """Returns True if the run of a stage has ended in this session, or is finished."""
@@ -118,11 +117,11 @@ class Group(Job):
     def general(self, stage: Stage) -> GeneralConfig:
         return self.members[self.runs[stage]].general
 
-    def ended(self, end: Ended) -> None:
+    def ended(self, end: StageEnd) -> None:
         """Tells the end of a run."""
         name = end.stage.label
         if end.status == 0:
-            self.screen.say(f"{name}: {runs_table.sentence(self._result(end.stage))}", "green")
+            self.screen.say(f"{name}: {results.sentence(self._result(end.stage))}", "green")
         elif end.stopped:
             self.screen.say(f"{name}: stopped")
         else:
@@ -132,38 +131,33 @@ class Group(Job):
 
     def write_table(self) -> Path:
         """Writes seeds.csv or runs.csv."""
-        return runs_table.write_table(self.folder, self.what, self.results())
+        return results.write_runs(self.folder, self.what, self.results())
 
     # the page ---------------------------------------------------------------------------------------------
 
-    def refresh(self) -> None:
-        """Writes report.html; one that cannot be written costs one warning."""
-        try:
-            group_page.write(self.folder, self._page())
-        except Exception as error:  # no page is a reason to fail
-            if not self._page_failed:
-                self.screen.say(f"warning: {as_written(self.folder / REPORT)} could not be written: {error}", "red")
-            self._page_failed = True
+    def refresh(self) -> Path | None:
+        """Writes report.html."""
+        return self.write_page(lambda: group_page.write(self.folder, self._page()))
 
     def _page(self) -> group_page.Group:
-        configs, results = list(self.members.values()), self.results()
+        configs, rows = list(self.members.values()), self.results()
         experiments, what = self._experiments(), ""
         if self._same_environment():
             names = dict.fromkeys(config.algorithms for config in configs)
-            what = f"{' and '.join(names)} on {_environment(self.config)}"
+            what = f"{' and '.join(names)} on {results.environment(self.config)}"
         counts = counted(len(self.runs), "run" if experiments else "seed")
         return group_page.Group(
             title=f"{what}, {counts}" if what else counts,
             runs=[
                 group_page.Member(stage.label, self._state(stage), one, self._reason(stage))
-                for stage, one in zip(self.runs, results, strict=True)
+                for stage, one in zip(self.runs, rows, strict=True)
             ],
             experiments=experiments,
-            curves=runs_table.group_curves(self.folder, configs, results) if what else None,
-            levels=self._levels(results) if what else {},
+            curves=group_curves(self.folder, configs, rows) if what else None,
+            levels=self._levels(rows) if what else {},
             settings={member.file: config.as_dict() for member, config in self.members.items()},
             commands=self._commands(),
-            facts=read_facts(self.folder / GROUP),
+            facts=read_facts(self.files.group),
             seconds=time.monotonic() - self.began,
             drawn="" if self._over else time.strftime("%Y-%m-%d %H:%M:%S %z"),
         )
@@ -180,10 +174,10 @@ class Group(Job):
         end = self.turns[stage].end
         return end.complaint.splitlines()[0] if end and end.complaint else ""
 
-    def _levels(self, results: Sequence[runs_table.Result]) -> dict[str, float | None]:
+    def _levels(self, rows: Sequence[RunResult]) -> dict[str, float | None]:
         """Returns the returns that the runs are compared with, by their names."""
         expected = {config.expected_return for config in self.members.values()}
-        means = {name: runs_table.mean_fact(self.folder, results, f"{name}_return") for name in ("data", "random")}
+        means = {name: mean_fact(self.folder, rows, f"{name}_return") for name in ("data", "random")}
         return {
             "expected": expected.pop() if len(expected) == 1 else None,
             "data": means["data"],
@@ -217,21 +211,21 @@ class Group(Job):
         return [*rows, ("Compare with another run or group", f"{compare_command(self.folder)} OTHER")]
 
     def _same_environment(self) -> bool:
-        return len(set(map(_environment, self.members.values()))) == 1
+        return len(set(map(results.environment, self.members.values()))) == 1
 
     # the end ----------------------------------------------------------------------------------------------
 
-    def results(self) -> list[runs_table.Result]:
+    def results(self) -> list[RunResult]:
         """Returns one result per run, in the order of the members."""
         return list(map(self._result, self.runs))
 
-    def _result(self, stage: Stage) -> runs_table.Result:
+    def _result(self, stage: Stage) -> RunResult:
         turn = self.turns[stage]
         return result(TaskDir(stage.task), self.runs[stage].name, turn.status, turn.seconds)
 
-    def _experiments(self) -> dict[str, list[runs_table.Result]]:
+    def _experiments(self) -> dict[str, list[RunResult]]:
         """Returns the results of each experiment; none if the runs differ in their seed alone."""
-        found: dict[str, list[runs_table.Result]] = {}
+        found: dict[str, list[RunResult]] = {}
         for stage, member in self.runs.items():
             if member.experiment:
                 found.setdefault(member.experiment, []).append(self._result(stage))
@@ -243,24 +237,22 @@ class Group(Job):
         turns = [self.turns[stage] for stage in self.runs]
         return any(turn.end is None or (turn.end.stopped and turn.status != 0) for turn in turns)
 
-    def finish(self, stop: StopSignals, show: bool) -> int:
+    def finish(self, stop: StopSignals) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
-        results, groups = self.results(), self._experiments()
-        for line in runs_table.table(results, self.what, groups if len(groups) < len(results) else None):
+        runs, groups = self.results(), self._experiments()
+        for line in results.table_of_runs(runs, self.what, groups if len(groups) < len(runs) else None):
             self.screen.say(line)
         facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
         if groups:  # runs of different settings have no common mean
-            facts["experiments"] = {name: runs_table.summary(group) for name, group in groups.items()}
+            facts["experiments"] = {name: summary(group) for name, group in groups.items()}
         else:
-            facts |= runs_table.summary(results)
+            facts |= summary(runs)
         figure = None
         if self._same_environment():
-            configs = list(self.members.values())
-            figure = runs_table.draw(self.folder, configs, results, groups, show, self.screen.say)
-        add_facts(self.folder / GROUP, facts)
+            figure = results.draw(self.folder, lambda path: self._draw(path, runs, groups), self.screen.say)
+        add_facts(self.files.group, facts)
         self._over = True
-        self.refresh()
-        rows = [] if self._page_failed else [("report", str(as_written(self.folder / REPORT)))]
+        rows = [("report", str(as_written(page)))] if (page := self.refresh()) else []
         rows += [("curves", str(as_written(figure)))] if figure else []
         rows.append(("table", str(as_written(self.write_table()))))
         if figure:
@@ -274,6 +266,27 @@ class Group(Job):
         failed = any(end.status and not end.stopped for end in ends)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
 
+    def _draw(self, path: Path, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]) -> bool:
+        """Draws the curves; of experiments, their means. Returns False if there are no curves yet."""
+        lines, what, over = group_curves(self.folder, list(self.members.values()), runs)
+        if not lines:
+            return False
+        levels = self._levels(runs)
+        if groups:
+            curves = {
+                name: [lines[one.folder] for one in group if one.folder in lines] for name, group in groups.items()
+            }
+            figures.comparison(
+                {name: group for name, group in curves.items() if group}, path, title=results.environment(self.config),
+                what=what, over=over, levels=levels, show=self.show,
+            )  # fmt: skip
+        else:
+            figures.seed_curves(
+                list(lines.values()), path, names=[f"seed {one.name}" for one in runs if one.folder in lines],
+                title=results.title(self.config), what=what, over=over, levels=levels, show=self.show,
+            )  # fmt: skip
+        return True
+
     def _next_command(self, stage: Stage) -> terminal.Row:
         allowed = self.config.allow_import
         if CheckpointStore(stage.task / "models").numbers():
@@ -284,7 +297,3 @@ class Group(Job):
         """Returns what continues the group."""
         words = [f"general_cfg.mp_backend=ray general_cfg.ray_address={self.address}"] if self.address else self.where
         return " ".join([resume_command(self.folder, self.config.allow_import), *words])
-
-
-def _environment(config: RunConfig) -> str:
-    return str(getattr(config.env, "id", config.general.env_name))

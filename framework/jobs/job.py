@@ -4,18 +4,19 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from config.config import GeneralConfig
+from config.read.task_files import GroupFiles
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import make_folder
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
 from framework.jobs.children import POLL_SECONDS
-from framework.jobs.processes import Ended, Runner
+from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
 from framework.record.console import pausing_for
 from framework.runs.signals import StopSignals
@@ -41,7 +42,7 @@ class Turn:
     """State of the processes of a stage: not started (no beginning), running (no end) or ended."""
 
     began: float | None = None
-    end: Ended | None = None
+    end: StageEnd | None = None
     seconds: float = 0.0
     """Duration of the processes that have ended."""
 
@@ -56,10 +57,11 @@ class Job(ABC):
 
     def __init__(self, folder: Path, runner: Runner, screen: Screen, in_cluster: bool = False) -> None:
         """in_cluster: True if machines of a cluster train, from where progress comes with the result."""
-        self.folder, self.runner, self.screen = folder, runner, screen
+        self.folder, self.files, self.runner, self.screen = folder, GroupFiles(folder), runner, screen
         self._starting = "in the cluster" if in_cluster else "starting"
         self.turns: defaultdict[Stage, Turn] = defaultdict(Turn)
         self.began = time.monotonic()
+        self._page_failed = False
         self.patience = PAGE_SECONDS
         """Seconds after which the report is written again."""
         self._next_look = self._next_page = self._written = self._page_seconds = 0.0
@@ -69,26 +71,47 @@ class Job(ABC):
         """Returns True if there is nothing to run for a stage."""
 
     @abstractmethod
-    def ended(self, end: Ended) -> None:
+    def ended(self, end: StageEnd) -> None:
         """Takes note of a process that has ended, and whose stage does not run again."""
 
     @abstractmethod
-    def refresh(self) -> None:
+    def refresh(self) -> object:
         """Writes what shows the job while it goes on."""
 
     @abstractmethod
     def general(self, stage: Stage) -> GeneralConfig:
         """Returns the limits of a run."""
 
-    @contextlib.contextmanager
-    def obeying(self) -> Iterator[StopSignals]:
-        """Passes signals on to the runs; ends those that are left after an error."""
+    @abstractmethod
+    def run(self, stop: StopSignals) -> None:
+        """Takes all stages to their ends. Raises Waiting if it is asked to stop before."""
+
+    @abstractmethod
+    def finish(self, stop: StopSignals) -> int:
+        """Writes and prints the results. Returns the exit status."""
+
+    def drive(self) -> int:
+        """Takes the job to its end, or as far as signals let it. Returns the exit status. Signals are passed on to the
+        runs; those that are left after an error are ended."""
         with StopSignals(again=self.runner.end_at_once) as stop:
             try:
-                yield stop
+                self.run(stop)
+            except Waiting:
+                pass
             finally:
                 self.runner.end_all()
                 self.screen.close()
+        return self.finish(stop)
+
+    def write_page(self, write: Callable[[], Path]) -> Path | None:
+        """Writes the report, and returns its path; one that cannot be written costs one warning."""
+        try:
+            return write()
+        except Exception as error:  # a page is no reason to end a job of hours
+            if not self._page_failed:
+                self.screen.say(f"warning: cannot write the report: {error}", "red")
+            self._page_failed = True
+            return None
 
     def complete(self, every: Sequence[Stage], goal: str, stop: StopSignals) -> None:
         """Runs all stages that are not over, as many at once as the runner takes. goal: where they end, in words.
@@ -118,7 +141,7 @@ class Job(ABC):
         self.turns[stage].began = time.monotonic()
         self.runner.start(stage)
 
-    def _must_run_again(self, end: Ended) -> bool:
+    def _must_run_again(self, end: StageEnd) -> bool:
         """Takes note of the end of a process. Returns True if no more than that is known, and its stage is not done: an
         earlier session has started it, or its machine was lost."""
         self._next_page = min(self._next_page, self._written + PAGE_SHARE * self._page_seconds)

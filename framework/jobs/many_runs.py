@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import torch
 
 from config.read.loader import ConfigError, RunConfig
-from config.read.tasks import GROUP
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
 from framework.disk.task_dir import new_folder
@@ -130,8 +129,8 @@ def _train(
     with runner(address, config.general, jobs, here, config.start, screen, "run") as running:
         folder = place()
         where = ["general_cfg.mp_backend=single"] if address else words
-        work = Group(members, folder, running, screen, where, address)
-        is_new = not (folder / GROUP).exists()
+        work = Group(members, folder, running, screen, where, address, show)
+        is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
         with locked(folder, next(iter(members)).file, "trained"):
@@ -139,9 +138,7 @@ def _train(
                 work.begin(command_line)
             else:
                 work.take_up()
-            with work.obeying() as stop:
-                work.train(stop)
-            return work.finish(stop, show)
+            return work.drive()
 
 
 def beside_others(config: RunConfig) -> RunConfig:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
-from config.read.tasks import GROUP
+from config.read.task_files import GroupFiles
 from config.read.yaml_reader import DocumentError, read
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import read_facts
@@ -80,7 +80,7 @@ def file_names(names: Iterable[str]) -> list[str]:
 def unfinished(folder: Path) -> list[Member]:
     """Returns the runs of a group, if some of them, or its tables, have not come to their end; none if all have, or if
     its files do not say how they begin."""
-    facts = read_facts(folder / GROUP)
+    facts = read_facts(GroupFiles(folder).group)
     members = _named(folder, facts.get("runs", facts.get("seeds")))
     ended = [RecordedRun(folder / member.folder).facts.finished for member in members]
     return [] if all(ended) and "seconds" in facts else members

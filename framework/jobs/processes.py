@@ -14,7 +14,7 @@ from framework.jobs.stages import Stage
 from framework.runs import signals
 
 
-class Ended(NamedTuple):
+class StageEnd(NamedTuple):
     """The end of the process of a stage."""
 
     stage: Stage
@@ -40,7 +40,7 @@ class Runner(Protocol):
     def start(self, stage: Stage) -> None:
         """Starts a stage."""
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         """Returns the stages that have ended since the last call."""
 
     def stop(self, number: int) -> None:
@@ -86,7 +86,7 @@ class Processes:
         """Returns how to start the process of a stage."""
         return of_command(stage.command(), self._start)
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         gone = [stage for stage in self._orphans if not is_locked(stage)]
         self._orphans = [stage for stage in self._orphans if stage not in gone]
         for stage in gone:
@@ -95,7 +95,7 @@ class Processes:
         ended = [(stage, child) for stage, child in self._children.items() if child.ended()]
         for stage, _ in ended:
             del self._children[stage]
-        return [*(Ended(stage, None) for stage in gone), *(end_of(stage, child) for stage, child in ended)]
+        return [*(StageEnd(stage, None) for stage in gone), *(end_of(stage, child) for stage, child in ended)]
 
     def stop(self, number: int) -> None:
         self._orphans.clear()
@@ -114,13 +114,14 @@ class Processes:
             process.terminate()
         for process in processes:
             process.wait()
+        self._children.clear()
 
 
-def end_of(stage: Stage, child: Child) -> Ended:
+def end_of(stage: Stage, child: Child) -> StageEnd:
     """Returns how a process has ended. One that was asked to stop has not failed, whatever its status: it may not have
     been ready to be asked."""
     stopped = child.stopped or child.signalled
-    return Ended(stage, child.status, stopped, "" if stopped or child.status == 0 else child.complaint())
+    return StageEnd(stage, child.status, stopped, "" if stopped or child.status == 0 else child.complaint())
 
 
 def is_locked(stage: Stage) -> bool:

@@ -1,79 +1,86 @@
-"""Results of a tuning: the table of its trials as a file and as lines, the best settings, the figure of its curves."""
+"""Results of a group of runs or of a tuning: the table as a file and as lines, and the figure of the curves."""
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from config.read.loader import ConfigError, RunConfig
+from config.read.task_files import GroupFiles
 from config.tell.names import printable
 from config.tune.space import Domain
+from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import curves_of
+from framework.archive.groups import RunResult, curves_of, summary
 from framework.archive.run import RecordedRun
-from framework.archive.trials import Row
+from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
-from framework.disk.task_dir import GroupDir, TaskDir
 from framework.jobs import optuna_search
-from framework.jobs.plan import Ready
-from framework.pages import figures
 from framework.pages.tuning_page import Importance
+from framework.runs import signals
 from framework.screen import tables
-from framework.screen.formatting import cell, clock, short
+from framework.screen.formatting import between, cell, clock, counted, short, spread
 
+LESS = (("min", "max"), ("steps",), ("time",))
+"""Columns of the table of a group to leave out, in this order, until it fits; the CSV file has all of them."""
+LONGEST_NAME = 30
+"""Characters of a name in the table."""
+STATUS: dict[int | None, str] = {None: "not started", 0: "finished"}
+STATUS |= {128 + number: "stopped" for number in signals.NAMES}
+"""Exit status -> what the table says of it."""
 MOST_ROWS = 20
 """Trials that the printed table has, best first; the file has all."""
 
 
-def write_table(folder: Path, paths: Sequence[str], rows: Sequence[Row]) -> Path:
-    """Writes trials.csv; a value that is not known yet is an empty cell. paths: settings that are tried."""
-    text, path = io.StringIO(), GroupDir(folder).table("trial")
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["name", *paths, "state", "score", "best", "step", "last_return", "seconds", "status", "folder"])
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def write_runs(folder: Path, noun: str, results: Iterable[RunResult]) -> Path:
+    """Writes seeds.csv or runs.csv. noun: head of the first column."""
+    return _write_table(folder, noun, [[noun, *RunResult._fields[1:]], *results])
+
+
+def write_trials(folder: Path, paths: Sequence[str], rows: Iterable[TrialResult]) -> Path:
+    """Writes trials.csv. paths: settings that are tried."""
+    numbers = ("state", "score", "best", "step", "last_return", "seconds", "status")
+    lines: list[Iterable[Any]] = [["name", *paths, *numbers, "folder"]]
     for row in rows:
-        settings = [cell(value) for value in row.trial.settings]
-        rest = [row.state, row.score, row.best, row.step, row.last_return, row.seconds, row.status]
-        table.writerow([row.trial.name, *settings, *rest, row.folder.relative_to(folder)])
+        settings = (cell(value) for value in row.trial.settings)
+        values = (getattr(row, name) for name in numbers)
+        lines.append([row.trial.name, *settings, *values, row.folder.relative_to(folder)])
+    return _write_table(folder, "trial", lines)
+
+
+def _write_table(folder: Path, noun: str, lines: Iterable[Iterable[Any]]) -> Path:
+    """Writes a table; a value that is not known yet is an empty cell."""
+    text, path = io.StringIO(), GroupFiles(folder).table(noun)
+    csv.writer(text, lineterminator="\n").writerows(lines)
     write_whole(path, text.getvalue().encode())
     return path
 
 
-def write_best(folder: Path, ready: Ready, evaluation: float | None, remark: str) -> Path:
-    """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
-    path = folder / "best.yaml"
-    promise = "" if evaluation is None else f"Return {np.format_float_positional(evaluation, 6, trim='-')}: "
-    text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
-    write_whole(path, f"# {promise}{remark}\n{text}".encode())
-    return path
-
-
-def draw(
-    folder: Path, config: RunConfig, tasks: Mapping[str, TaskDir], best: int, warn: Callable[[str], None]
-) -> Path | None:
-    """Draws learning_curves.png: a line for each run; one that cannot be drawn costs a warning. tasks: runs by name, of
-    which the first `best` are those of the best trial."""
-    path = GroupDir(folder).curves
+def draw(folder: Path, draw_into: Callable[[Path], bool], warn: Callable[[str], None]) -> Path | None:
+    """Draws learning_curves.png, and returns its path; one that cannot be drawn costs a warning. draw_into: draws it,
+    and returns False if there are no curves."""
+    path = GroupFiles(folder).curves
     try:
-        runs = {name: RecordedRun(task.path) for name, task in tasks.items()}
-        lines, what, over = curves_of(runs, config.general.online_eval)
-        if not lines:
-            return None
-        shown = sum(name in lines for name in list(tasks)[:best])
-        figures.trial_curves(
-            list(lines.values()), list(lines), path, title=title(config), what=what, over=over, best=shown
-        )
+        return path if draw_into(path) else None
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
         warn(f"warning: cannot draw the learning curves: {error}")
         return None
-    return path
+
+
+def environment(config: RunConfig) -> str:
+    """Returns the name of the environment."""
+    return str(getattr(config.env, "id", config.general.env_name))
 
 
 def title(config: RunConfig) -> str:
     """Returns what is trained, in words."""
-    return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
+    return f"{config.algorithms} on {environment(config)}"
 
 
 def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) -> Curves:
@@ -88,7 +95,7 @@ def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) 
     return Curves({name: line for name, line in found.items() if len(line[0])}, score)
 
 
-def importance(domains: Sequence[Domain], rows: Sequence[Row]) -> Importance:
+def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Importance:
     """Returns what settings matter. rows: best first."""
     scored = [row for row in rows if row.score is not None and row.state != "failed"]
     if len({row.score for row in scored}) == 1:
@@ -101,22 +108,103 @@ def importance(domains: Sequence[Domain], rows: Sequence[Row]) -> Importance:
         return Importance(remark=error.problems[0])
 
 
-def table(paths: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    """Returns the lines of the printed table. rows: best first."""
+# ------------------------------------------------------------------------------------------- printed table
+
+
+def sentence(one: RunResult) -> str:
+    """Describes a finished run in a few words."""
+    score = "no evaluation" if one.mean is None else _spread(one)
+    steps = f", {counted(one.step, 'step')}" if one.step else ""  # none from given data alone
+    return f"{score}{steps} in {clock(one.seconds or 0.0)}"
+
+
+def table_of_runs(
+    results: Sequence[RunResult], what: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
+) -> list[str]:
+    """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
+    ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
+    rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
+    found = tables.lines(rows)
+    for names in LESS:
+        if len(found[0]) <= tables.WIDTH:
+            break
+        rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
+        found = tables.lines(rows)
+    if groups:
+        called = statistics.name_of_interval(max(summary(group)["finished"] for group in groups.values()))
+        return ["", *found, "", *tables.lines([_means(name, group, called) for name, group in groups.items()]), ""]
+    return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
+
+
+def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, str]:
+    """Returns the cells of an experiment with several seeds: the mean of their last evaluations, and its interval if
+    that is called so."""
+    facts = summary(results)
+    interval = facts.get("mean_interval") if statistics.name_of_interval(facts["finished"]) == called else None
+    return {
+        "experiment": name[-LONGEST_NAME:],
+        "finished": str(facts["finished"]),
+        "mean": short(facts["mean"]) if facts["finished"] else "",
+        called: between(interval),
+    }
+
+
+def _cells(one: RunResult) -> dict[str, str]:
+    """Returns the cells of a run by the head of their column."""
+    known = one.mean is not None
+    return {
+        "mean ± std": _spread(one) if known else "",
+        "min": _number(one.min) if known else "",
+        "max": _number(one.max) if known else "",
+        "best": _number(one.best) if known else "",
+        **_course(one.step, one.seconds),
+        "status": STATUS.get(one.status, f"status {one.status}"),
+    }
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else short(value)
+
+
+def _course(step: int | None, seconds: float | None) -> dict[str, str]:
+    """Returns the cells that say how far a training came, and how long it took."""
+    return {"steps": "" if step is None else f"{step:,}", "time": "" if seconds is None else clock(seconds)}
+
+
+def _spread(one: RunResult) -> str:
+    return spread({"mean": one.mean, "std": one.std or 0.0})
+
+
+def _together(results: Sequence[RunResult]) -> list[str]:
+    facts = summary(results)
+    count = facts["finished"]
+    if not count:
+        return ["no run finished with an evaluation"]
+    lines = []
+    for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
+        shown = between(facts[f"{key}_interval"])
+        interval = f"   {statistics.name_of_interval(count)} {shown}" if shown else ""
+        lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
+    episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
+    each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
+    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{each})"]
+
+
+def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[str]:
+    """Returns the lines of the table of a tuning. paths: settings that are tried; rows: best first."""
     names = [path.rpartition(".")[2] for path in paths]
-    cells = [_cells(names, row) for row in rows[:MOST_ROWS]]
+    cells = []
+    for row in rows[:MOST_ROWS]:
+        settings = (printable(cell(value))[:24] for value in row.trial.settings)
+        cells.append(
+            {
+                "trial": row.trial.name,
+                **dict(zip(names, settings, strict=True)),
+                "score": _number(row.score),
+                "best": _number(row.best),
+                **_course(row.step, row.seconds),
+                "state": row.state,
+            }
+        )
     more = [f"and {len(rows) - MOST_ROWS} more in trials.csv"] if len(rows) > MOST_ROWS else []
     return ["", *tables.lines(cells), *more, ""]
-
-
-def _cells(names: Sequence[str], row: Row) -> Mapping[str, str]:
-    settings = [printable(cell(value))[:24] for value in row.trial.settings]
-    return {
-        "trial": row.trial.name,
-        **dict(zip(names, settings, strict=True)),
-        "score": "" if row.score is None else short(row.score),
-        "best": "" if row.best is None else short(row.best),
-        "steps": "" if row.step is None else f"{row.step:,}",
-        "time": "" if row.seconds is None else clock(row.seconds),
-        "state": row.state,
-    }

@@ -2,19 +2,17 @@
 
 import math
 import shutil
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.read.task_files import GroupFiles
 from config.tune.section import Tuning
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
-from framework.jobs.ending import finish, write_report
-from framework.jobs.job import Waiting
 from framework.jobs.many_runs import Checked
 from framework.jobs.plan import Plan, RunPlan
 from framework.jobs.processes import Runner, locked
@@ -34,54 +32,52 @@ def run(
     """Tunes to the end, or until a signal. Returns the tuner and the exit status. folder: of a tuning that is
     continued; None: a new one."""
     plan = RunPlan(tuning)
-    found = plan.check(check)
-    general, here = plan.config(plan.first[0]).general, runs_at_once(plan, found)
+    checks = plan.check(check)
+    general, here = plan.config(plan.first[0]).general, runs_at_once(plan, checks)
     with runner(plan.cfg.ray_address, general, plan.cfg.jobs, here, tuning.start, screen, "trial") as running:
         if folder is None:
-            folder = _begin(tuning, plan, found, screen, command_line)
+            folder = _begin(tuning, plan, checks, screen, command_line)
         return drive(plan, folder, running, screen)
 
 
-def runs_at_once(plan: RunPlan, found: Sequence[Checked]) -> int:
+def runs_at_once(plan: RunPlan, checks: Sequence[Checked]) -> int:
     """Returns how many runs this machine trains at once."""
     configs = [plan.config(settings) for settings in plan.first] * plan.cfg.seeds
-    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in found), default=math.inf))
+    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in checks), default=math.inf))
 
 
 def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
     text = f"{counted(plan.search.total, 'trial')}, {counted(running.free, 'run')} at once: {as_written(folder)}"
     screen.say(text)
-    tuner = Tuner(plan, folder, running, screen, write_report)
-    with locked(folder), tuner.obeying() as stop:
-        try:
-            tuner.run(stop)
-            screen.close()
-            return tuner, finish(tuner)
-        except Waiting:
-            tuner.session = "interrupted"
-            tuner.write()
-            write_report(tuner)
-            screen.say(f"to go on: {plan.resume_command(folder)}")
-            return tuner, stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
+    tuner = Tuner(plan, folder, running, screen)
+    with locked(folder):
+        return tuner, tuner.drive()
 
 
-def _begin(tuning: Tuning, plan: RunPlan, found: list[Checked], screen: Screen, command_line: list[str]) -> Path:
+def _begin(tuning: Tuning, plan: RunPlan, checks: list[Checked], screen: Screen, command_line: list[str]) -> Path:
     """Creates the folder, once there is room for what the trials write."""
     config = plan.config(plan.first[0])
-    screen.say(room(plan, found, tuning.into or tuning.start))
-    folder = new_folder("tune", found[0].env_id, config.algorithms, tuning.into, tuning.start)
-    add_facts(folder / "tune.json", circumstances(command_line))
-    write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
+    screen.say(room(plan, checks, tuning.into or tuning.start))
+    folder = make_folder(tuning, checks[0].env_id, config.algorithms, command_line)
     for note in plan.notes:
         screen.say(note)
     return folder
 
 
-def room(plan: RunPlan, found: Sequence[Checked], place: Path) -> str:
+def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str]) -> Path:
+    """Creates the folder of a tuning, with its settings. task, learner: what is tuned, in the name of the folder."""
+    folder = new_folder("tune", task, learner, tuning.into, tuning.start)
+    files = GroupFiles(folder)
+    add_facts(files.tuning, circumstances(command_line))
+    write_whole(files.config, tuning.to_yaml(as_written(files.config)).encode())
+    return folder
+
+
+def room(plan: RunPlan, checks: Sequence[Checked], place: Path) -> str:
     """Returns how much all runs may write. Raises JoystickError if the disk has no room for it."""
     place = existing(place)
-    needed, free = max(each.disk for each in found) * plan.runs, shutil.disk_usage(place).free
+    needed, free = max(each.disk for each in checks) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
     text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
     if needed > free:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config.program import MAIN
 from config.read.paths import as_written
+from config.read.task_files import TaskFiles
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
@@ -42,7 +43,7 @@ class Stage:
     @property
     def errors(self) -> Path:
         """File with the stderr of its processes."""
-        return self.task.with_name(f"{self.task.name}.errors.txt")
+        return TaskFiles(self.task).errors
 
     def command(self) -> list[str]:
         """Returns the command that begins or continues the run. Deletes what a process left that was killed before its

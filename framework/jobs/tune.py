@@ -10,15 +10,13 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from config import machine
 from config.read.loader import ConfigError
-from config.read.paths import as_written, fixed
+from config.read.paths import fixed
 from config.tell.names import did_you_mean
 from config.tune.section import Tuning, continued, from_file, from_values
+from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.disk.atomic import write_whole
-from framework.disk.task_dir import add_facts, circumstances, new_folder
-from framework.jobs import results, session
-from framework.jobs.ending import by_score
+from framework.jobs import session
 from framework.jobs.functions import Function, FunctionPlan, Functions
 from framework.jobs.tuner import Tuner
 from framework.runs import other_words
@@ -93,7 +91,7 @@ def tune(
     folder = Path(resume) if resume is not None else None
     tuning = _tuning(what, space, folder, words, flags, options)
     folder = fixed(folder) if folder else None
-    screen = terminal.choose(sys.stdout) if show else terminal.Silent()
+    screen = terminal.choose(sys.stdout) if show else terminal.Screen()
     if function is None:
         work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
     else:
@@ -137,21 +135,19 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
     jobs = int(min(tuning.settings.jobs or machine.cores(), len(plan.first)))
     runner = Functions(function, jobs)
     if folder is None:
-        folder = new_folder("tune", getattr(function, "__name__", "function"), "function", tuning.into, tuning.start)
-        add_facts(folder / "tune.json", circumstances(sys.argv))
-        write_whole(folder / "config.yaml", tuning.to_yaml(as_written(folder / "config.yaml")).encode())
+        name = getattr(function, "__name__", "function")
+        folder = session.make_folder(tuning, name, "function", sys.argv)
     return session.drive(plan, folder, runner, screen)
 
 
 def _result(work: Tuner) -> Tuned:
-    rows = {row.trial: row for row in work.rows()}
     reasons = {name: failure["reason"] for name, failure in work.failures.items()}
-    trials = [{**_facts(rows[trial], work.paths), "reason": reasons.get(trial.name)} for trial in by_score(work)]
+    trials = [{**_facts(row, work.paths), "reason": reasons.get(row.trial.name)} for row in work.by_score()]
     best = next((each for each in trials if work.best and each["name"] == work.best.name), None)
     return Tuned(trials, best, work.folder)
 
 
-def _facts(row: results.Row, paths: list[str]) -> dict[str, Any]:
+def _facts(row: TrialResult, paths: list[str]) -> dict[str, Any]:
     settings = dict(zip(paths, row.trial.settings, strict=True))
     facts = row._asdict()
     del facts["trial"]

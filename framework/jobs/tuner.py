@@ -7,10 +7,13 @@ trials, and goes on with the first stage that is missing.
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
@@ -18,28 +21,32 @@ from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
 from config.tell.error_text import shown
+from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
-from framework.archive.trials import combined, facts
+from framework.archive.trials import TrialResult, combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import results
 from framework.jobs.job import Job, Waiting
 from framework.jobs.plan import SCORES, Plan, Ready
-from framework.jobs.processes import Ended, Runner, is_locked
-from framework.jobs.results import Row
+from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome
 from framework.jobs.stages import Stage
+from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
+from framework.screen.formatting import begin_command, counted, play_command, resume_command, short, video_command
 from framework.screen.terminal import Screen
 
+FAILED = 1
+"""Exit status if no trial has come to its end with a score."""
 _FAILURE = {"status", "reason"}
 """Facts of a trial that failed."""
 
 
 @dataclass
-class Known:
+class TrialState:
     """A trial of this tuning."""
 
     trial: Trial
@@ -56,21 +63,17 @@ class Known:
 class Tuner(Job):
     """One session of a tuning."""
 
-    def __init__(
-        self, plan: Plan, folder: Path, runner: Runner, screen: Screen, page: Callable[["Tuner"], object] = id
-    ) -> None:
-        """page: writes the report."""
+    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
         super().__init__(folder, runner, screen, in_cluster=plan.cfg.ray_address is not None)
-        self.page = page
         self.plan, self.cfg = plan, plan.cfg
         self.paths = [domain.path for domain in plan.domains]
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, TrialState] = {}
         self.legs: list[Leg] = []
         """Legs that are trained now."""
         self.final: dict[str, float] = {}
         """Scores of the trials that were trained to the last rung."""
         self.best: Trial | None = None
-        self.failures = _failures(folder / "tune.json")
+        self.failures = _failures(self.files.tuning)
         self.session = "running"
         """running, interrupted or ended."""
 
@@ -91,6 +94,7 @@ class Tuner(Job):
         known = [self.known[name].trial for name in self.final]
         best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
         self.best = None if best is None or math.isnan(self.final[best.name]) else best
+        self.session = "ended"
 
     def outcome(self, trial: Trial, scores: Scores) -> Outcome:
         """Returns what a search is told of a trial. scores: those of the last legs."""
@@ -116,7 +120,7 @@ class Tuner(Job):
 
     def add(self, trial: Trial) -> None:
         """Writes the settings of a trial, unless an earlier session has."""
-        known = self.known[trial.name] = Known(trial, self.plan.ready(trial.settings))
+        known = self.known[trial.name] = TrialState(trial, self.plan.ready(trial.settings))
         known.failure = self.failures.get(trial.name, {})
         for place in {task.parent for task in self.tasks(trial)}:
             recover(place)
@@ -127,16 +131,16 @@ class Tuner(Job):
             write_whole(path, data)
         elif read_regular(path, MAX_BYTES) != data:
             raise JoystickError(
-                f"{as_written(path)} has other settings than {as_written(self.folder / 'config.yaml')} gives trial "
+                f"{as_written(path)} has other settings than {as_written(self.files.config)} gives trial "
                 f"{trial.name} now: one of them, or the program, has changed; start a new tuning"
             )
 
     def file(self, trial: Trial) -> Path:
-        return self.folder / "trials" / f"{trial.name}.yaml"
+        return self.files.trials / f"{trial.name}.yaml"
 
     def tasks(self, trial: Trial) -> list[Path]:
         """Returns the task directories of a trial, one for each seed."""
-        folder = self.folder / "trials" / trial.name
+        folder = self.files.trials / trial.name
         return [folder / f"seed_{seed}" for seed in self.seeds(trial)] if self.cfg.seeds > 1 else [folder]
 
     def seeds(self, trial: Trial) -> range:
@@ -149,19 +153,19 @@ class Tuner(Job):
         address = config.general.ray_address if config else None
         more = [f"general_cfg.ray_address={address}"] if address else []
         parents = self.tasks(self.known[trial.parent].trial) if trial.parent else itertools.repeat(None)
-        found = []
+        stages = []
         for seed, task, source in zip(self.seeds(trial), self.tasks(trial), parents, strict=False):
             words, label = list(more), trial.name
             if self.cfg.seeds > 1:
                 words.append(f"general_cfg.seed={seed}")
                 label += f" seed {seed}"
-            found.append(
+            stages.append(
                 Stage(
                     trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
                     config.allow_import if config else (), self.evaluated(config),
                 )
             )  # fmt: skip
-        return found
+        return stages
 
     def evaluated(self, config: RunConfig | None) -> bool:
         """Returns True if trials are evaluated when they are compared."""
@@ -184,7 +188,7 @@ class Tuner(Job):
         """Returns True if a stage is done, or its trial has failed."""
         return stage.done() or bool(self.known[stage.trial].failure)
 
-    def ended(self, end: Ended) -> None:
+    def ended(self, end: StageEnd) -> None:
         """Takes note of a trial that has failed."""
         stage = end.stage
         if stage.done() or end.stopped:
@@ -215,7 +219,7 @@ class Tuner(Job):
         """Writes the files and the page."""
         self.note(self.finished_legs())
         self.write()
-        self.page(self)
+        self.report()
 
     def finished_legs(self) -> list[Leg]:
         """Returns the legs of which nothing is left to run: their scores are known before the comparison comes."""
@@ -236,25 +240,25 @@ class Tuner(Job):
             }
             for known in self.known.values()
         }
-        add_facts(self.folder / "tune.json", {"trials": trials, "failed": self.failures, **(more or {})})
-        results.write_table(self.folder, self.paths, self.rows())
+        add_facts(self.files.tuning, {"trials": trials, "failed": self.failures, **(more or {})})
+        results.write_trials(self.folder, self.paths, self.rows())
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TrialResult]:
         """Returns a row for each trial, in their order."""
         replaced = {_of(name) for name in self.known if "_" in name}
         return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
 
-    def row(self, known: Known, replaced: bool) -> Row:
+    def row(self, known: TrialState, replaced: bool) -> TrialResult:
         said = facts(self.tasks(known.trial), self.cfg.mode)
         status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(known)
-        folder = self.folder / "trials" / known.trial.name
-        return Row(
+        folder = self.files.trials / known.trial.name
+        return TrialResult(
             known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder,
             said["last_return"],
         )  # fmt: skip
 
-    def state(self, known: Known) -> str:
+    def state(self, known: TrialState) -> str:
         """Returns the state of a trial: as of its last comparison, unless it has begun to go on."""
         if known.state in ("finished", "failed"):
             return known.state
@@ -265,6 +269,112 @@ class Tuner(Job):
         if "running" in begun or starting:
             return "running"
         return "interrupted" if {"interrupted", "failed"} & set(begun) else known.state
+
+    # the end ----------------------------------------------------------------------------------------------
+
+    def finish(self, stop: StopSignals) -> int:
+        """Writes the best settings, draws and prints; of a tuning that was interrupted, says how to go on. Returns the
+        exit status."""
+        if self.session != "ended":
+            self.session = "interrupted"
+            self.write()
+            self.report()
+            self.screen.say(f"to go on: {self.plan.resume_command(self.folder)}")
+            return stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
+        say, cfg = self.screen.say, self.cfg
+        if self.best is None:
+            self.write({"finished": True, "best": None})
+            self.report()
+            say("no trial has come to its end with a score; trials.csv and tune.json say why", "red")
+            return FAILED
+        best = self.known[self.best.name]
+        self.write({"finished": True, "best": best.trial.name, "score": best.score})
+        rows = self.by_score()
+        for line in results.table_of_trials(self.paths, rows):
+            say(line)
+        config = best.ready.config
+        self._write_best(best, rows[0])
+        figure = results.draw(self.folder, lambda path: self._draw(path, config, rows), say) if config else None
+        files = {"table": self.files.table("trial"), "curves": figure, "report": self.report()}
+        if config is None:
+            files["settings"] = self.files.best
+        say(f"{'best':<11}  trial {best.trial.name}, {cfg.score} {short(best.score)}", "bold")
+        for label, path in files.items():
+            if path is not None:
+                say(f"{label:<11}  {as_written(path)}")
+        if config is not None:
+            say(f"{'to train it':<11}  {begin_command(self.files.best, (), self.folder, config.allow_import)}")
+        return 0
+
+    def _write_best(self, best: TrialState, row: TrialResult) -> None:
+        """Writes best.yaml: a file for --yaml, whose first line says what return to expect."""
+        tasks, ready = self.tasks(best.trial), best.ready
+        score = combined([RecordedRun(task).score_at(None, "evaluation", self.cfg.mode) for task in tasks])
+        promise = "" if score is None else f"Return {np.format_float_positional(score, 6, trim='-')}: "
+        remark = f"trial {best.trial.name} of {as_written(self.folder)}, after {counted(row.step or 0, 'step')}"
+        text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
+        write_whole(self.files.best, f"# {promise}{remark}\n{text}".encode())
+
+    def _draw(self, path: Path, config: RunConfig, rows: Sequence[TrialResult]) -> bool:
+        """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
+        tasks = [self.tasks(row.trial) for row in rows]
+        runs = {str(task.relative_to(self.files.trials)): RecordedRun(task) for seeds in tasks for task in seeds}
+        lines, what, over = curves_of(runs, config.general.online_eval)
+        best = sum(name in lines for name in list(runs)[: len(tasks[0])])
+        if lines:
+            figures.trial_curves(lines, path, title=results.title(config), what=what, over=over, best=best)
+        return bool(lines)
+
+    def by_score(self) -> list[TrialResult]:
+        """Returns the rows of all trials: those that were trained to the end, best first; then those that came less
+        far."""
+        rows = {row.trial.name: row for row in self.rows()}
+        last = ranked([self.known[name].trial for name in self.final], self.final, self.cfg.mode)
+        others = [known for known in self.known.values() if known.trial.name not in self.final]
+        sign = -1 if self.cfg.mode == "max" else 1
+        others.sort(key=lambda known: (
+            -(rows[known.trial.name].step or 0), math.isnan(known.score), sign * known.score
+        ))  # fmt: skip
+        return [rows[trial.name] for trial in (*last, *(known.trial for known in others))]
+
+    def report(self) -> Path | None:
+        """Writes report.html, of a tuning that may go on."""
+        return self.write_page(lambda: tuning_page.write(self._contents()))
+
+    def _contents(self) -> tuning_page.TuningContents:
+        rows, best = self.by_score(), self.best
+        configs = [config for known in self.known.values() if (config := known.ready.config)]
+        tasks = {row.trial.name: self.tasks(row.trial)[0] for row in rows}
+        return tuning_page.TuningContents(
+            folder=self.folder,
+            title=f"Tuning: {results.title(configs[0])}" if configs else self.folder.name,
+            domains=self.plan.domains,
+            cfg=self.cfg,
+            rows=rows,
+            best=next((row for row in rows if row.trial == best), None),
+            reasons={name: str(failure.get("reason", "")) for name, failure in self.failures.items()},
+            curves=results.curves(tasks, configs, self.cfg.score),
+            commands=self._commands(configs),
+            session=self.session,
+            patience=self.patience,
+            facts=read_facts(self.files.tuning),
+            importance=results.importance(self.plan.domains, rows),
+        )
+
+    def _commands(self, configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
+        """Returns what can be done next; nothing with the best trial of a function of the user's own. The page of a
+        tuning that runs shows its command only if the tuning turns out to have been killed."""
+        if self.session != "ended":
+            return [("Continue the tuning", self.plan.resume_command(self.folder))]
+        if self.best is None or not configs:
+            return []
+        task, allowed = self.tasks(self.best)[0], configs[0].allow_import
+        return [
+            ("Train with the best settings", begin_command(self.files.best, (), self.folder, allowed)),
+            ("Train the best trial further", resume_command(task, allowed)),
+            ("Play and score its best model", play_command(task, allowed)),
+            ("Film its best model", video_command(task, allowed)),
+        ]
 
 
 def _failures(file: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from config.tell.names import printable
 from framework.archive.run import RecordedRun
 from framework.disk.lines import last_lines
 from framework.live.files import Files
-from framework.live.overview import Found, Overview
+from framework.live.overview import ListedRun, Overview
 from framework.live.reading import Growing
 
 MOST_SHOWN = 12
@@ -55,7 +55,7 @@ class Answers:
     def _group(self, folder: Path) -> Answer:
         return {"files": [file._asdict() for file in self.files.of(folder, [""])]}
 
-    def _details(self, run: Found, column: str) -> Answer:
+    def _details(self, run: ListedRun, column: str) -> Answer:
         recorded = RecordedRun(run.folder)
         curve, more = self._read(recorded.task.train, column)
         evaluations, waiting = self._read(recorded.task.eval, "mean")
@@ -68,7 +68,7 @@ class Answers:
             "started": printable(recorded.facts.started or ""),
             "files": [file._asdict() for file in self.files.of(run.folder)],
             "log": last_lines(recorded.task.log, LOG_BYTES),
-            "errors": last_lines(run.folder.with_name(f"{run.folder.name}.errors.txt"), LOG_BYTES),
+            "errors": last_lines(recorded.task.errors, LOG_BYTES),
         }
 
     def _read(self, path: Path, column: str) -> tuple[Growing, bool]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
 
+from config.read.task_files import REPORT
 from config.tell.names import printable
 from framework.disk.lines import opened
-from framework.disk.task_dir import REPORT
 
 PLACES = ("", "results", "videos", "logs")
 """Folders of a task directory whose files are shown."""

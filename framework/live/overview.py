@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
-from config.read.tasks import GROUPS, RUN
+from config.read.task_files import GROUPS, RUN
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
@@ -24,7 +24,7 @@ Stamp = tuple[int, int] | None
 """Time of the last change and size of a file; None without the file."""
 
 
-class Found(NamedTuple):
+class ListedRun(NamedTuple):
     """A run."""
 
     id: str
@@ -47,15 +47,15 @@ class Overview:
         """Folder of a run -> its row, with what it was made from."""
         self._plans: dict[Path, tuple[Stamp, GeneralConfig]] = {}
 
-    def runs(self) -> Iterator[Found]:
+    def runs(self) -> Iterator[ListedRun]:
         """Yields the runs that there are now."""
         for folder in [self._only] if self._only else folders_in(self.root):
             for name, run in members(folder):
                 if is_run(run):
                     identity = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-                    yield Found(identity, printable(name), run, None if run == folder else folder)
+                    yield ListedRun(identity, printable(name), run, None if run == folder else folder)
 
-    def row(self, run: Found) -> Row:
+    def row(self, run: ListedRun) -> Row:
         """Returns what the table shows of a run."""
         stamp, running = _stamp(run.folder / RUN), is_locked(run.folder)
         known = self._known.get(run.folder)
@@ -69,7 +69,7 @@ class Overview:
         row["age"] = max(0, round(time.time() - changed / 1e9))
         return row
 
-    def _read(self, run: Found, running: bool) -> Row:
+    def _read(self, run: ListedRun, running: bool) -> Row:
         recorded = RecordedRun(run.folder)
         facts, (algorithm, environment) = recorded.facts, recorded.names
         step, seconds = number(facts.step), number(facts.seconds)

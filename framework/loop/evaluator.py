@@ -26,10 +26,6 @@ MOST_RANDOM_STEPS = 10_000
 """Steps after which the random policy is given up, so that endless episodes do not hold up the end of a run."""
 
 
-class Interrupted(Exception):
-    """The run was asked to stop during an evaluation or at the end of a run."""
-
-
 class _TooLong(Exception):
     """The random policy found no end of its episodes."""
 

@@ -10,10 +10,11 @@ from algos.base import Progress, TrainableActor, Tree
 from config.config import RUN_LIMITS, GeneralConfig
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import PAUSED
+from framework.errors import Interrupted
 from framework.loop import rllib_names
 from framework.loop.backend import Accepted, Backend
 from framework.loop.curriculum import Phases
-from framework.loop.evaluator import Evaluation, Evaluator, Interrupted
+from framework.loop.evaluator import Evaluation, Evaluator
 from framework.loop.iteration import Count, EpisodeRows, Iteration, Means, Result, validated_name
 from framework.loop.learner import Learned
 from framework.loop.observer import Narrator, Observer

@@ -5,33 +5,32 @@ from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
 from framework.archive import statistics
-from framework.archive.curves import common
 from framework.archive.groups import begun
-from framework.archive.measure import LEAST_SEEDS, Compared, Row, Score
+from framework.archive.measure import LEAST_SEEDS, Comparison, Score, SeriesScores
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series, differing
 from framework.pages import compare_words as words
+from framework.pages import html_page as html
 from framework.pages import svg
-from framework.pages.html_page import MOST_ROWS, Name, Number, asset, page, paragraph, plain, section, table, text
-from framework.pages.svg import Band, Line, Polyline, tone
 from framework.screen.formatting import between, short
 
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
-STYLE = svg.STYLE + asset("compare.css")
+STYLE = svg.STYLE + html.asset("compare.css")
 
 
-def html(several: Sequence[Compared], left_out: Sequence[str], about: str) -> str:
+def document(several: Sequence[Comparison], left_out: Sequence[str], about: str) -> str:
     """Returns the page. left_out: remarks on environments without a comparison; about: the line below the title."""
     title = " · ".join(title_of([row.series for row in each.rows]) for each in several)
-    parts = [f"<h1>{text(title)}</h1>", paragraph(about, "quiet")]
+    parts = [f"<h1>{html.text(title)}</h1>", html.paragraph(about, "quiet")]
     if len(several) + len(left_out) > 1:
-        parts.append(paragraph("Each environment has a section: scores of different environments are not comparable."))
-    parts += [paragraph(remark, "warning") for remark in left_out]
+        remark = "Each environment has a section: scores of different environments are not comparable."
+        parts.append(html.paragraph(remark))
+    parts += [html.paragraph(remark, "warning") for remark in left_out]
     for each in several:
-        parts.append(f'<h2 class="env">{text(each.environment)}</h2>' if len(several) > 1 else "")
+        parts.append(f'<h2 class="env">{html.text(each.environment)}</h2>' if len(several) > 1 else "")
         parts += _section(each)
-    return page(title, "\n".join(parts), STYLE)
+    return html.page(title, "\n".join(parts), STYLE)
 
 
 def title_of(several: Sequence[Series]) -> str:
@@ -40,67 +39,58 @@ def title_of(several: Sequence[Series]) -> str:
     return f"{' and '.join(algorithms)} on {several[0].first.environment}"
 
 
-def _section(compared: Compared) -> Iterator[str]:
-    caveat = words.budget(compared)
-    yield paragraph(caveat, "warning") if caveat else ""
-    yield "".join(paragraph(sentence) for sentence in words.sentences(compared))
-    yield "".join(paragraph(remark, "warning") for remark in words.remarks(compared))
+def _section(compared: Comparison) -> Iterator[str]:
+    yield html.paragraph(words.budget(compared), "warning")
+    yield "".join(html.paragraph(sentence) for sentence in words.sentences(compared))
+    yield "".join(html.paragraph(remark, "warning") for remark in words.remarks(compared))
     scores, kind = words.measure(compared)
-    yield paragraph(scores, kind or "quiet")
-    yield section("Learning curves", _curves(compared))
-    yield section("Scores", _scores(compared))
-    yield section(f"Probability of improvement over {compared.rows[0].series.name}", _improvement(compared))
-    yield section("Settings that differ", _settings(compared))
-    yield section("Until the threshold", _threshold(compared))
-    yield section("Runs", _runs(compared))
+    yield html.paragraph(scores, kind or "quiet")
+    yield html.section("Learning curves", _curves(compared))
+    yield html.section("Scores", _scores(compared))
+    yield html.section(f"Probability of improvement over {compared.rows[0].series.name}", _improvement(compared))
+    yield html.section("Settings that differ", _settings(compared))
+    yield html.section("Until the threshold", _threshold(compared))
+    yield html.section("Runs", _runs(compared))
 
 
 # ------------------------------------------------------------------------------------------------------ the curves
 
 
-def _curves(compared: Compared) -> str:
-    lines: list[Polyline] = []
-    thin: list[Polyline] = []
-    bands: list[Band] = []
-    every = sum(row.scored for row in compared.rows) <= MOST_LINES
-    for number, row in enumerate(compared.rows):
-        found = common(row.lines) if row.scored > 1 else None
-        if found is not None:
-            grid, values = found
-            middle = statistics.interquartile_mean(values)
-            about = f"{row.series.name}: interquartile mean of {row.scored} runs"
-            lines.append((Line(about, None, "first", number), list(zip(grid, middle, strict=True))))
-            if row.scored >= LEAST_SEEDS:
-                bands.append(Band(number, statistics.band(grid, values, statistics.interquartile_mean)))
-        for run, (step, value) in zip(_scored(compared, row), row.lines, strict=True):
-            if every or found is None:
-                kind = "pale" if found is not None else "first" if row.scored == 1 else ""
-                line = Line(f"{row.series.name}, seed {run.seed}", None, kind, number)
-                thin.append((line, svg.thinned(step, value)))
-    last = max(x for _, path in lines + thin for x, _ in path)
-    if any(row.reached for row in compared.rows):
-        level = compared.threshold.value
-        lines.append((Line(f"threshold {short(level)}", None, "failed"), [(0.0, level), (last, level)]))
+def _curves(compared: Comparison) -> str:
+    several = [
+        svg.Series(
+            row.series.name,
+            f"{row.series.name}: interquartile mean of {row.scored} runs",
+            [
+                (f"{row.series.name}, seed {run.seed}", line)
+                for run, line in zip(_scored(compared, row), row.lines, strict=True)
+            ],
+        )
+        for row in compared.rows
+    ]
+    thin = sum(row.scored for row in compared.rows) <= MOST_LINES
+    lines, bands = svg.series(several, statistics.interquartile_mean, LEAST_SEEDS, thin)
+    levels = {"threshold": compared.threshold.value} if any(row.reached for row in compared.rows) else {}
     note = (
         "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
-    drawn = svg.curves(lines + thin, compared.curves.what, compared.curves.over, bands)
-    return svg.legend([row.series.name for row in compared.rows]) + drawn + paragraph(note, "quiet")
+    drawn = svg.curves(lines, compared.curves.what, compared.curves.over, bands, levels)
+    return svg.legend([series.name for series in several]) + drawn + html.paragraph(note, "quiet")
 
 
-def _scored(compared: Compared, row: Row) -> list[RecordedRun]:
+def _scored(compared: Comparison, row: SeriesScores) -> list[RecordedRun]:
     return [run for run in row.series.runs if str(run.folder) in compared.curves.lines]
 
 
 # ------------------------------------------------------------------------------------------------------ the scores
 
 
-def _scores(compared: Compared) -> str:
+def _scores(compared: Comparison) -> str:
     rows = [
         (
-            row.series.name, Number(row.scored), row.final.value, Number(between(row.final.interval)),
-            row.best.value, Number(between(row.best.interval)),
+            row.series.name, html.Number(row.scored), row.final.value, html.Number(between(row.final.interval)),
+            row.best.value, html.Number(between(row.best.interval)),
         )
         for row in compared.rows
     ]  # fmt: skip
@@ -112,20 +102,20 @@ def _scores(compared: Compared) -> str:
     finals = [row.final for row in compared.rows]
     ends = [end for score in finals for end in (score.interval or (score.value,)) if end is not None]
     drawn = _ranges(compared, finals, (min(ends), max(ends))) if ends else ""
-    return table(heads, rows) + "<h3>Final scores</h3>" + drawn + paragraph(note, "quiet")
+    return html.table(heads, rows) + "<h3>Final scores</h3>" + drawn + html.paragraph(note, "quiet")
 
 
-def _improvement(compared: Compared) -> str:
+def _improvement(compared: Comparison) -> str:
     first = compared.rows[0].series.name
     note = (
         f"How probable it is that a run of a series ends with a higher score than a run of {first}; ties count one "
         "half. An interval that contains 0.5, the dashed line, means that the difference is within noise."
     )
     scores = [row.improvement for row in compared.rows]
-    return _ranges(compared, scores, (0.0, 1.0), 0.5) + paragraph(note, "quiet")
+    return _ranges(compared, scores, (0.0, 1.0), 0.5) + html.paragraph(note, "quiet")
 
 
-def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
+def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, float], mark: float | None = None) -> str:
     """Returns a line for each score that is known, with its interval. ends: those of the scale; mark: a value that is
     marked on it."""
     ticks = svg.round_numbers(*ends)
@@ -138,7 +128,7 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
     for number, (row, score) in enumerate(zip(compared.rows, scores, strict=True)):
         if score.value is None:
             continue
-        colour = f"background:var({tone(number)})"
+        colour = f"background:var({svg.tone(number)})"
         bar = "" if mark is None else f'<u style="left:{place(mark):.2f}%"></u>'
         if score.interval:
             start, end = map(place, score.interval)
@@ -146,59 +136,49 @@ def _ranges(compared: Compared, scores: Sequence[Score], ends: tuple[float, floa
         bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
         said = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
         said += f", {row.verdict}" if mark is not None else ""
-        parts.append(
-            f'<span>{text(row.series.name)}</span><span class=n>{text(said)}</span><div class="track">{bar}</div>'
-        )
+        name = html.text(row.series.name)
+        parts.append(f'<span>{name}</span><span class=n>{html.text(said)}</span><div class="track">{bar}</div>')
     marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
     scale = f'<div class="track ends">{marks}</div>'
     return f'<div class="ranges">{"".join(parts)}{scale}</div>'
 
 
-def _threshold(compared: Compared) -> str:
+def _threshold(compared: Comparison) -> str:
     counting = words.counting(compared)
-    rows = [
-        (
-            row.series.name,
-            Number(words.reached(row)),
-            Number(words.amount(row.steps)),
-            Number(words.duration(row.seconds)),
-        )
-        for row in compared.rows
-    ]
+    rows = [(row.series.name, *map(html.Number, words.threshold(row, compared).values())) for row in compared.rows]
     note = (
         f"Threshold {short(compared.threshold.value)}: {compared.threshold.origin}. The first score that is not below "
         f"it counts. {counting.capitalize()} and time of training are medians over all runs; empty if half of them "
         "never reach it. Times are comparable on one machine with equal load."
     )
-    return table(("series", "reached", counting, "time"), rows) + paragraph(note, "quiet")
+    return html.table(("series", "reached", counting, "time"), rows) + html.paragraph(note, "quiet")
 
 
 # ---------------------------------------------------------------------------------------------- settings and runs
 
 
-def _settings(compared: Compared) -> str:
+def _settings(compared: Comparison) -> str:
     heads = ("setting", *(row.series.name for row in compared.rows))
     common, partial = (
-        table(heads, [(Name(path), *row) for path, row in list(cells.items())[:MOST_ROWS]])
+        html.table(heads, [(html.Name(path), *row) for path, row in list(cells.items())[: html.MOST_ROWS]])
         for cells in differing([row.series for row in compared.rows])
     )
-    if partial:
-        partial = f"<details><summary>Settings that not all of them have</summary>{partial}</details>"
-    return common + partial or paragraph("None; seeds, paths and what is only shown or kept are not compared.", "quiet")
+    every = common + html.folded("Settings that not all of them have", partial)
+    return every or html.paragraph("None; seeds, paths and what is only shown or kept are not compared.", "quiet")
 
 
-def _runs(compared: Compared) -> str:
-    runs = [(row.series, run) for row in compared.rows for run in row.series.runs][:MOST_ROWS]
+def _runs(compared: Comparison) -> str:
+    runs = [(row.series, run) for row in compared.rows for run in row.series.runs][: html.MOST_ROWS]
     cells = []
     for series, run in runs:
         line = compared.curves.lines.get(str(run.folder))
         end = (int(line[0][-1]), float(line[1][-1]), float(line[1].max())) if line else (None, None, None)
         commit = run.facts.git_commit or ""
         mark = f"{commit[:8]}{'+' if commit.endswith('+') else ''}"
-        cells.append((series.name, plain(run.seed), run.state, *end, mark, str(run.folder)))
+        cells.append((series.name, html.plain(run.seed), run.state, *end, mark, str(run.folder)))
     commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
     heads = ("series", "seed", "state", words.counting(compared), "final", "best", "commit", "folder")
-    return table(heads, cells) + (f"<h3>Commands</h3><pre>{text(commands)}</pre>" if commands else "")
+    return html.table(heads, cells) + (f"<h3>Commands</h3><pre>{html.text(commands)}</pre>" if commands else "")
 
 
 def _command(run: RecordedRun) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from config.tell.names import printable
-from framework.archive.measure import Compared, Row, Score
+from framework.archive.measure import Comparison, Score, SeriesScores
 from framework.archive.series import differing
 from framework.pages import compare_words as words
 from framework.screen.formatting import between, counted
@@ -25,7 +25,7 @@ BEST_INTERVAL = "95 % interval "
 """Head of the column that is left out first; another column has the same without the blank."""
 
 
-def show(compared: Compared, screen: Screen) -> None:
+def show(compared: Comparison, screen: Screen) -> None:
     """Prints the tables of an environment, the settings that differ, and the remarks."""
     screen.say(f"\n{printable(compared.environment)}", "bold")
     if caveat := words.budget(compared):
@@ -37,7 +37,7 @@ def show(compared: Compared, screen: Screen) -> None:
     screen.say("")
     _print(screen, [_improvement(row) for row in compared.rows[1:]])
     _say(screen, f"\nuntil {words.number(compared.threshold.value)} ({compared.threshold.origin})")
-    _print(screen, [_threshold(row, compared) for row in compared.rows])
+    _print(screen, [{"series": _name(row), **words.threshold(row, compared)} for row in compared.rows])
     for line in _settings(compared):
         _say(screen, line) if len(line) > WIDTH else screen.say(line)
     screen.say("")
@@ -65,12 +65,12 @@ def _say(screen: Screen, text: str, style: str = "") -> None:
     screen.say(start + "\n".join(wrapped), style)
 
 
-def _name(row: Row) -> str:
+def _name(row: SeriesScores) -> str:
     name = row.series.name
     return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
-def _scores(row: Row) -> dict[str, str]:
+def _scores(row: SeriesScores) -> dict[str, str]:
     return {
         "series": _name(row),
         "seeds": str(row.scored),
@@ -81,7 +81,7 @@ def _scores(row: Row) -> dict[str, str]:
     }
 
 
-def _improvement(row: Row) -> dict[str, str]:
+def _improvement(row: SeriesScores) -> dict[str, str]:
     return {
         "series": _name(row),
         "P(> first)": words.number(row.improvement.value),
@@ -90,16 +90,7 @@ def _improvement(row: Row) -> dict[str, str]:
     }
 
 
-def _threshold(row: Row, compared: Compared) -> dict[str, str]:
-    return {
-        "series": _name(row),
-        "reached": words.reached(row),
-        words.counting(compared): words.amount(row.steps),
-        "time": words.duration(row.seconds),
-    }
-
-
-def _settings(compared: Compared) -> Iterator[str]:
+def _settings(compared: Comparison) -> Iterator[str]:
     """Yields the lines of the settings that differ: a table if it fits, otherwise a line for each."""
     found, partial = differing([row.series for row in compared.rows])
     every = {**found, **partial}
@@ -128,7 +119,7 @@ def _short(value: str) -> str:
 # ----------------------------------------------------------------------------------------------------- for programs
 
 
-def rows(compared: Compared) -> list[dict[str, Any]]:
+def rows(compared: Comparison) -> list[dict[str, Any]]:
     """Returns a row for each series: the columns of compare.csv. None for what is not known."""
     found, partial = differing([row.series for row in compared.rows])
     return [

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from framework.archive.curves import UPDATES
-from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Compared, Row, Score
+from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Comparison, Score, SeriesScores
 from framework.archive.series import Series, changes_the_task, differing
 from framework.screen.formatting import between, clock, counted, short
 
@@ -20,10 +20,6 @@ def amount(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-def duration(seconds: float | None) -> str:
-    return "" if seconds is None else clock(seconds)
-
-
 def places(series: Series) -> list[str]:
     """Returns the folders of the runs, those with one parent together."""
     below: dict[Path, list[str]] = {}
@@ -32,16 +28,21 @@ def places(series: Series) -> list[str]:
     return [f"{', '.join(names)} in {parent}" for parent, names in below.items()]
 
 
-def reached(row: Row) -> str:
-    return f"{row.reached} of {row.scored}"
-
-
-def counting(compared: Compared) -> str:
+def counting(compared: Comparison) -> str:
     """Returns what the steps to a threshold are: steps, or updates."""
     return "updates" if compared.curves.over == UPDATES else "steps"
 
 
-def measure(compared: Compared) -> tuple[str, str]:
+def threshold(row: SeriesScores, compared: Comparison) -> dict[str, str]:
+    """Returns the cells about the threshold by the head of their column."""
+    return {
+        "reached": f"{row.reached} of {row.scored}",
+        counting(compared): amount(row.steps),
+        "time": "" if row.seconds is None else clock(row.seconds),
+    }
+
+
+def measure(compared: Comparison) -> tuple[str, str]:
     """Returns what the scores are, and warning if the runs were not evaluated alike; else nothing."""
     runs = [run for row in compared.rows for run in row.series.runs]
     lacking = sum(not run.general.get("online_eval") for run in runs)
@@ -54,7 +55,7 @@ def measure(compared: Compared) -> tuple[str, str]:
     return f"Scores are running means of the returns of training, with exploration, because {whose}.", kind
 
 
-def budget(compared: Compared) -> str:
+def budget(compared: Comparison) -> str:
     """Returns at which step scores are compared; empty if all runs end after about as many."""
     (least, most), unit = compared.budgets, counting(compared)
     if most <= UNEQUAL * least:
@@ -68,14 +69,14 @@ def budget(compared: Compared) -> str:
     return f"The last scores are after {trained}, too unequal to tell which is better."
 
 
-def sentences(compared: Compared) -> Iterator[str]:
+def sentences(compared: Comparison) -> Iterator[str]:
     """Yields what is said of each series, compared with the first."""
     first, *others = compared.rows
     for row in others:
         yield f"{row.series.name}: {_sentence(row, first)}"
 
 
-def _sentence(row: Row, first: Row) -> str:
+def _sentence(row: SeriesScores, first: SeriesScores) -> str:
     better, name = row.improvement, first.series.name
     if better.value is None:
         return "no score yet."
@@ -101,7 +102,7 @@ def _likely(better: Score) -> str:
     return f"{number(better.value)}{interval}"
 
 
-def remarks(compared: Compared) -> Iterator[str]:
+def remarks(compared: Comparison) -> Iterator[str]:
     """Yields what a reader has to know before he believes the numbers."""
     yield from _tasks(compared)
     for row in compared.rows:
@@ -115,7 +116,7 @@ def remarks(compared: Compared) -> Iterator[str]:
         )
 
 
-def _tasks(compared: Compared) -> Iterator[str]:
+def _tasks(compared: Comparison) -> Iterator[str]:
     paths = [
         path for cells in differing([row.series for row in compared.rows]) for path in cells if changes_the_task(path)
     ]
@@ -123,7 +124,7 @@ def _tasks(compared: Compared) -> Iterator[str]:
         yield f"The series differ in {', '.join(paths)}: they learn different tasks, and the same score may mean less."
 
 
-def _unfinished(row: Row) -> Iterator[str]:
+def _unfinished(row: SeriesScores) -> Iterator[str]:
     runs, name = row.series.runs, row.series.name
     if missing := len(runs) - row.scored:
         yield f"{name}: {counted(missing, 'run')} of {len(runs)} without a score yet, left out."

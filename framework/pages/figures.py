@@ -1,8 +1,10 @@
 """Learning curves of one run and of several, drawn without a display."""
 
+import contextlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from framework.disk.atomic import write_whole
 from framework.log import LOGGER
 from framework.pages import fonts, lower_panel
 from framework.pages.axes import LIGHT, dress, legend_columns
-from framework.pages.lower_panel import COLOURS, STYLES, label_of
+from framework.pages.lower_panel import label_of, look_of
 from framework.screen.formatting import counted
 
 MOST_BARS = 60
@@ -35,6 +37,8 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
+LEVELS = {"expected": LIGHT.green, "data": LIGHT.ink, "random policy": LIGHT.grey}
+"""Color of each return to compare with."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
 
@@ -67,9 +71,8 @@ def learning_curve(
         _draw_episodes(axes, step, value)
     if len(eval_rows):
         _draw_evaluations(axes, eval_rows)
-    _draw_reference(axes, expected_return, "expected", LIGHT.green)
-    _draw_reference(axes, data_return, "data", LIGHT.ink)
-    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
+    for name, level in (("expected", expected_return), ("data", data_return), ("random policy", random_return)):
+        _draw_reference(axes, level, name)
     what = f"return of {score}" if score else "return of all agents" if policies else "return"
     dress(axes, title, counted(len(train_rows), "episode"), what, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
@@ -82,103 +85,104 @@ def learning_curve(
         _open_window(path)
 
 
+Line = tuple[Array, Array]
+"""Steps [n] and returns [n] of a run."""
+
+
+@contextlib.contextmanager
+def _picture_of_runs(
+    lines: Sequence[Line],
+    path: Path,
+    words: Sequence[str],
+    levels: Mapping[str, float | None] = MappingProxyType({}),
+    names: Sequence[str] = (),
+    show: bool = False,
+) -> Iterator[Any]:
+    """Yields axes for the lines of several runs, and writes the figure once they are drawn. words: title, what stands
+    beside it, labels of returns and steps; levels: returns to compare with, by their names; names: of the lines."""
+    figure = _figure(show)
+    axes = figure.add_subplot()
+    yield axes
+    for name, level in levels.items():
+        _draw_reference(axes, level, name)
+    dress(axes, *words)
+    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in lines)))
+    if len(lines) <= MOST_NAMES:
+        _name_lines(axes, lines, names)
+    _save(figure, path)
+    if show:
+        _open_window(path)
+
+
+def _draw_line(axes: Any, line: Line, **look: Any) -> None:
+    """Draws a run."""
+    some = some_of(len(line[0]))
+    axes.plot(line[0][some], line[1][some], **look)
+
+
 def seed_curves(
-    curves: Sequence[tuple[Array, Array]],
+    curves: Sequence[Line],
     path: Path,
     *,
     title: str,
     what: str,
     over: str = STEPS,
     names: Sequence[str] = (),
-    random_return: float | None = None,
-    expected_return: float | None = None,
+    levels: Mapping[str, float | None] = MappingProxyType({}),
     show: bool = False,
 ) -> None:
-    """Draws runs that differ in their seed: each as a thin line (steps [n], returns [n]) with its name, and their mean
-    with its interval (of two runs: between them) where all of them have values."""
-    figure = _figure(show)
-    axes = figure.add_subplot()
-    for number, (step, value) in enumerate(curves):
-        some = some_of(len(step))
-        label = None if number or len(curves) == 1 else "one run"
-        axes.plot(step[some], value[some], color=LIGHT.blue, alpha=0.4, linewidth=0.9, label=label)
-        axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
-    if len(curves) > 1:
-        look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
-        several = len(curves) >= statistics.LEAST_SEEDS
-        _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
-    _draw_reference(axes, expected_return, "expected", LIGHT.green)
-    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
-    dress(axes, title, counted(len(curves), "seed"), what, over)
-    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
-    if len(curves) <= MOST_NAMES:
-        _name_lines(axes, curves, names)
-    _save(figure, path)
-    if show:
-        _open_window(path)
+    """Draws runs that differ in their seed: each as a thin line with its name, and their mean with its interval (of two
+    runs: between them) where all of them have values. levels: returns to compare with, by their names."""
+    words = (title, counted(len(curves), "seed"), what, over)
+    with _picture_of_runs(curves, path, words, levels, names, show) as axes:
+        for number, (step, value) in enumerate(curves):
+            label = None if number or len(curves) == 1 else "one run"
+            _draw_line(axes, (step, value), color=LIGHT.blue, alpha=0.4, linewidth=0.9, label=label)
+            axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
+        if len(curves) > 1:
+            look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
+            several = len(curves) >= statistics.LEAST_SEEDS
+            _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
 
 
-def trial_curves(
-    curves: Sequence[tuple[Array, Array]],
-    names: Sequence[str],
-    path: Path,
-    *,
-    title: str,
-    what: str,
-    best: int,
-    over: str = STEPS,
-) -> None:
-    """Draws runs that differ in their settings: each as a thin line (steps [n], returns [n]), the first `best` of them
-    as thick ones."""
-    figure = _figure(False)
-    axes = figure.add_subplot()
-    for number, (step, value) in reversed(list(enumerate(curves))):
-        some, chosen = some_of(len(step)), number < best
-        colour, width = (LIGHT.orange, 2.0) if chosen else (LIGHT.blue, 0.9)
-        label = "best trial" if number == 0 else "other trials" if number == len(curves) - 1 else None
-        axes.plot(step[some], value[some], color=colour, alpha=1.0 if chosen else 0.4, linewidth=width, label=label)
-    dress(axes, title, counted(len(curves), "run"), what, over)
-    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for step, _ in curves)))
-    if len(curves) <= MOST_NAMES:
-        _name_lines(axes, curves, names)
-    _save(figure, path)
+def trial_curves(lines: Mapping[str, Line], path: Path, *, title: str, what: str, best: int, over: str = STEPS) -> None:
+    """Draws runs that differ in their settings: each as a thin line with its name, the first `best` of them as thick
+    ones."""
+    words = (title, counted(len(lines), "run"), what, over)
+    with _picture_of_runs(list(lines.values()), path, words, names=list(lines)) as axes:
+        for number, line in reversed(list(enumerate(lines.values()))):
+            look = {"color": LIGHT.blue, "linewidth": 0.9, "alpha": 0.4}
+            if number < best:
+                look = {"color": LIGHT.orange, "linewidth": 2.0}
+            label = "best trial" if number == 0 else "other trials" if number == len(lines) - 1 else None
+            _draw_line(axes, line, label=label, **look)
 
 
 def comparison(
-    groups: Mapping[str, Sequence[tuple[Array, Array]]],
+    groups: Mapping[str, Sequence[Line]],
     path: Path,
     *,
     title: str,
     what: str,
     over: str,
-    random_return: float | None = None,
-    data_return: float | None = None,
+    levels: Mapping[str, float | None] = MappingProxyType({}),
     show: bool = False,
 ) -> None:
     """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
-    figure = _figure(show)
-    axes = figure.add_subplot()
-    for number, (name, curves) in enumerate(groups.items()):
-        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
-        look = {"color": colour, "linestyle": style, "linewidth": 1.8, "label": label_of(name)}
-        if len(curves) == 1 or not _draw_mean(axes, curves, look):
-            for step, value in curves:
-                some = some_of(len(step))
-                axes.plot(step[some], value[some], **look)
-                look["label"] = None
-    _draw_reference(axes, data_return, "data", LIGHT.ink)
-    _draw_reference(axes, random_return, "random policy", LIGHT.grey)
     most = max(len(curves) for curves in groups.values())
-    between = statistics.name_of_interval(most)
-    beside = f"mean of {counted(most, 'seed')}, {between}" if most > 1 else counted(len(groups), "run")
-    dress(axes, title, beside, what, over)
-    axes.set_xlim(0, 1.02 * max(1.0, *(step[-1] for curves in groups.values() for step, _ in curves)))
-    _save(figure, path)
-    if show:
-        _open_window(path)
+    beside = f"mean of {counted(most, 'seed')}, {statistics.name_of_interval(most)}"
+    words = (title, beside if most > 1 else counted(len(groups), "run"), what, over)
+    every = [line for curves in groups.values() for line in curves]
+    with _picture_of_runs(every, path, words, levels, show=show) as axes:
+        for number, (name, curves) in enumerate(groups.items()):
+            look = {**look_of(number), "linewidth": 1.8, "label": label_of(name)}
+            if len(curves) == 1 or not _draw_mean(axes, curves, look):
+                for line in curves:
+                    _draw_line(axes, line, **look)
+                    look["label"] = None
 
 
-def _name_lines(axes: Any, curves: Sequence[tuple[Array, Array]], names: Sequence[str]) -> None:
+def _name_lines(axes: Any, curves: Sequence[Line], names: Sequence[str]) -> None:
     low, high = axes.get_ylim()
     heights = spread_out([float(value[-1]) for _, value in curves], NAME_GAP * (high - low))
     for name, (step, _), height in zip(names, curves, heights, strict=False):
@@ -200,7 +204,7 @@ def spread_out(values: Sequence[float], gap: float) -> list[float]:
     return result.tolist()
 
 
-def _draw_mean(axes: Any, curves: Sequence[tuple[Array, Array]], look: dict[str, Any], band: str | None = None) -> bool:
+def _draw_mean(axes: Any, curves: Sequence[Line], look: dict[str, Any], band: str | None = None) -> bool:
     """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
     its interval in the legend."""
     if (found := common(curves)) is None:
@@ -289,9 +293,10 @@ def _draw_evaluations(axes: Any, rows: Rows) -> None:
     axes.plot(step, mean, color=colour, linewidth=1.5, label=label)
 
 
-def _draw_reference(axes: Any, value: float | None, name: str, colour: str) -> None:
+def _draw_reference(axes: Any, value: float | None, name: str) -> None:
     if value is not None and np.isfinite(value):
-        axes.axhline(value, color=colour, linewidth=1, linestyle=(0, (4, 3)), zorder=1, label=f"{name} {value:.4g}")
+        label, dashes = f"{name} {value:.4g}", (0, (4, 3))
+        axes.axhline(value, color=LEVELS[name], linewidth=1, linestyle=dashes, zorder=1, label=label)
 
 
 def _save(figure: Any, path: Path) -> None:

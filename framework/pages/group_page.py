@@ -6,28 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.read.task_files import REPORT
 from framework.archive import statistics
-from framework.archive.curves import Curve, Curves, common
-from framework.archive.groups import Result, summary
-from framework.disk.atomic import write_whole
+from framework.archive.curves import Curve, Curves
+from framework.archive.groups import RunResult, summary
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import REPORT
+from framework.pages import html_page as html
 from framework.pages import svg
-from framework.pages.html_page import (
-    Link,
-    Number,
-    address,
-    cards,
-    contents,
-    page,
-    pairs,
-    paragraph,
-    section,
-    table,
-    text,
-)
 from framework.pages.html_report import settings_table, system
-from framework.pages.svg import Band, Line, Polyline
+from framework.pages.svg import Series
 from framework.screen.formatting import between, clock, counted, short
 
 STYLE = (
@@ -45,7 +32,7 @@ class Member(NamedTuple):
     """Name in words: seed 3."""
     state: str
     """waiting, running, finished, stopped or failed."""
-    result: Result
+    result: RunResult
     reason: str = ""
     """Reason of its failure; empty if it did not fail."""
 
@@ -55,7 +42,7 @@ class Group(NamedTuple):
 
     title: str
     runs: Sequence[Member]
-    experiments: Mapping[str, Sequence[Result]]
+    experiments: Mapping[str, Sequence[RunResult]]
     """The results of each experiment; none for runs that differ in their seed alone."""
     curves: Curves | None
     """The curves of the runs by their folders; None for different environments, which have no common axis."""
@@ -75,25 +62,20 @@ def write(folder: Path, group: Group) -> Path:
     """Writes the page into the folder of the group. Returns its path."""
     ended = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
     begun = Circumstances.read(group.facts)
-    commands = "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in group.commands)
     head = [
-        f"<h1>{text(group.title)}</h1>",
-        paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
-        cards(_facts(group)),
-        paragraph(ended, "quiet") if ended else "",
+        html.paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
+        html.cards(_facts(group)),
+        html.paragraph(ended, "quiet"),
     ]
     sections = [
-        section("Learning curves", _curves(group)),
-        section("Scores", _scores(group.experiments)),
-        section("Runs", _runs(folder, group)),
-        section("Commands", commands),
+        html.section("Learning curves", _curves(group)),
+        html.section("Scores", _scores(group.experiments)),
+        html.section("Runs", _runs(folder, group)),
+        html.section("Commands", html.commands(group.commands)),
         *_settings(group.settings),
-        section("System", pairs(system(begun))),
+        html.section("System", html.pairs(system(begun))),
     ]
-    path = folder / REPORT
-    body = "\n".join([*head, contents("\n".join(sections))])
-    write_whole(path, page(group.title, body, STYLE).encode(errors="replace"))
-    return path
+    return html.write(folder, group.title, [*head, html.contents(sections)], STYLE)
 
 
 def _facts(group: Group) -> list[tuple[str, Any]]:
@@ -116,50 +98,28 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
 def _curves(group: Group) -> str:
     if group.curves is None or not group.curves.lines:
         return ""
-    series = _series(group, group.curves.lines)
-    lines: list[Polyline] = []
-    thin: list[Polyline] = []
-    bands = []
-    for number, (name, curves) in enumerate(series.items()):
-        line, band = _mean(name, number, list(curves.values()))
-        lines += [line] if line else []
-        bands += [band] if band else []
-        kind = "pale" if line else "first" if len(curves) == 1 else ""
-        thin += [(Line(label, None, kind, number), svg.thinned(*curve)) for label, curve in curves.items()]
-    last = max(x for _, path in lines + thin for x, _ in path)
-    for name, level in group.levels.items():
-        if level is not None and np.isfinite(level):
-            lines.append((Line(f"{name} {short(level)}", None, "failed"), [(0.0, level), (last, level)]))
-    drawn = svg.curves(lines + thin, group.curves.what, group.curves.over, bands)
-    names = svg.legend(list(series)) if len(series) > 1 else ""
-    return names + drawn + paragraph(_said(series, bool(bands), group.levels), "quiet")
+    several = _series(group, group.curves.lines)
+    levels = {name: level for name, level in group.levels.items() if level is not None and np.isfinite(level)}
+    lines, bands = svg.series(several, statistics.mean)
+    drawn = svg.curves(lines, group.curves.what, group.curves.over, bands, levels)
+    names = svg.legend([series.name for series in several]) if len(several) > 1 else ""
+    return names + drawn + html.paragraph(_said(several, bool(bands), group.levels), "quiet")
 
 
-def _series(group: Group, lines: Mapping[str, Curve]) -> dict[str, dict[str, Curve]]:
-    """Returns the curves of each experiment, or of all seeds, by the names of the runs."""
+def _series(group: Group, lines: Mapping[str, Curve]) -> list[Series]:
+    """Returns the curves of each experiment, or of all seeds, with the names of the runs."""
     labels = {run.result.folder: run.label for run in group.runs}
     several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
-    series = {
-        name: {labels[one.folder]: lines[one.folder] for one in results if one.folder in lines}
+    series = (
+        Series(name, name, [(labels[one.folder], lines[one.folder]) for one in results if one.folder in lines])
         for name, results in several.items()
-    }
-    return {name: curves for name, curves in series.items() if curves}
+    )
+    return [one for one in series if one.runs]
 
 
-def _mean(name: str, number: int, curves: Sequence[Curve]) -> tuple[Polyline | None, Band | None]:
-    """Returns the line of the mean of several curves and the band of its interval; neither if they have no common
-    steps."""
-    shared = common(curves) if len(curves) > 1 else None
-    if shared is None:
-        return None, None
-    grid, values = shared
-    band = Band(number, statistics.band(grid, values, statistics.mean))
-    return (Line(name, None, "first", number), svg.thinned(grid, values.mean(1))), band
-
-
-def _said(series: Mapping[str, Mapping[str, Curve]], banded: bool, levels: Mapping[str, float | None]) -> str:
+def _said(several: Sequence[Series], banded: bool, levels: Mapping[str, float | None]) -> str:
     """Returns what the lines are."""
-    most = max(map(len, series.values()))
+    most = max(len(series.runs) for series in several)
     parts = [f"Thick: the mean, where all of its runs have values; its band: {_band_of(most)}."] if banded else []
     parts.append("Thin: the runs." if banded else "A line for each run.")
     dashed = [f"{name} {short(level)}" for name, level in levels.items() if level is not None]
@@ -175,7 +135,7 @@ def _band_of(seeds: int) -> str:
 # --------------------------------------------------------------------------------------------- tables and settings
 
 
-def _scores(experiments: Mapping[str, Sequence[Result]]) -> str:
+def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
     """Returns a row for each experiment that has several seeds."""
     if all(len(results) == 1 for results in experiments.values()):
         return ""
@@ -184,31 +144,29 @@ def _scores(experiments: Mapping[str, Sequence[Result]]) -> str:
         facts = summary(results)
         interval = between(facts.get("mean_interval"))
         called = statistics.name_of_interval(facts["finished"]) if interval else None
-        rows.append((name, facts["finished"], facts.get("mean"), Number(interval), called))
-    return table(("experiment", "finished", "mean of the seeds", "from, to", "which is the"), rows)
+        rows.append((name, facts["finished"], facts.get("mean"), html.Number(interval), called))
+    return html.table(("experiment", "finished", "mean of the seeds", "from, to", "which is the"), rows)
 
 
 def _runs(folder: Path, group: Group) -> str:
     heads = ("run", "state", "mean ± std", "min", "max", "best", "steps", "time")
     rows = []
     for label, state, one, reason in group.runs:
-        report = address(folder / one.folder / REPORT, folder)
-        score = None if one.mean is None else Number(f"{short(one.mean)} ± {short(one.std or 0.0)}")
-        lasted = None if one.seconds is None else Number(clock(one.seconds))
-        name = Link(label, report) if report else label
+        report = html.address(folder / one.folder / REPORT, folder)
+        score = None if one.mean is None else html.Number(f"{short(one.mean)} ± {short(one.std or 0.0)}")
+        lasted = None if one.seconds is None else html.Number(clock(one.seconds))
+        name = html.Link(label, report) if report else label
         rows.append(
             (name, f"{state}: {reason}" if reason else state, score, one.min, one.max, one.best, one.step, lasted)
         )
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
     note = f"Scores come from the last evaluation{each}. The name of a run leads to its report."
-    return paragraph(note, "quiet") + table(heads, rows)
+    return html.paragraph(note, "quiet") + html.table(heads, rows)
 
 
 def _settings(files: Mapping[str, Any]) -> list[str]:
     title = "Settings that differ from the defaults"
     if len(files) == 1:
-        return [section(title, settings_table(next(iter(files.values()))))]
-    tables = {name: settings_table(settings) for name, settings in files.items()}
-    folded = [f"<details><summary>{text(name)}</summary>{shown}</details>" for name, shown in tables.items() if shown]
-    return [section(title, "".join(folded))]
+        return [html.section(title, settings_table(next(iter(files.values()))))]
+    return [html.section(title, "".join(html.folded(name, settings_table(files[name])) for name in files))]

@@ -9,7 +9,7 @@ import numpy as np
 
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
 from framework.archive.run import RecordedRun
-from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, asset, paragraph, section, text
+from framework.pages import html_page as html
 from framework.screen.formatting import listed
 
 MOST_POINTS = 600
@@ -26,7 +26,7 @@ COUNTERS = (
 SPEEDS = ("environment steps per second", "updates per second")
 NEVER_LEFT_OUT = ("return", "mean", *SPEEDS)
 """Columns that have a curve even if all of their values are equal."""
-STYLE, SCRIPT = CHART_STYLE + asset("curves.css"), CHART_SCRIPT + asset("curves.js")
+STYLE, SCRIPT = html.CHART_STYLE + html.asset("curves.css"), html.CHART_SCRIPT + html.asset("curves.js")
 MARK = '<script type="application/json" id="numbers">'
 """Begin of the numbers in a page that has curves."""
 HELP = (
@@ -56,14 +56,13 @@ def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"
     again = '<button id="whole" type="button" hidden>Whole run</button>'
     data = f"{MARK}{_json(sets)}</script>"
-    return section("Curves", paragraph(HELP, "quiet") + without + again + "".join(map(_folded, sets)) + data)
+    return html.section("Curves", html.paragraph(HELP, "quiet") + without + again + "".join(map(_folded, sets)) + data)
 
 
 def _folded(each: Mapping[str, Any]) -> str:
     """Returns the place of the curves of a file, which can be folded away."""
-    opened, note = " open" if each["key"] in OPEN else "", _said(each)
-    place = f'<div class="curves" data-set="{each["key"]}"></div>{paragraph(note, "quiet") if note else ""}'
-    return f"<details{opened}><summary>{text(each['title'])}</summary>{place}</details>"
+    place = f'<div class="curves" data-set="{each["key"]}"></div>{html.paragraph(_said(each), "quiet")}'
+    return html.folded(each["title"], place, each["key"] in OPEN)
 
 
 def _said(each: Mapping[str, Any]) -> str:

@@ -6,13 +6,15 @@ import html
 import itertools
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from config.read.opening import read_regular
 from config.read.paths import as_written
+from config.read.task_files import REPORT
+from framework.disk.atomic import write_whole
 from framework.screen.formatting import short
 
 MOST_ROWS = 200
@@ -48,6 +50,13 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
     )
 
 
+def write(folder: Path, title: str, parts: Iterable[str], style: str = "", script: str = "") -> Path:
+    """Writes the page of a run, a group or a tuning into its folder. Returns its path. parts: those below its title."""
+    path, body = folder / REPORT, "\n".join([f"<h1>{text(title)}</h1>", *parts])
+    write_whole(path, page(title, body, style, script).encode(errors="replace"))
+    return path
+
+
 def text(value: Any) -> str:
     """Returns any value as harmless text."""
     if isinstance(value, bool):
@@ -81,8 +90,9 @@ def address(page: Path, folder: Path) -> str | None:
         return None
 
 
-def contents(body: str) -> str:
-    """Returns links to the sections of a body, followed by it; the body alone if it has few."""
+def contents(sections: Iterable[str]) -> str:
+    """Returns links to sections, followed by them; the sections alone if they are few."""
+    body = "\n".join(sections)
     titles = _SECTION.findall(body)
     if len(titles) < LEAST_SECTIONS:
         return body
@@ -103,8 +113,25 @@ def section(title: str, body: str) -> str:
 
 
 def paragraph(sentence: Any, kind: str = "") -> str:
-    """Returns a paragraph. kind: quiet or warning."""
+    """Returns a paragraph; nothing for an empty sentence. kind: quiet or warning."""
+    if sentence == "":
+        return ""
     return f"<p class={kind}>{text(sentence)}</p>" if kind else f"<p>{text(sentence)}</p>"
+
+
+def folded(summary: str, body: str, opened: bool = False) -> str:
+    """Returns a body that can be folded away; nothing if it is empty."""
+    return f"<details{' open' * opened}><summary>{text(summary)}</summary>{body}</details>" if body else ""
+
+
+def part_of(rows: Sized, shown: Sized, which: str, file: str) -> str:
+    """Returns a sentence that says which rows are shown; empty if all are. file: the one that has all of them."""
+    return f"The {which} {len(shown)} of {len(rows)}; {file} has all of them." if len(shown) < len(rows) else ""
+
+
+def commands(rows: Iterable[tuple[str, str]]) -> str:
+    """Returns commands, each below its effect."""
+    return "".join(f"{paragraph(effect)}<pre>{text(command)}</pre>" for effect, command in rows)
 
 
 def cards(facts: Iterable[tuple[str, Any]]) -> str:

@@ -10,29 +10,14 @@ import yaml
 
 from config.model import policies
 from config.program import PROGRAM
+from config.read.task_files import REPORT
 from config.read.yaml_reader import DocumentError
 from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
-from framework.disk.atomic import write_whole
 from framework.disk.facts import Circumstances, RunFacts
-from framework.disk.task_dir import REPORT
 from framework.pages import html_curves
-from framework.pages.html_page import (
-    MOST_ROWS,
-    Link,
-    Name,
-    address,
-    cards,
-    contents,
-    page,
-    pairs,
-    paragraph,
-    plain,
-    section,
-    table,
-    text,
-)
+from framework.pages import html_page as html
 from framework.pages.html_training import film, training
 from framework.screen.formatting import counted, spread
 
@@ -53,15 +38,13 @@ def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
     started = f"  ·  {run.facts.started}" if run.facts.started else ""
     outcome, *sections = _test(run) if tested else training(run, drawn)
     sections += [
-        section("Settings that differ from the defaults", settings_table(settings)),
-        section("Warnings", _warnings(run)),
-        section("System", pairs(system(run.facts))),
+        html.section("Settings that differ from the defaults", settings_table(settings)),
+        html.section("Warnings", _warnings(run)),
+        html.section("System", html.pairs(system(run.facts))),
     ]
-    head = [f"<h1>{text(title)}</h1>", paragraph(f"{task.name}{started}", "quiet"), _group(run), outcome]
-    path, body = task / REPORT, "\n".join([*head, contents("\n".join(sections))])
-    drawing = (html_curves.STYLE, html_curves.SCRIPT) if html_curves.MARK in body else ()
-    write_whole(path, page(title, body, *drawing).encode())
-    return path
+    head = [html.paragraph(f"{task.name}{started}", "quiet"), _group(run), outcome]
+    drawing = (html_curves.STYLE, html_curves.SCRIPT) if any(html_curves.MARK in part for part in sections) else ()
+    return html.write(task, title, [*head, html.contents(sections)], *drawing)
 
 
 def _settings(run: RecordedRun) -> dict[str, dict[str, Any]]:
@@ -76,8 +59,8 @@ def _group(run: RecordedRun) -> str:
     group = run.group
     if group is None:
         return ""
-    page = address(group / REPORT, run.folder)
-    name = Link(group.name, page).element if page else text(group.name)
+    page = html.address(group / REPORT, run.folder)
+    name = html.Link(group.name, page).element if page else html.text(group.name)
     return f"<p class=quiet>One of the runs of {name}</p>"
 
 
@@ -87,13 +70,13 @@ def _test(run: RecordedRun) -> list[str]:
         ("score", spread(score) if score else None),
         *((name, score.get(key)) for name, key in (("lowest", "min"), ("highest", "max"), ("median", "median"))),
         ("episodes", len(run.tested) or None),
-        ("seed", plain(run.facts.seed)),
+        ("seed", html.plain(run.facts.seed)),
     ]
     return [
-        cards(facts),
-        section("Checkpoint", _tested(run)),
+        html.cards(facts),
+        html.section("Checkpoint", _tested(run)),
         film(run.task.videos),
-        section("Episodes", _episodes(run.tested)),
+        html.section("Episodes", _episodes(run.tested)),
     ]
 
 
@@ -111,8 +94,8 @@ def settings_table(config: Mapping[str, Any]) -> str:
         for key, value in parts.get(part, {}).items():
             shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
             if not shown_elsewhere and (key not in known or known[key] != value):
-                rows.append((Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
-    return table(("setting", "value", "default"), rows)
+                rows.append((html.Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
+    return html.table(("setting", "value", "default"), rows)
 
 
 def _value(value: Any) -> str:
@@ -129,22 +112,22 @@ def _tested(run: RecordedRun) -> str:
     rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(known) or None)]
     if checkpoint is not None:
         trained = Path(checkpoint).parent.parent
-        page = address(trained / REPORT, run.folder)
-        rows.append(("report of its training", Link(trained.name, page) if page else None))
+        page = html.address(trained / REPORT, run.folder)
+        rows.append(("report of its training", html.Link(trained.name, page) if page else None))
     rows.append(("compared with the online evaluation", run.facts.compared))
-    return pairs((name, value) for name, value in rows if value)
+    return html.pairs((name, value) for name, value in rows if value)
 
 
 def _episodes(rows: Sequence[Row]) -> str:
     names = ("episode", "return", "length", "terminated", "seed")
-    shown = rows[:MOST_ROWS]
+    shown = rows[: html.MOST_ROWS]
     returns = [name for name in (rows[0] if rows else ()) if name.startswith(RETURN)]
     cells = [
-        [*(row.get(name) for name in names[:-1]), plain(row.get("seed")), *(row.get(name) for name in returns)]
+        [*(row.get(name) for name in names[:-1]), html.plain(row.get("seed")), *(row.get(name) for name in returns)]
         for row in shown
     ]
-    left_out = f"The first {len(shown)} of {len(rows)}; results/test.csv has all of them."
-    return (paragraph(left_out, "quiet") if len(shown) < len(rows) else "") + table((*names, *returns), cells)
+    part = html.part_of(rows, shown, "first", "results/test.csv")
+    return html.paragraph(part, "quiet") + html.table((*names, *returns), cells)
 
 
 # ------------------------------------------------------------------------------------------- parts of both
@@ -154,9 +137,8 @@ def _warnings(run: RecordedRun) -> str:
     """Returns the last warnings in logs/log.txt."""
     warnings = run.warnings
     shown = warnings[-MOST_WARNINGS:]
-    more = f"The last {len(shown)} of {len(warnings)}; logs/log.txt has all of them."
-    note = paragraph(more, "quiet") if len(shown) < len(warnings) else ""
-    return note + "".join(paragraph(warning, "warning") for warning in shown)
+    part = html.part_of(warnings, shown, "last", "logs/log.txt")
+    return html.paragraph(part, "quiet") + "".join(html.paragraph(warning, "warning") for warning in shown)
 
 
 _ABOUT = {

@@ -15,21 +15,8 @@ from framework.disk.csv_table import MOST_BYTES
 from framework.disk.facts import RunFacts
 from framework.loop.iteration import EPISODE_COLUMNS
 from framework.pages import figures
+from framework.pages import html_page as html
 from framework.pages.html_curves import curves
-from framework.pages.html_page import (
-    MOST_ROWS,
-    Name,
-    Number,
-    cards,
-    image,
-    pairs,
-    paragraph,
-    plain,
-    section,
-    table,
-    text,
-    video,
-)
 from framework.screen.formatting import (
     clock,
     counted,
@@ -54,17 +41,17 @@ def training(run: RecordedRun, drawn: str = "") -> list[str]:
     facts, task = run.facts, run.task
     return [
         _outcome(run, drawn),
-        image("Learning curve", task.results / "learning_curve.png", "image/png", drawn=True),
+        html.image("Learning curve", task.results / "learning_curve.png", "image/png", drawn=True),
         film(task.videos),
-        section("Commands", _commands(run)),
-        section("Evaluations", _evaluations(run)),
-        section("Checkpoints", _checkpoints(run)),
+        html.section("Commands", _commands(run)),
+        html.section("Evaluations", _evaluations(run)),
+        html.section("Checkpoints", _checkpoints(run)),
         curves(run, _levels(facts)),
-        section("Policies", _policies(run)),
-        section("Metrics", _metrics(run)),
-        section("Where the time went", _profile(facts)),
-        section("Processes", paragraph(facts.processes_said) if facts.processes_said else ""),
-        section("Exactness", _repeatable(facts) + _resumes(facts)),
+        html.section("Policies", _policies(run)),
+        html.section("Metrics", _metrics(run)),
+        html.section("Where the time went", _profile(facts)),
+        html.section("Processes", html.paragraph(facts.processes_said or "")),
+        html.section("Exactness", _repeatable(facts) + _resumes(facts)),
     ]
 
 
@@ -85,7 +72,7 @@ def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
         ("updates", last.get("update") if facts.update is None else facts.update),
         ("duration", clock(seconds) if seconds else None),
         ("steps per second", round(steps / seconds) if steps and seconds else None),
-        ("seed", plain(facts.seed)),
+        ("seed", html.plain(facts.seed)),
     ]
 
 
@@ -96,25 +83,25 @@ def _score(run: RecordedRun) -> Row | None:
 
 def _outcome(run: RecordedRun, drawn: str) -> str:
     facts, score = run.facts, _score(run)
-    notes = paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
+    notes = html.paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
     if notes and facts.finished is False and run.checkpoints:
-        notes += f"<pre>{text(resume_command(run.folder, _allowed(facts)))}</pre>"
+        notes += f"<pre>{html.text(resume_command(run.folder, _allowed(facts)))}</pre>"
     if drawn:
-        notes += paragraph(f"Drawn while the run trained, as it stood at {drawn}. Reload the page later.", "quiet")
+        notes += html.paragraph(f"Drawn while the run trained, as it stood at {drawn}. Reload the page later.", "quiet")
     if score and not_above_random(_real(score["mean"]), facts.random_return):
-        notes += paragraph("The score is not above that of the random policy.", "warning")
-    return cards(outcome_facts(run)) + notes
+        notes += html.paragraph("The score is not above that of the random policy.", "warning")
+    return html.cards(outcome_facts(run)) + notes
 
 
 def film(folder: Path) -> str:
     """Returns the section of the video, or the beginning of the dialogues; nothing if there is neither."""
     path = folder / "dialogue.txt"
     if not path.is_file():
-        return image("Video", folder / "video.gif", "image/gif") or video("Video", folder / "video.mp4")
+        return html.image("Video", folder / "video.gif", "image/gif") or html.video("Video", folder / "video.mp4")
     spoken = read_regular(path, MOST_BYTES).decode(errors="replace").splitlines()
-    more = paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
-    shown = f"<pre>{text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
-    return section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
+    more = html.paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
+    shown = f"<pre>{html.text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
+    return html.section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
 
 
 def _allowed(facts: RunFacts) -> tuple[str, ...]:
@@ -131,7 +118,7 @@ def _commands(run: RecordedRun) -> str:
     ]
     if run.facts.can_film is not False:
         commands.insert(0, ("Film the best model", video_command(run.folder, allowed)))
-    return "".join(f"{paragraph(what)}<pre>{text(command)}</pre>" for what, command in commands)
+    return html.commands(commands)
 
 
 def _levels(facts: RunFacts) -> dict[str, float]:
@@ -143,22 +130,20 @@ def _levels(facts: RunFacts) -> dict[str, float]:
 def _evaluations(run: RecordedRun) -> str:
     """Returns a table that also shows which evaluated models are kept."""
     rows, numbers, best, kept = run.evaluations, run.facts.numbers or [], run.best, set(run.checkpoints)
-    shown, cells = rows[-MOST_ROWS:], []
+    shown, cells = rows[-html.MOST_ROWS :], []
     for row in shown:
         update = row.get("update")
         names = ["best"] if row is best else []
         names += [f"models/{update}"] if update in kept else []
         values = (row.get("min"), row.get("max"), *(row.get(name) for name in numbers))
-        cells.append((update, row.get("step"), Number(spread(row)), *values, ", ".join(names)))
+        cells.append((update, row.get("step"), html.Number(spread(row)), *values, ", ".join(names)))
     episodes = {row["episodes"] for row in rows if "episodes" in row}
     notes = [f"{counted(episodes.pop(), 'episode')} each."] if len(episodes) == 1 else []
-    if len(shown) < len(rows):
-        notes.append(f"The last {len(shown)} of {len(rows)}; results/eval.csv has all of them.")
-    heads = ("update", "step", "mean ± std", "min", "max", *map(Name, numbers), "model")
+    notes.append(html.part_of(rows, shown, "last", "results/eval.csv"))
+    heads = ("update", "step", "mean ± std", "min", "max", *map(html.Name, numbers), "model")
     last = len(cells) - NEWEST_ROWS if len(cells) > 2 * NEWEST_ROWS else 0
-    earlier = f"<details><summary>{last} earlier ones</summary>{table(heads, cells[:last])}</details>" if last else ""
-    said = paragraph(" ".join(notes), "quiet") if notes and cells else ""
-    return said + earlier + table(heads, cells[last:])
+    earlier = html.folded(f"{last} earlier ones", html.table(heads, cells[:last]))
+    return html.paragraph(" ".join(filter(None, notes)), "quiet") + earlier + html.table(heads, cells[last:])
 
 
 def _checkpoints(run: RecordedRun) -> str:
@@ -171,7 +156,7 @@ def _checkpoints(run: RecordedRun) -> str:
         scores = {row.get("update"): scored(row) for row in run.evaluations}
         rows.append((f"models/{numbers[-1]}", ": ".join(filter(None, ("newest", scores.get(numbers[-1]))))))
     others = f"{counted(len(numbers), 'numbered checkpoint')}: {_listed(numbers)}" if numbers else ""
-    return pairs(rows) + (paragraph(others, "quiet") if others else "")
+    return html.pairs(rows) + html.paragraph(others, "quiet")
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -207,7 +192,7 @@ def _policies(run: RecordedRun) -> str:
     note = (
         f"Returns are means over the agents of a policy; in training, over the last {counted(len(window), 'episode')}."
     )
-    return (paragraph(note, "quiet") if cells else "") + table(heads, cells)
+    return (html.paragraph(note, "quiet") if cells else "") + html.table(heads, cells)
 
 
 def _is_number(value: Any) -> bool:
@@ -225,11 +210,12 @@ def _metrics(run: RecordedRun) -> str:
         if name.startswith(RETURN) and name.removeprefix(RETURN) in cells:
             policy, metric = name.removeprefix(RETURN), "return"
         policy, shown = (policy, metric) if policy in cells else ("", name)
-        row = (Name(shown), *map(float, (values[0], values[-1], values.min(), values.max())))
+        row = (html.Name(shown), *map(float, (values[0], values[-1], values.min(), values.max())))
         cells.setdefault(policy, []).append(row)
     heads = ("metric", "first", "last", "lowest", "highest")
     return "".join(
-        (f"<h3>{text(policy)}</h3>" if policy and rows else "") + table(heads, rows) for policy, rows in cells.items()
+        (f"<h3>{html.text(policy)}</h3>" if policy and rows else "") + html.table(heads, rows)
+        for policy, rows in cells.items()
     )
 
 
@@ -239,7 +225,7 @@ def _profile(facts: RunFacts) -> str:
     total = sum(_real(part.get("seconds")) or 0.0 for part in parts)
     rows = [(part.get("name"), seconds, 100 * seconds / total, part.get("calls") or None)
             for part in parts if total and (seconds := _real(part.get("seconds"))) is not None]  # fmt: skip
-    return table(("part", "seconds", "%", "calls"), rows)
+    return html.table(("part", "seconds", "%", "calls"), rows)
 
 
 def _repeatable(facts: RunFacts) -> str:
@@ -250,8 +236,8 @@ def _repeatable(facts: RunFacts) -> str:
     reasons = list(map(str, verdict.get("inexact_because") or ()))
     reasons += ["the clock ended it"] if (facts.outcome or "").startswith("max_time") else []
     if reasons:
-        return paragraph(f"It cannot be repeated to the byte: {'; '.join(reasons)}.")
-    return paragraph(
+        return html.paragraph(f"It cannot be repeated to the byte: {'; '.join(reasons)}.")
+    return html.paragraph(
         "A run in one go can be repeated to the byte: the same settings, seed and number of threads give equal "
         "numbers, with these versions on this kind of processor."
     )
@@ -270,7 +256,7 @@ def _resumes(facts: RunFacts) -> str:
         sentences.append(f"The {facts.foreach_env}; a resume begins without that, and is not exact.")
     for name in facts.altered_files or ():
         sentences.append(f"{name} was altered or damaged before a resume; its earlier rows may not be the run's own.")
-    return "".join(map(paragraph, sentences))
+    return "".join(map(html.paragraph, sentences))
 
 
 def _exactness(verdict: Mapping[str, Any]) -> str:

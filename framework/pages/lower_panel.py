@@ -1,6 +1,6 @@
 """The lower panel of a learning curve: a line for each of several policies, or for each number of the environment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,8 @@ def draw_policies(
     """Draws the running mean of the return of each policy's agents, and dots for the evaluations. The sum over all
     agents is a line here if `above` shows the return of one policy."""
     axes = _panel(figure, above)
-    looks = _looks([f"return_{policy}" for policy in policies])
-    for policy, (name, look) in zip(policies, looks.items(), strict=True):
-        _draw(axes, train, evaluations, name, label=label_of(policy), **look)
+    for number, policy in enumerate(policies):
+        _draw(axes, train, evaluations, f"return_{policy}", label=label_of(policy), **look_of(number))
     if score:
         _line(axes, train, "return", color=LIGHT.grey, linestyle="--", label="sum of all agents")
     dress(axes, "", "mean of each policy's agents; dots: evaluations", "return")
@@ -41,8 +40,8 @@ def draw_numbers(figure: Any, above: Any, train: Rows, evaluations: Rows, names:
     right."""
     axes = _panel(figure, above)
     shares = [name for name in names if _is_share(train, evaluations, name)]
-    for place, (name, look) in enumerate(_looks(shares).items()):
-        _draw(axes, train, evaluations, name, label=name, zorder=3 - place / len(shares), **look)
+    for place, name in enumerate(shares):
+        _draw(axes, train, evaluations, name, label=name, zorder=3 - place / len(shares), **look_of(place))
     dress(axes, "", "mean over episodes; dots: evaluations", "share")
     if others := [name for name in names if name not in shares]:
         _draw_behind(axes, train, evaluations, others)
@@ -70,12 +69,9 @@ def _panel(figure: Any, above: Any) -> Any:
     return figure.add_subplot(2, 1, 2, sharex=above)
 
 
-def _looks(names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
-    """Returns color and dashes of each line."""
-    return {
-        name: {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
-        for number, name in enumerate(names)
-    }
+def look_of(number: int) -> dict[str, str]:
+    """Returns color and dashes of a line by its number."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
 def _is_share(train: Rows, evaluations: Rows, name: str) -> bool:

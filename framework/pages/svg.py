@@ -1,10 +1,13 @@
 """Figures of many lines as SVG, inside a page: their text takes its colors, light or dark."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from framework.archive.curves import STEPS, Array, some_of
+from framework.archive import statistics
+from framework.archive.curves import STEPS, Array, Curve, common, some_of
+from framework.archive.statistics import Statistic
 from framework.pages.axes import DARK, LIGHT
 from framework.pages.html_page import asset, text
 from framework.screen.formatting import short
@@ -60,6 +63,36 @@ class Band(NamedTuple):
     tone: int
     points: Sequence[tuple[float, float, float]]
     """Step, lower and upper value."""
+
+
+class Series(NamedTuple):
+    """Runs that a chart shows together."""
+
+    name: str
+    about: str
+    """Text of the tooltip of the line in their middle."""
+    runs: Sequence[tuple[str, Curve]]
+    """Name and curve of each run."""
+
+
+def series(
+    several: Sequence[Series], statistic: Statistic, least: int = 2, thin: bool = True
+) -> tuple[list[Polyline], list[Band]]:
+    """Returns the lines of series, in the order of TONES: a thick one with the statistic of the runs where all of them
+    have values, and its band if there are at least `least`; then the runs. thin: False if a run has a line only where
+    its series has none."""
+    thick: list[Polyline] = []
+    lines: list[Polyline] = []
+    bands = []
+    for number, (_, about, runs) in enumerate(several):
+        shared = common([curve for _, curve in runs]) if len(runs) > 1 else None
+        if shared is not None:
+            thick.append((Line(about, None, "first", number), thinned(shared[0], statistic(shared[1]))))
+            bands += [Band(number, statistics.band(*shared, statistic))] if len(runs) >= least else []
+        if thin or shared is None:
+            kind = "pale" if shared is not None else "first" if len(runs) == 1 else ""
+            lines += [(Line(name, None, kind, number), thinned(*curve)) for name, curve in runs]
+    return [*thick, *lines], bands
 
 
 def thinned(step: Array, value: Array) -> list[tuple[float, float]]:
@@ -188,12 +221,16 @@ def curves(
     what: str,
     over: str = STEPS,
     bands: Sequence[Band] = (),
+    levels: Mapping[str, float] = MappingProxyType({}),
 ) -> str:
     """Returns lines of values over steps. what, over: the two quantities; lines: as in `parallel`, of steps and
-    values. bands: areas below the lines."""
+    values. bands: areas below the lines. levels: values that a dashed line marks, by their names."""
+    last = max(x for _, line in lines for x, _ in line)
+    dashed = {f"{name} {short(level)}": [(0.0, level), (last, level)] for name, level in levels.items()}
+    lines = [*((Line(about, None, "failed"), ends) for about, ends in dashed.items()), *lines]
     points = [point for _, line in lines for point in line]
     points += [(x, y) for band in bands for x, *ends in band.points for y in ends]
-    last, low, high = max(x for x, _ in points), min(y for _, y in points), max(y for _, y in points)
+    low, high = min(y for _, y in points), max(y for _, y in points)
     heights = round_numbers(low, high)
     along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (heights[0], heights[-1]))
     parts = list(_grid(along, up, heights))

@@ -6,28 +6,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from config.read.task_files import GroupFiles
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
-from framework.archive.trials import Row
-from framework.disk.atomic import write_whole
+from framework.archive.trials import TrialResult
 from framework.disk.facts import Circumstances
-from framework.disk.task_dir import REPORT
+from framework.pages import html_page as html
 from framework.pages import svg
-from framework.pages.html_page import (
-    MOST_ROWS,
-    Name,
-    Number,
-    asset,
-    cards,
-    page,
-    pairs,
-    paragraph,
-    plain,
-    section,
-    text,
-)
-from framework.pages.html_page import table as html_table
 from framework.pages.html_report import system
 from framework.pages.svg import Axis, Line
 from framework.screen.formatting import cell, clock, counted, short
@@ -37,7 +23,7 @@ LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
-STYLE, SCRIPT = svg.STYLE + asset("tuning.css"), asset("tuning.js")
+STYLE, SCRIPT = svg.STYLE + html.asset("tuning.css"), html.asset("tuning.js")
 
 
 class Importance(NamedTuple):
@@ -51,16 +37,16 @@ class Importance(NamedTuple):
     """Reason why the shares are not known; empty if they are."""
 
 
-class Found(NamedTuple):
+class TuningContents(NamedTuple):
     """Contents of a page."""
 
     folder: Path
     title: str
     domains: Sequence[Domain]
     cfg: TuneConfig
-    rows: Sequence[Row]
+    rows: Sequence[TrialResult]
     """All trials, best first."""
-    best: Row | None
+    best: TrialResult | None
     """The best trial, once tuning has ended."""
     reasons: Mapping[str, str]
     """Name of a trial that failed -> why."""
@@ -77,61 +63,58 @@ class Found(NamedTuple):
     """Seconds after which the page of a tuning that runs is written again."""
 
 
-def write(found: Found) -> Path:
+def write(contents: TuningContents) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
     parts = [
-        f"<h1>{text(found.title)}</h1>",
-        _subtitle(found),
-        _outcome(found),
-        section("Search", pairs(_search(found))),
-        section("Best settings", _best(found)),
-        _commands(found),
-        section("Trials", _trials(found)),
-        section("Settings and scores", _parallel(found)),
-        section("Importance of the settings", _importance(found.importance)),
-        section("Learning curves", _curves(found)),
-        section("Trials that failed", _failures(found)),
-        section("System", pairs(system(Circumstances.read(found.facts)))),
+        _subtitle(contents),
+        _outcome(contents),
+        html.section("Search", html.pairs(_search(contents))),
+        html.section("Best settings", _best(contents)),
+        _commands(contents),
+        html.section("Trials", _trials(contents)),
+        html.section("Settings and scores", _parallel(contents)),
+        html.section("Importance of the settings", _importance(contents.importance)),
+        html.section("Learning curves", _curves(contents)),
+        html.section("Trials that failed", html.pairs(contents.reasons.items())),
+        html.section("System", html.pairs(system(Circumstances.read(contents.facts)))),
     ]
-    path = found.folder / REPORT
-    write_whole(path, page(found.title, "\n".join(parts), STYLE, SCRIPT).encode())
-    return path
+    return html.write(contents.folder, contents.title, parts, STYLE, SCRIPT)
 
 
-def _subtitle(found: Found) -> str:
-    started = Circumstances.read(found.facts).started
-    parts = [found.folder.name, *([f"begun {started}"] if started else [])]
-    line = "  ·  ".join(map(text, parts))
-    if found.session != "running":
-        return f"<p class=quiet>{line}  ·  {found.session}</p>"
+def _subtitle(contents: TuningContents) -> str:
+    started = Circumstances.read(contents.facts).started
+    parts = [contents.folder.name, *([f"begun {started}"] if started else [])]
+    line = "  ·  ".join(map(html.text, parts))
+    if contents.session != "running":
+        return f"<p class=quiet>{line}  ·  {contents.session}</p>"
     now = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    until = f'data-until="{time.time() + LATE * found.patience:.0f}" data-written="{now}"'
+    until = f'data-until="{time.time() + LATE * contents.patience:.0f}" data-written="{now}"'
     return f'<p class=quiet>{line}  ·  <span class="alive" {until}>running, as of {now}</span></p>'
 
 
-def _commands(found: Found) -> str:
-    body = "".join(f"{paragraph(what)}<pre>{text(word)}</pre>" for what, word in found.commands)
-    hidden = " hidden" if found.session == "running" else ""
-    return f"<div{hidden}>{section('Commands', body)}</div>" if body else ""
+def _commands(contents: TuningContents) -> str:
+    hidden = " hidden" if contents.session == "running" else ""
+    body = html.section("Commands", html.commands(contents.commands))
+    return f"<div{hidden}>{body}</div>" if body else ""
 
 
-def _outcome(found: Found) -> str:
-    states = [row.state for row in found.rows]
-    seconds = [row.seconds for row in found.rows if row.seconds]
-    top = found.best or next((row for row in found.rows if row.score is not None), None)
+def _outcome(contents: TuningContents) -> str:
+    states = [row.state for row in contents.rows]
+    seconds = [row.seconds for row in contents.rows if row.seconds]
+    top = contents.best or next((row for row in contents.rows if row.score is not None), None)
     facts = [
-        ("best score" if found.best else "best score so far", top.score if top else None),
-        ("trial", plain(top.trial.name) if top else None),
+        ("best score" if contents.best else "best score so far", top.score if top else None),
+        ("trial", html.plain(top.trial.name) if top else None),
         ("trials", len(states)),
         *((state, states.count(state) or None) for state in STATES),
         ("time of all trials", clock(sum(seconds)) if seconds else None),
     ]
-    return cards(facts)
+    return html.cards(facts)
 
 
-def _search(found: Found) -> list[tuple[str, Any]]:
-    cfg = found.cfg
-    rows: list[tuple[str, Any]] = [(Name(domain.path), _written(domain)) for domain in found.domains]
+def _search(contents: TuningContents) -> list[tuple[str, Any]]:
+    cfg = contents.cfg
+    rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in contents.domains]
     batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
     each = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
     rows += [
@@ -151,11 +134,11 @@ def _written(domain: Domain) -> str:
     return f"{domain.kind} from {low} to {high}"
 
 
-def _best(found: Found) -> str:
-    if found.best is None:
+def _best(contents: TuningContents) -> str:
+    if contents.best is None:
         return ""
-    chosen = zip(found.domains, found.best.trial.settings, strict=True)
-    return pairs((Name(domain.path), cell(value)) for domain, value in chosen)
+    chosen = zip(contents.domains, contents.best.trial.settings, strict=True)
+    return html.pairs((html.Name(domain.path), cell(value)) for domain, value in chosen)
 
 
 # ----------------------------------------------------------------------------------------------------- the trials
@@ -167,71 +150,71 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return [name if last.count(name) == 1 else path for name, path in zip(last, paths, strict=True)]
 
 
-def _trials(found: Found) -> str:
-    shown = found.rows[:MOST_ROWS]
-    names = short_names([domain.path for domain in found.domains])
+def _trials(contents: TuningContents) -> str:
+    shown = contents.rows[: html.MOST_ROWS]
+    names = short_names([domain.path for domain in contents.domains])
     rows = [
         [
-            Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
+            html.Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
             row.step, row.last_return, row.seconds, row.state,
         ]
         for row in shown
     ]  # fmt: skip
-    left_out = f" The best {len(shown)} of {len(found.rows)}; trials.csv has all of them."
-    note = "A click on the head of a column sorts by it." + (left_out if len(shown) < len(found.rows) else "")
+    part = html.part_of(contents.rows, shown, "best", GroupFiles(contents.folder).table("trial").name)
+    note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
-        *map(Number, ("trial", "score", "best")),
-        *map(Name, names),
-        *map(Number, ("steps", "last return", "seconds")),
+        *map(html.Number, ("trial", "score", "best")),
+        *map(html.Name, names),
+        *map(html.Number, ("steps", "last return", "seconds")),
     )
-    whole = html_table((*heads, "state"), rows)
-    if found.best is not None:
+    whole = html.table((*heads, "state"), rows)
+    if contents.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
-    return f'{paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
+    return f'{html.paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
 
 
 def _setting(value: Any) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return Number(cell(value)) if number else cell(value)
+    return html.Number(cell(value)) if number else cell(value)
 
 
-def _lines(found: Found) -> list[tuple[Row, Line]]:
+def _lines(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
     """Returns how the line of each trial looks, the best first."""
-    scored = [row.trial.name for row in found.rows if row.score is not None and row.state != "failed"]
+    scored = [row.trial.name for row in contents.rows if row.score is not None and row.state != "failed"]
     shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
     lines = []
-    for row in found.rows[:MOST_LINES]:
+    for row in contents.rows[:MOST_LINES]:
         share = shares.get(row.trial.name)
         kind = "failed" if share is None else "" if row.state == "finished" else "pale"
-        if found.best is not None and row.trial.name == found.best.trial.name:
+        if contents.best is not None and row.trial.name == contents.best.trial.name:
             kind = "first"
-        lines.append((row, Line(_about(found, row), share, kind)))
+        lines.append((row, Line(_about(contents, row), share, kind)))
     return lines
 
 
-def _about(found: Found, row: Row) -> str:
-    names = short_names([domain.path for domain in found.domains])
+def _about(contents: TuningContents, row: TrialResult) -> str:
+    names = short_names([domain.path for domain in contents.domains])
     values = (f"{name} {cell(value)}" for name, value in zip(names, row.trial.settings, strict=True))
     score = "no score" if row.score is None else f"score {short(row.score)}"
     return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
 
 
-def _parallel(found: Found) -> str:
-    scores = [row.score for row in found.rows if row.score is not None]
+def _parallel(contents: TuningContents) -> str:
+    scores = [row.score for row in contents.rows if row.score is not None]
     if not scores:
         return ""
-    names = short_names([domain.path for domain in found.domains])
-    axes = [_axis(name, domain) for name, domain in zip(names, found.domains, strict=True)]
+    names = short_names([domain.path for domain in contents.domains])
+    axes = [_axis(name, domain) for name, domain in zip(names, contents.domains, strict=True)]
     axes.append(Axis("score", "linear", (min(scores), max(scores))))
     lines = [
-        (line, [*map(_on_axis, found.domains, row.trial.settings), None if line.kind == "failed" else row.score])
-        for row, line in _lines(found)
+        (line, [*map(_on_axis, contents.domains, row.trial.settings), None if line.kind == "failed" else row.score])
+        for row, line in _lines(contents)
     ]
     note = (
         "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
         "trained to the end are pale, those without a score dashed."
     )
-    return paragraph(note, "quiet") + svg.parallel(axes, lines)
+    return html.paragraph(note, "quiet") + svg.parallel(axes, lines)
 
 
 def _axis(name: str, domain: Domain) -> Axis:
@@ -246,23 +229,20 @@ def _on_axis(domain: Domain, value: Any) -> Any:
 
 def _importance(importance: Importance) -> str:
     if importance.remark:
-        return paragraph(importance.remark, "quiet")
+        return html.paragraph(importance.remark, "quiet")
     bars = "".join(
-        f'<span>{text(path)}</span><i style="width:{max(100 * share, 0.5):.1f}%"></i><span>{100 * share:.0f} %</span>'
+        f'<span>{html.text(path)}</span><i style="width:{max(100 * share, 0.5):.1f}%"></i>'
+        f"<span>{100 * share:.0f} %</span>"
         for path, share in importance.shares.items()
     )
     note = f"Share of each setting in being among the best quarter of {importance.trials} trials (PED-ANOVA)."
-    return paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
+    return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
-def _curves(found: Found) -> str:
+def _curves(contents: TuningContents) -> str:
     lines = []
-    for row, line in _lines(found):
-        if row.trial.name in found.curves.lines:
-            step, value = found.curves.lines[row.trial.name]
+    for row, line in _lines(contents):
+        if row.trial.name in contents.curves.lines:
+            step, value = contents.curves.lines[row.trial.name]
             lines.append((line, svg.thinned(step, value)))
-    return svg.curves(lines, found.curves.what, found.curves.over) if lines else ""
-
-
-def _failures(found: Found) -> str:
-    return pairs((name, reason) for name, reason in found.reasons.items())
+    return svg.curves(lines, contents.curves.what, contents.curves.over) if lines else ""

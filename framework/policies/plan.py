@@ -94,7 +94,7 @@ class Plan:
         return spec.updates_per_step if isinstance(spec, ReplaySpec) else None
 
     def work(self, rows: int) -> float:
-        """Returns the work (see distributed.pace.Pace) that each step of a worker with this number of rows allows."""
+        """Returns the work (see distributed.throttle) that each step of a worker with this number of rows allows."""
         if self.single is not None:
             spec = self.single.memory
             return spec.updates_per_step * rows if isinstance(spec, ReplaySpec) else 1 / spec.length
@@ -145,16 +145,10 @@ def _policies(config: RunConfig, spec: "EnvSpec") -> Iterator[PolicyPlan]:
             observation_space=slots.observation_space,
             action_space=slots.action_space,
             rows=rows * (config.general.n_workers if shared_memory else 1),
-            parts=_parts(slots),
+            parts=slots.parts,
             joint=None,
             agents=slots.members,
             global_state=slots.global_size if algo.needs_global_state() else 0,
             shared=shared,
         )
         yield PolicyPlan(name, algo, package, its, algo.train, slots, rows)
-
-
-def _parts(slots: Slots) -> tuple[Any, ...]:
-    from algos.base import Part  # imports torch
-
-    return tuple(Part(*part) for part in slots.parts)

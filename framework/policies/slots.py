@@ -6,13 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
-from envs.base import Array
+from envs.base import Array, Part
 from envs.several.joint import JointLayout
 
 _PLAYS_PAST, _LEARNER, _VERSION = 1 << 19, (1 << 19) + 1, (1 << 19) + 2
 """Numbers that no agent has, for what the seed of an episode draws besides the policies of its agents."""
-
-Parts = tuple[tuple[str, int, int, tuple[int, ...]], ...]
 
 
 class Seen(NamedTuple):
@@ -95,11 +93,11 @@ class Slots:
         return self.type.action_space
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> tuple[Part, ...]:
         if self._one_hot is None or not self.type.parts:
             return self.type.parts
-        start = self.type.parts[-1][2]
-        return (*self.type.parts, ("agent_id", start, start + self.count, (self.count,)))
+        start = self.type.parts[-1].stop
+        return (*self.type.parts, Part("agent_id", start, start + self.count, (self.count,)))
 
     @property
     def global_size(self) -> int:
@@ -196,9 +194,9 @@ class JointSlots(Slots):
         )
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> tuple[Part, ...]:
         width = len(vector_bounds(self.type.observation_space)[0])
-        return tuple((name, i * width, (i + 1) * width, (width,)) for i, name in enumerate(self.agents))
+        return tuple(Part(name, i * width, (i + 1) * width, (width,)) for i, name in enumerate(self.agents))
 
     @property
     def global_size(self) -> int:

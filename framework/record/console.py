@@ -17,9 +17,9 @@ from algos.base import Tree
 from config.config import GeneralConfig
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.read.task_files import REPORT
 from framework.collect.fragment import RETURN, Episode
 from framework.disk.csv_table import TAIL_BYTES
-from framework.disk.task_dir import REPORT
 from framework.log import LOGGER, level_of
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Row
@@ -72,7 +72,7 @@ class Console(Narrator):
     def __init__(self, log: Path, cfg: GeneralConfig, stream: TextIO | None = None, show: bool = True) -> None:
         """show: False prints warnings only, to stderr."""
         self.cfg = cfg
-        self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Silent()
+        self._screen = terminal.choose(sys.stdout if stream is None else stream) if show else terminal.Screen()
         warnings = self._screen if show else terminal.choose(sys.stderr)
         self._log = _LogFile(log, cfg.log_level.upper())
         self._handlers = (self._log, _Terminal(self._screen, warnings))

@@ -8,11 +8,12 @@ import numpy as np
 from envs.base import Array, Step, VectorEnv
 from framework.collect.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
 from framework.dataset.columns import MASKS
+from framework.dataset.store import StepStore
 from framework.dataset.trajectories import plain
 from framework.policies.plan import Plan
 from framework.policies.slots import Slots
 from framework.policies.splitter import Splitter, Transitions
-from framework.record.recorders import Trajectories, Writer
+from framework.record.recorders import Trajectories
 from framework.record.traces import RENAMED, Steps
 
 INFO = 6
@@ -23,7 +24,7 @@ class AgentTrajectories(Recorder):
     """Collects the transitions of every agent, as a memory does: from one action to the next one of the same agent, or
     to its end. When an episode ends, each of its trajectories goes where that of a single agent goes."""
 
-    def __init__(self, plan: Plan, writer: Writer | None, rows: int) -> None:
+    def __init__(self, plan: Plan, writer: StepStore | None, rows: int) -> None:
         self._out = Trajectories(writer)
         self._running: list[list[tuple[tuple[str, str], tuple[Any, ...]]]] = [[] for _ in range(rows)]
         """(Names of agent and policy, transition) of each row."""

@@ -1,13 +1,14 @@
 """Recorders see every step of a collector: they keep actions or whole trajectories."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from envs.base import Array, Step, VectorEnv
 from framework.collect.fragment import Episode, Fragment, Record, Recorder
 from framework.dataset.columns import MASKS
+from framework.dataset.store import StepStore
 from framework.dataset.trajectories import plain
 
 TAPES = "tapes"
@@ -64,16 +65,10 @@ class FirstEpisodes(Recorder):
         self.inner.drop(row)
 
 
-class Writer(Protocol):
-    """Receives whole trajectories."""
-
-    def add(self, episode: Mapping[str, Any]) -> None: ...
-
-
 class Trajectories:
     """Passes trajectories to a writer; without one, they travel with the fragment that their episode ended in."""
 
-    def __init__(self, writer: Writer | None) -> None:
+    def __init__(self, writer: StepStore | None) -> None:
         self.writer = writer
         self._finished: list[dict[str, Any]] = []
 
@@ -99,7 +94,7 @@ class Trajectories:
 class TrajectoryRecorder(Recorder):
     """Collects the steps of every row. Passes each episode on when it ends."""
 
-    def __init__(self, writer: Writer | None, rows: int) -> None:
+    def __init__(self, writer: StepStore | None, rows: int) -> None:
         self._out = Trajectories(writer)
         self._running: list[list[tuple[Any, ...]]] = [[] for _ in range(rows)]
         self._mask: Array | None = None

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from framework.loop.evaluator import Interrupted
+from framework.errors import Interrupted
 from framework.loop.iteration import Count
 from framework.loop.observer import Observer
 from framework.record.console import Console

@@ -4,11 +4,12 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from algos.base import Tree
 from config.read.paths import as_written
 from framework.collect.fragment import RETURN, Episode
+from framework.dataset.store import StepStore
 from framework.disk.csv_log import CsvLog, JsonLog, LineLog
 from framework.disk.task_dir import TaskDir
 from framework.loop.evaluator import Evaluation
@@ -21,26 +22,6 @@ from framework.record.loggers import Logger, Loggers
 MOST_POINTS = 1000
 """Points of a curve in TensorBoard before it is thinned: TensorBoard itself shows no more."""
 EVAL_COLUMNS = ("update", "step", "episode", "mean", "std", "min", "max", "median", "episodes", "best")
-
-
-class RecordWriter(Protocol):
-    """Writes the records of one kind, such as trajectories."""
-
-    @property
-    def path(self) -> Path:
-        """The current file, or the folder of the files."""
-
-    def add(self, item: Any) -> None:
-        """Writes a record."""
-
-    def state(self) -> Tree:
-        """Returns the end of the files, which is on the disk now."""
-
-    def restore(self, state: Any) -> bool:
-        """Drops everything after `state`. Returns False if what is before it was changed."""
-
-    def close(self) -> None:
-        """Closes the files."""
 
 
 def is_point(before: int, now: int, every: int) -> bool:
@@ -64,7 +45,7 @@ class RunLog(Observer):
         every_episodes: int,
         every_updates: int,
         evaluated: Sequence[str] = (),
-        writers: Mapping[str, RecordWriter] | None = None,
+        writers: Mapping[str, StepStore] | None = None,
         loggers: Mapping[str, Logger] | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> None:

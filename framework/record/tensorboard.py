@@ -5,8 +5,6 @@ wall_time (field 1, double), step (2, varint), file_version (3, string) or summa
 (1) per curve: tag (1, string) and simple_value (2, float). Settings are Values with a tensor and the name of a plugin.
 """
 
-import contextlib
-import errno
 import math
 import os
 import struct
@@ -20,7 +18,8 @@ import yaml
 from algos.base import Tree
 from config.read.opening import regular
 from config.read.paths import as_written
-from framework.disk.atomic import ensure_folder, naming, sync_folder
+from framework.disk.appended import AppendedFile
+from framework.disk.atomic import ensure_folder, sync_folder
 from framework.log import LOGGER
 from framework.record.loggers import Logger, flat
 
@@ -119,7 +118,7 @@ def _cut(files: Mapping[int, Path], number: int, offset: int) -> bool:
     return whole
 
 
-class EventFile:
+class EventFile(AppendedFile):
     """Newest of a folder's numbered event files. Each session writes its own, since an open viewer does not expect a
     file to become shorter."""
 
@@ -130,59 +129,28 @@ class EventFile:
         self.number = max(old, default=0) + 1
         if number is not None and not _cut(old, number, offset):
             LOGGER.warning("%s has lost points that it had at the checkpoint; the run continues", as_written(folder))
-        path = folder / f"events.out.tfevents.{self.number:010d}.joystick"
-        self._path = path
-        self._file = open(path, "wb", buffering=0, opener=regular)  # noqa: SIM115  # held until close()
+        super().__init__(folder / f"events.out.tfevents.{self.number:010d}.joystick")
         sync_folder(folder)
-        self._size = 0
-        self._waiting = bytearray(_record(_event(time.time(), 0, _message(3, b"brain.Event:2"))))
+        self.put(_record(_event(time.time(), 0, _message(3, b"brain.Event:2"))))
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
         """Adds one event with a value per curve."""
         points = [_message(1, tag.encode()) + b"\x15" + _float32(value) for tag, value in values.items()]
         summary = b"".join(_message(1, point) for point in points)
-        self._waiting += _record(_event(time.time(), step, _message(5, summary)))
-        if len(self._waiting) > _FLUSH_BYTES:
+        self.put(_record(_event(time.time(), step, _message(5, summary))))
+        if self.waiting > _FLUSH_BYTES:
             self.flush()
 
-    def settings(self, written: str, values: Mapping[str, Any]) -> None:
+    def settings(self, text: str, values: Mapping[str, Any]) -> None:
         """Adds the settings, as text and as hyperparameters."""
-        lines = "\n".join(f"    {line}" for line in written.splitlines())  # indented: Markdown takes it as it is
+        lines = "\n".join(f"    {line}" for line in text.splitlines())  # indented: Markdown takes it as it is
         content = _value("settings/text_summary", "text", b"", _tensor(_STRING, _message(8, lines.encode())))
-        self._waiting += _record(_event(time.time(), 0, _message(5, content)))
+        self.put(_record(_event(time.time(), 0, _message(5, content))))
         start = b"".join(_message(1, _message(1, name.encode()) + _message(2, _plain(v))) for name, v in values.items())
         start += b"\x29" + struct.pack("<d", time.time())
         data = _message(3, start)
         content = _value("_hparams_/session_start_info", "hparams", data, _tensor(_FLOAT, b"", size=0))
-        self._waiting += _record(_event(time.time(), 0, _message(5, content)))
-
-    def flush(self) -> None:
-        """Writes the waiting events. After an OSError the file ends where it did, and they wait on."""
-        with naming(self._path):
-            try:
-                if self._file.write(self._waiting) < len(self._waiting):
-                    raise OSError(errno.ENOSPC, "only a part of it could be written")
-            except OSError:
-                with contextlib.suppress(OSError):
-                    self._file.truncate(self._size)
-                    self._file.seek(self._size)
-                raise
-        self._size += len(self._waiting)
-        self._waiting.clear()
-
-    def position(self) -> list[int]:
-        """Returns the number of the file and its size in bytes, all of them on the disk."""
-        self.flush()
-        with naming(self._path):
-            os.fsync(self._file.fileno())
-        return [self.number, self._size]
-
-    def close(self) -> None:
-        """Writes the waiting events and closes the file."""
-        try:
-            self.flush()
-        finally:
-            self._file.close()
+        self.put(_record(_event(time.time(), 0, _message(5, content))))
 
 
 class TensorBoard(Logger):
@@ -212,7 +180,9 @@ class TensorBoard(Logger):
             file.close()
 
     def state(self) -> Tree:
-        return {group: self._files[group].position() if group in self._files else [0, 0] for group in GROUPS}
+        return {group: [0, 0] for group in GROUPS} | {
+            group: [file.number, file.position()] for group, file in self._files.items()
+        }
 
     def _group(self, group: str) -> EventFile:
         if group not in self._files:

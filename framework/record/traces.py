@@ -4,7 +4,6 @@ A recorder in each process that collects makes a line of each fragment. The line
 process that drives the run, which writes a file for each worker: so a resume can cut them back to the checkpoint.
 """
 
-import contextlib
 import io
 import json
 import time
@@ -20,8 +19,9 @@ from config.config import task_folder
 from config.read.paths import as_written
 from envs.base import Array, Step, VectorEnv
 from framework.collect.fragment import Fragment, Record, Recorder
+from framework.dataset.store import StepStore
 from framework.dataset.trace_reader import NAME, trace_files
-from framework.dataset.trajectories import MOST_WAITING, plain
+from framework.dataset.trajectories import plain
 from framework.disk.atomic import ensure_folder
 from framework.disk.csv_log import JsonLog
 
@@ -133,89 +133,56 @@ def pack(column: Array) -> str:
     return b64encode(zlib.compress(file.getvalue(), 1)).decode()
 
 
-class TraceWriter:
-    """Writes output-<date>_worker-<i>_<k>.json, with a further file after `file_mb` MiB."""
+class TraceWriter(StepStore):
+    """Writes output-<date>_worker-<i>_<k>.json, with a further file after `file_mb` MiB. An item is a worker and a
+    line."""
+
+    NOUN = "traces"
 
     def __init__(self, task: Path, folder: str, file_mb: float) -> None:
-        self.task, self.folder, self.limit = task, folder, file_mb * 2**20
-        ensure_folder(self.path)
-        self._logs: dict[int, JsonLog] = {}
-        """Current file of each worker."""
+        super().__init__(task / folder)
+        self._task, self._name, self._most_bytes = task, folder, file_mb * 2**20
+        ensure_folder(self.folder)
 
-    @property
-    def path(self) -> Path:
-        """The folder of the files."""
-        return self.task / self.folder
+    def _record(self, item: tuple[int, str]) -> tuple[int, str, int]:
+        worker, line = item
+        return worker, line, len(line)
 
-    def add(self, record: tuple[int, str]) -> None:
-        """Writes a line of a worker. A line that cannot be written (a full disk) waits in memory."""
-        worker, line = record
-        log = self._logs.get(worker)
-        if log is None or log.size >= self.limit:
-            log = self._logs[worker] = self._next(worker, log)
-        log.append_line(line)
-        if log.waiting > MOST_WAITING:
-            log.flush()
-
-    def _next(self, worker: int, before: JsonLog | None) -> JsonLog:
-        """Begins the next file of a worker; returns the one before while the disk has no room for it."""
-        numbers = [number for _, other, number in trace_files(self.path) if other == worker]
+    def _opened(self, key: int, before: JsonLog | None) -> JsonLog:
+        numbers = [number for _, worker, number in trace_files(self.folder) if worker == key]
         date = time.strftime("%Y-%m-%d_%H-%M-%S")
-        try:
-            if before is not None:
-                before.position()  # `state` only makes the files that follow durable
-            log = JsonLog(self.path / f"output-{date}_worker-{worker}_{max(numbers, default=-1) + 1}.json")
-        except OSError:
-            if before is None:
-                raise
-            return before
-        if before is not None:
-            before.close()
-        return log
+        name = f"output-{date}_worker-{key}_{max(numbers, default=-1) + 1}.json"
+        return JsonLog(self.folder / name, most_bytes=self._most_bytes)
 
     def state(self) -> dict[str, Any]:
-        """Returns the ends of the current files, which are on the disk now: the state for an exact resume."""
-        files = {
-            str(worker): {"name": log.path.name, "position": log.position(), "crc": log.crc}
-            for worker, log in self._logs.items()
-        }
-        return {"folder": self.folder, "files": files}
+        files = {str(worker): {"name": self._files[worker].path.name, **end} for worker, end in self._ends().items()}
+        return {"folder": self._name, "files": files}
 
     def restore(self, state: Mapping[str, Any]) -> bool:
-        """Drops every line that was written after this state. Returns False if the lines before it in the newest files
-        are no longer those that were written."""
-        for log in self._logs.values():
-            with contextlib.suppress(OSError):
-                log.close()
+        self._drop()
         ends = {int(worker): end for worker, end in state["files"].items()}
-        folder = self.task / task_folder(state["folder"])
-        logs = _cut(folder, ends) if folder.is_dir() else {}
-        same = [log.restore(ends[worker]["position"], ends[worker]["crc"]) for worker, log in logs.items()]
-        if folder != self.path:
-            while logs:
-                logs.popitem()[1].close()
-        self._logs = logs
+        folder = self._task / task_folder(state["folder"])
+        files = self._cut(folder, ends) if folder.is_dir() else {}
+        same = [file.restore(ends[worker]["position"], ends[worker]["crc"]) for worker, file in files.items()]
+        if folder == self.folder:
+            self._files = dict(files)
+        else:
+            for file in files.values():
+                file.close()
         return all(same)
 
-    def close(self) -> None:
-        """Closes the files."""
-        with contextlib.ExitStack() as stack:
-            for log in self._logs.values():
-                stack.callback(log.close)
-
-
-def _cut(folder: Path, ends: Mapping[int, Mapping[str, Any]]) -> dict[int, JsonLog]:
-    """Deletes files newer than the checkpoint; reopens the current file of each worker."""
-    last: dict[int, int] = {}
-    for worker, end in ends.items():
-        match = NAME.fullmatch(end["name"])
-        if match is None or not (folder / end["name"]).is_file():
-            raise ValueError(
-                f"{as_written(folder / end['name'])}, which the checkpoint continues, is missing; "
-                "general_cfg.traces=null resumes without it"
-            )
-        last[worker] = int(match[2])
-    for path, worker, number in trace_files(folder):
-        if number > last.get(worker, -1):
-            path.unlink()
-    return {worker: JsonLog(folder / end["name"]) for worker, end in ends.items()}
+    def _cut(self, folder: Path, ends: Mapping[int, Mapping[str, Any]]) -> dict[int, JsonLog]:
+        """Deletes files newer than the checkpoint; reopens the current file of each worker."""
+        last: dict[int, int] = {}
+        for worker, end in ends.items():
+            match = NAME.fullmatch(end["name"])
+            if match is None or not (folder / end["name"]).is_file():
+                raise ValueError(
+                    f"{as_written(folder / end['name'])}, which the checkpoint continues, is missing; "
+                    "general_cfg.traces=null resumes without it"
+                )
+            last[worker] = int(match[2])
+        for path, worker, number in trace_files(folder):
+            if number > last.get(worker, -1):
+                path.unlink()
+        return {worker: JsonLog(folder / end["name"], most_bytes=self._most_bytes) for worker, end in ends.items()}

@@ -24,14 +24,15 @@ from framework.assemble import build, resources
 from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
+from framework.dataset.store import StepStore
 from framework.dataset.writers import episode_writer
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
-from framework.errors import CallbackError, CheckpointError, JoystickError
+from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError
 from framework.film.film import TrainingVideos
 from framework.loop.backend import Backend, Lost, SingleProcess
 from framework.loop.curriculum import Phases
-from framework.loop.evaluator import MOST_ROWS, Interrupted
+from framework.loop.evaluator import MOST_ROWS
 from framework.loop.iteration import Count, EpisodeRows
 from framework.loop.observer import Observer
 from framework.loop.profile import profiling
@@ -41,13 +42,13 @@ from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.record.console import Console
 from framework.record.recorders import TRAJECTORIES, Tape
 from framework.record.redraw import Redraw
-from framework.record.run_log import EVAL_COLUMNS, RecordWriter, RunLog
+from framework.record.run_log import EVAL_COLUMNS, RunLog
 from framework.record.traces import TRACES, TraceWriter
-from framework.runs import exactness, initial_weights, record, wrap_up
-from framework.runs.choice import choose_best
+from framework.runs import exactness, initial_weights, run_files
+from framework.runs.best_model import choose_best
+from framework.runs.final_output import Ending, FinalOutput
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
-from framework.runs.wrap_up import Ending, guarded
 from framework.screen.formatting import counted, resume_command
 
 T = TypeVar("T")
@@ -59,10 +60,6 @@ FIRST_PAUSE = 0.5
 """Seconds before the first restart; doubled after each further loss, since a cluster may notice a loss late."""
 
 
-def _print(text: str) -> None:
-    print(text, flush=True)
-
-
 class Experiment:
     """One training run, from the environment to the report. A context manager: closes everything that it opened."""
 
@@ -72,7 +69,7 @@ class Experiment:
         stopping: Callable[[], bool] = lambda: False,
         facts: Mapping[str, Any] | None = None,
         make_console: Callable[[Path, GeneralConfig], Console] = Console,
-        say: Callable[[str], None] = _print,
+        say: Callable[[str], None] = lambda text: print(text, flush=True),
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
     ) -> None:
         self.process = os.getpid()
@@ -107,16 +104,9 @@ class Experiment:
             self._open()
             self.opened = True
             with self._saving():
-                record.write_start(self.task, self.config, self.start, self.facts)
+                run_files.write_start(self.task, self.config, self.start, self.facts)
                 self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
-                for note in (
-                    *self.config.notes,
-                    *self._disk_notes(),
-                    f"task directory: {as_written(self.task.path)}",
-                    f"seed: {self.config.general.seed}",
-                    *self._compile_notes(),
-                    *build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None),
-                ):
+                for note in self._notes():
                     self.console.note(note)
                 self._load()
         except BaseException:
@@ -173,17 +163,18 @@ class Experiment:
             self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
         self.console = self.make_console(self.task.logs / "log.txt", cfg)
+        self.output = FinalOutput(config, self.task, self.console)
         evaluated = (*numbers, *(user.METRICS if user and user.IN_EVALUATION else ()))
         self.log = log = RunLog(
             self.task, rows, self.console, cfg.interact_summary_fre, cfg.model_summary_fre, evaluated, self._writers(),
-            loggers, record.repeatable(config).as_dict(),
+            loggers, run_files.repeatable(config).as_dict(),
         )  # fmt: skip
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
         self.numbers = exactness.facts(config, backend.agent.device)
         facts = {
             **identity(config, self.spec),
-            "config": plain(record.repeatable(config)),
+            "config": plain(run_files.repeatable(config)),
             "expected_return": config.expected_return,
             "exactness": self.numbers,
         }
@@ -193,7 +184,7 @@ class Experiment:
         if cfg.video_fre:
             opens = build.open_drawing(build.drawing(config), self.watch)
             observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self._check, self.watch))
-        observers.append(Redraw(lambda: wrap_up.draw_so_far(config, self.task, self.trainer, log), self.console))
+        observers.append(Redraw(lambda: self.output.draw_so_far(self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
@@ -220,10 +211,10 @@ class Experiment:
         env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))
         return Sampler(self.config, env, self.trainer.agent)
 
-    def _writers(self) -> dict[str, RecordWriter]:
+    def _writers(self) -> dict[str, StepStore]:
         """Returns what writes the records of training, by their kind."""
         cfg = self.config.general
-        writers: dict[str, RecordWriter] = {}
+        writers: dict[str, StepStore] = {}
         if cfg.collect_traj:
             writers[TRAJECTORIES] = episode_writer(cfg.collect_format, self.task.results)
         if cfg.traces:
@@ -247,16 +238,17 @@ class Experiment:
         collector = build.make_collector(config, env, agent, seed, recorders=recorders, watch=self.watch)
         yield SingleProcess(collector, memory, build.make_learner(config, spec, agent), plan(config, spec).fragment)
 
-    def _disk_notes(self) -> Iterator[str]:
-        """Yields how much of the disk the replay buffer can take; of a run that goes on that is known."""
+    def _notes(self) -> Iterator[str]:
+        """Yields the lines before the first step."""
+        yield from self.config.notes
         size = resources.journal_bytes(self.config, plan(self.config, self.spec))
-        if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):
+        if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):  # a run that goes on has said it
             yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
-
-    def _compile_notes(self) -> Iterator[str]:
-        """Yields that updates are compiled, since the first one then takes long."""
+        yield f"task directory: {as_written(self.task.path)}"
+        yield f"seed: {self.config.general.seed}"
         if self.config.general.compile == "on":
             yield "updates are compiled (general_cfg.compile): the first one takes up to a minute"
+        yield from build.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
 
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""
@@ -300,7 +292,7 @@ class Experiment:
         (self.console.warn if rows else self.console.note)(str(verdict))
         for note in exactness.of_limits(self.config, self.start.changed):
             self.console.note(note)
-        record.write_verdict(self.task, self.start.branch, verdict)
+        run_files.write_verdict(self.task, self.start.branch, verdict)
 
     def _write_processes(self) -> None:
         if self.backend.processes is not None:
@@ -320,7 +312,9 @@ class Experiment:
         if self.trainer.count == before and not self.stopping():
             self.console.note(f"nothing was left to train: {reason}; {self._continuation()}")
         elif 0 < self.config.general.max_episode < self.trainer.count.episode:
-            self.console.note(self._more_episodes())
+            played = counted(self.trainer.count.episode, "episode")
+            limit = self.config.general.max_episode
+            self.console.note(f"{played} for max_episode {limit}: the last round was played to its end")
         if self.stopping():
             self.trainer.save()
             return None
@@ -329,11 +323,6 @@ class Experiment:
         else:
             self._finish()
         return reason
-
-    def _more_episodes(self) -> str:
-        """Describes that more episodes were played than the limit says."""
-        played = counted(self.trainer.count.episode, "episode")
-        return f"{played} for max_episode {self.config.general.max_episode}: the last round was played to its end"
 
     def _continuation(self) -> str:
         """Describes how to train a run further whose limit is reached."""
@@ -423,7 +412,7 @@ class Experiment:
             with contextlib.suppress(OSError):  # the disk may be full
                 self.log.flush()
                 if self.loaded or self.start.saved is None:  # a run that could not be gone on with is what it was
-                    record.write_failure(self.task, str(error) or type(error).__name__)
+                    run_files.write_failure(self.task, str(error) or type(error).__name__)
             raise
 
     def _check(self) -> None:
@@ -437,32 +426,33 @@ class Experiment:
         """Chooses the best model, measures the random policy, draws, films and reports. Nothing here changes the agent
         or writes a checkpoint, and a failure costs a warning. Returns False if the run was asked to stop meanwhile; a
         resume then does all of it again."""
-        trainer, cfg, console = self.trainer, self.config.general, self.console
+        trainer, cfg, console, output = self.trainer, self.config.general, self.console, self.output
         if cfg.compile == "on" and self.backend.processes is None and trainer.count.update and not trainer.compiling():
             console.warn("no update was compiled: none had as many samples as the settings name (missing steps?)")
         if self.load:
             console.note(f"processes: {self.load}")
-            said = partial(self.task.write_run, {"processes_said": self.load})
-            guarded(console, "run.json could not be written", said)
+            output.write_run({"processes_said": self.load})
         score, known, figure = trainer.points.score, None, None
         try:
-            agent = guarded(console, "no second agent could be made", self._second_agent)
+            # checkpoints are evaluated with a second agent, so that the trained one stays as it is
+            second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
+            agent = output.guarded("no second agent could be made", second)
             if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent, self.log)
-                score = guarded(console, "the best model could not be chosen", choose) or score
+                score = output.guarded("the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
             with console.during("measuring the random policy"):
-                known = guarded(console, failure, self.evaluator.random_return)
+                known = output.guarded(failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
-                figure = wrap_up.draw_curve(self.config, self.task, known, console)
+                figure = output.draw_curve(known)
             self._check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
-                guarded(console, "the best model could not be filmed", partial(self._film, agent))
+                output.guarded("the best model could not be filmed", partial(self._film, agent))
             self._check()
-            self._tell(Ending(reason, True, score, known, figure), self._check)
+            output.tell(trainer, self.log, Ending(reason, True, score, known, figure), self._check)
         except Interrupted:
-            self._tell(Ending("interrupted", False, score, known, figure))
+            output.tell(trainer, self.log, Ending("interrupted", False, score, known, figure))
             return False
         if trainer.points.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
@@ -474,7 +464,9 @@ class Experiment:
         Returns False if the run was asked to stop meanwhile."""
         trainer, asked = self.trainer, str(self.trainer.pause_at)
         try:
-            evaluation = None if trainer.points.unsaved else self._evaluated()
+            evaluation: dict[str, Any] | None = None if trainer.points.unsaved else {}
+            if evaluation is not None and not self.config.no_evaluation:
+                evaluation = trainer.evaluate().facts()
         except Interrupted:
             self.interrupted()
             return False
@@ -485,29 +477,17 @@ class Experiment:
             self.task.write_run({"pauses": {**(run.facts.pauses or {}), asked: pause}})
         return True
 
-    def _evaluated(self) -> dict[str, Any]:
-        """Returns the score of the agent as it is; nothing with --no-evaluation."""
-        return {} if self.config.no_evaluation else self.trainer.evaluate().facts()
-
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
         trainer = self.trainer
         known, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
-            figure = wrap_up.draw_curve(self.config, self.task, known, self.console)
-        score = trainer.points.score
-        self._tell(Ending(reason, False, score, known, figure))
-
-    def _tell(self, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
-        wrap_up.tell(self.config, self.task, self.trainer, self.console, self.log, ending, check)
-
-    def _second_agent(self) -> TrainableActor:
-        """Returns an agent for evaluating checkpoints, so that the trained one stays as it is."""
-        return build.make_agent(self.config, self.spec, self.config.general.seed, self.trainer.agent.device)
+            figure = self.output.draw_curve(known)
+        self.output.tell(trainer, self.log, Ending(reason, False, trainer.points.score, known, figure))
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""
         agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
         tape = Tape(self.evaluator.env.rows)
         evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
-        wrap_up.film(self.config, evaluation, tape, self.task, self.console, self._check, self.watch)
+        self.output.film(evaluation, tape, self._check, self.watch)

@@ -15,7 +15,7 @@ from framework.film.film import file_name, film_into
 from framework.pages.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
 from framework.pages.html_training import outcome_facts
 from framework.record.recorders import Tape
-from framework.runs import wrap_up
+from framework.runs import final_output
 from framework.runs.experiment import Experiment
 
 _STYLE = """<style>
@@ -47,11 +47,11 @@ def summary(experiment: Experiment, running: bool) -> str:
     task = experiment.task
     if running:
         experiment.log.flush()
-    run = RecordedRun(task.path, wrap_up.so_far(experiment.trainer) if running else None)
+    run = RecordedRun(task.path, final_output.so_far(experiment.trainer) if running else None)
     parts = [cards(outcome_facts(run))]
     if run.episodes or run.evaluations:
         parts.append(_embedded(picture(experiment, running).png, "image/png"))
-    return html(wrap_up.title_of(experiment.config), as_written(task.path), *parts)
+    return html(final_output.title_of(experiment.config), as_written(task.path), *parts)
 
 
 def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
@@ -88,7 +88,7 @@ def picture(experiment: Experiment, running: bool) -> Picture:
     """Draws the current learning curve. running: as for `summary`."""
     if running:
         experiment.log.flush()
-    return Picture(wrap_up.curve_now(experiment.config, experiment.task))
+    return Picture(experiment.output.curve_now())
 
 
 class Film:
@@ -128,7 +128,7 @@ def film(experiment: Experiment, episodes: int) -> Film:
     evaluation = evaluator.play(experiment.trainer.agent, episodes, [tape])
     path = experiment.task.videos / f"update_{experiment.trainer.count.update}{file_name(config).suffix}"
     path.parent.mkdir(exist_ok=True)
-    played = wrap_up.ALL_PLAYED.of(evaluation, tape)
+    played = final_output.ALL_PLAYED.of(evaluation, tape)
     made, different = film_into(path, open_env, played, lambda: None, experiment.watch)
     if made.path is None:
         raise JoystickError(f"film: {made.text}")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from algos.base import Array, TrainableActor
-from config.read.loader import RunConfig
+from algos.base import Array
 from config.read.loader import load as load_config
 from config.read.paths import as_written
 from config.tell.names import did_you_mean
@@ -20,15 +19,37 @@ from framework.errors import JoystickError
 from framework.log import LOGGER
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.slots import JointSlots
-from framework.runs.model import Model, opened
+from framework.runs.model import opened
 
 
-class TrainedPolicy:
-    """Chooses actions as a trained model does, one observation at a time."""
+class _Trained:
+    """A trained agent, and the environment whose observations it gets. about: what it is, where that is known."""
 
-    def __init__(self, agent: TrainableActor, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, agent: Any, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
         self.agent, self._env, self.about = agent, env, about
         self.reset()
+
+    def reset(self) -> None:
+        """Starts an episode."""
+        raise NotImplementedError
+
+    def _sentence(self) -> str:
+        """Returns what it is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""
+        name = " on ".join(self.about[key] for key in ("algorithm", "environment") if key in self.about)
+        return ", ".join(filter(None, (name, self.about.get("model", ""))))
+
+    def __repr__(self) -> str:
+        return f"<joystick.{type(self).__name__} {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        from framework.runs import notebook
+
+        spaces = [("observation", self._env.observation_space), ("action", self._env.action_space)]
+        return notebook.about(type(self).__name__, self._sentence(), spaces)
+
+
+class TrainedPolicy(_Trained):
+    """Chooses actions as a trained model does, one observation at a time."""
 
     def reset(self) -> None:
         """Starts an episode; only a policy with a memory notices it."""
@@ -43,12 +64,6 @@ class TrainedPolicy:
         act = self.agent.predict_action(*self._encoded(obs, mask))
         self._state = act.state
         return self._decoded(act.action)
-
-    def __repr__(self) -> str:
-        return f"<joystick.{type(self).__name__} {_sentence(self.about)}>"
-
-    def _repr_html_(self) -> str:
-        return _table(type(self).__name__, self.about, self._env)
 
     def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         """Returns observations, states and masks of one row."""
@@ -103,14 +118,8 @@ class AgentPolicy(TrainedPolicy):
         return self._env.decode(self._layout.encode(joint))[0][self.member]
 
 
-class TrainedPolicies:
+class TrainedPolicies(_Trained):
     """Chooses the actions of all agents of a multi-agent environment as the trained policies do."""
-
-    def __init__(
-        self, agent: MultiPolicyAgent, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
-        self.agent, self._env, self.about = agent, env, about
-        self.reset()
 
     def reset(self, seed: int = 0) -> None:
         """Starts an episode. seed: draws the policy of each agent that several policies match."""
@@ -134,12 +143,6 @@ class TrainedPolicies:
         actions = self._env.decode(act.action)[0]
         return {name: actions[slot] for name, slot in slots.items()}
 
-    def __repr__(self) -> str:
-        return f"<joystick.{type(self).__name__} {_sentence(self.about)}>"
-
-    def _repr_html_(self) -> str:
-        return _table(type(self).__name__, self.about, self._env)
-
     def _slots(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it."""
         held = {name: slot for slot, name in self._agents.items()}
@@ -151,20 +154,6 @@ class TrainedPolicies:
                     raise JoystickError(f"agent {name!r}: more agents act than env_cfg.max_agents allows")
                 found[name] = next((slot for slot in free if slot not in self._agents), free[0])
         return found
-
-
-def _sentence(about: Mapping[str, str]) -> str:
-    """Returns what a policy is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""
-    name = " on ".join(about[key] for key in ("algorithm", "environment") if key in about)
-    return ", ".join(filter(None, (name, about.get("model", ""))))
-
-
-def _table(kind: str, about: Mapping[str, str], env: VectorEnv) -> str:
-    """Returns what a notebook shows of a policy."""
-    from framework.runs import notebook
-
-    spaces = [("observation", env.observation_space), ("action", env.action_space)]
-    return notebook.about(kind, _sentence(about), spaces)
 
 
 def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:
@@ -179,13 +168,6 @@ def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array])
             raise JoystickError(f"agent {slot!r} had no action masks in training")
         records[f"t{number}"]["mask"][:, place] = np.asarray(mask, bool)
     return records
-
-
-def _about(config: RunConfig, model: Model) -> dict[str, str]:
-    """Returns what a policy says of itself."""
-    assert config.task is not None
-    place = f"update {model.saved.facts.get('update')} of {as_written(config.task)}"
-    return {"algorithm": config.algorithms, "environment": model.agent.spec.id, "model": place}
 
 
 def load(
@@ -206,7 +188,9 @@ def load(
     with opened(with_seed(config)) as found:
         if found.note:
             LOGGER.warning(found.note)
-        about = _about(config, found)
+        assert config.task is not None
+        place = f"update {found.saved.facts.get('update')} of {as_written(config.task)}"
+        about = {"algorithm": config.algorithms, "environment": found.agent.spec.id, "model": place}
         if not isinstance(found.agent, MultiPolicyAgent):
             if policy or agent:
                 raise JoystickError(f"{task} has a single agent, and no policies to choose from")

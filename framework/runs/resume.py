@@ -9,6 +9,7 @@ from typing import Any
 from algos.base import EnvSpec
 from config.config import HOW_TO_LOAD
 from config.model import policies
+from config.model.schema import AlgoConfig
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
 from config.read.task_config import load_task_config
@@ -77,11 +78,11 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     """Compares the settings with those that the checkpoint was saved with, wherever the new ones come from: the command
     line, or an edited config.yaml. Returns the differences; raises ConfigError if one of them is not allowed."""
     old, new = policies.flat(settings_of(saved, config)), policies.flat(plain(config))
-    allowed = adjustable(config)
+    owners, allowed = _algorithms(config), adjustable(config)
     changed, refused = [], list(_other_policies(old, new, config))
     for section, settings in new.items():
         recorded = old.get(section) or {}
-        before = {**unrecorded(config, section), **recorded}
+        before = {**(owners[section].BEFORE if section in owners else {}), **recorded}
         for key, value in settings.items():
             if key not in before or before[key] == value or key in HOW_TO_LOAD:
                 continue
@@ -101,19 +102,17 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
     return tuple(changed)
 
 
-def unrecorded(config: RunConfig, section: str) -> dict[str, Any]:
-    """Returns what older runs did in place of settings of an algorithm that they do not record."""
-    sections = {"algo_cfg": config.algo, **{policies.section_of(name): each for name, each in config.policies.items()}}
-    return sections[section].BEFORE if section in sections else {}
+def _algorithms(config: RunConfig) -> dict[str, AlgoConfig]:
+    """Returns the settings of each algorithm by section."""
+    return {"algo_cfg": config.algo, **{policies.section_of(name): each for name, each in config.policies.items()}}
 
 
 def adjustable(config: RunConfig) -> dict[str, set[str]]:
     """Returns the settings of each section that a resume may change."""
     return {
         "general_cfg": set(type(config.general).model_fields) - FIXED_GENERAL,
-        "algo_cfg": type(config.algo).adjustable(),
         "env_cfg": ADJUSTABLE_ENV,
-        **{policies.section_of(name): type(policy).adjustable() for name, policy in config.policies.items()},
+        **{section: type(algo).adjustable() for section, algo in _algorithms(config).items()},
     }
 
 

@@ -31,7 +31,7 @@ class Sampler:
     def sample(self, steps: int, progress: Progress) -> Batch:
         """Returns at least so many steps, of whole episodes. Each row plays episodes until there are enough; then those
         that have begun are played to their end, so that short ones are not preferred. The seeds of the episodes follow
-        from the step of the run and the number of samples at it."""
+        from the step of the run and the number of samples at it. `window` has the columns that are learned from."""
         self._last = (progress.step, self._last[1] + 1 if self._last[0] == progress.step else 0)
         place, seed, rows = self._last, self.config.general.seed, self.env.rows
 
@@ -57,19 +57,15 @@ class Sampler:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         window = {**columns, "row": np.concatenate(row_of), "seed": np.concatenate(seeds)}
         order = np.argsort(window["row"], kind="stable")
-        return _as_sample({name: value[order] for name, value in window.items()})
-
-
-def _as_sample(window: Columns) -> Batch:
-    """Returns a sample: the usual names, and `window`, the columns that are learned from."""
-    return Batch(
-        state=window["obs"],
-        action=window["action"],
-        reward=window["reward"],
-        mask=(~window["terminated"]).astype(np.float32),
-        next_state=window["next_obs"],
-        window=Batch(window),
-    )
+        window = {name: value[order] for name, value in window.items()}
+        return Batch(
+            state=window["obs"],
+            action=window["action"],
+            reward=window["reward"],
+            mask=(~window["terminated"]).astype(np.float32),
+            next_state=window["next_obs"],
+            window=Batch(window),
+        )
 
 
 def chunks(spec: RolloutSpec, sample: Any, rows: int, fraction: float) -> Iterator[Chunk]:

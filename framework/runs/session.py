@@ -63,13 +63,11 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return call
 
 
-def _own_copy(config: Settings | None) -> dict[str, Any] | None:
-    """Returns the settings by RLlib's names. Raises ConfigError for what is no mapping."""
-    if config is None:
-        return None
-    if not isinstance(config, Mapping) or not all(isinstance(key, str) for key in config):
-        raise ConfigError([f"Python: config: got {config!r}; expected a mapping of settings by RLlib's names"])
-    return dict(config)
+def _copy(name: str, settings: Settings | None, names: str = "name") -> dict[str, Any]:
+    """Returns settings; none for None. Raises ConfigError for what is not a mapping. names: whose they are."""
+    if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
+        raise ConfigError([f"Python: {name}: got {settings!r}; expected a mapping of settings by {names}"])
+    return dict(settings or {})
 
 
 def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
@@ -118,26 +116,18 @@ class Run:
         Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
-        config = _own_copy(config)
         if config is not None:
+            config = _copy("config", config, "RLlib's names")
             env = config.pop("env", None) if env is None else env
             callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
         maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
         if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
             env_name = "python"
-        general = {"env_name": env_name, "seed": seed}
         sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
+        values = {name: _copy(name, settings) for name, settings in sections.items()}
         if preset != "auto":
-            general_cfg = {"preset": preset, **(general_cfg or {})}
-        for name, given in sections.items():
-            if not isinstance(given, Mapping | None) or not all(isinstance(key, str) for key in given or ()):
-                raise ConfigError([f"Python: {name}: got {given!r}; expected a mapping of settings by name"])
-        values = {
-            "general_cfg": {**(general_cfg or {}), **{k: value for k, value in general.items() if value is not None}},
-            "algo_cfg": algo_cfg or {},
-            "env_cfg": env_cfg or {},
-            "policies_cfg": policies_cfg or {},
-        }
+            values["general_cfg"].setdefault("preset", preset)
+        values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
         if not (env is None or isinstance(env, str) or callable(env)):
             raise ConfigError([f"Python: env: got {env!r}; expected an id, or the class or function that makes it"])
         flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
@@ -264,12 +254,6 @@ class Run:
         return self._experiment.task.path
 
     @property
-    def _known_as(self) -> str:
-        """Name by which `resume` finds the run, or its folder."""
-        place = as_written(self.task)
-        return place.name if place.parent == ROOT else str(place)
-
-    @property
     def preset(self) -> str | None:
         """File whose settings stand below those that were written; None: the Python defaults do."""
         return self.config.preset
@@ -297,7 +281,7 @@ class Run:
             self._preset_to_name = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
-                with _Interrupts(self), self._progress_shown(progress):
+                with _interrupts(self), self._progress_shown(progress):
                     reason = experiment.iterate(steps or self.config.general.iteration_steps)
                 self._reason = None if self._asked else reason
                 experiment.trainer.iteration.broken_off = self._asked
@@ -352,8 +336,7 @@ class Run:
         log files continue from there. Works also after an error has broken off a round."""
         self._experiment.check_own()
         self._check_free("restore")
-        if self._closed:
-            raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
+        self._check_open()
         experiment = self._experiment
         saved = experiment.store.read(self._name(checkpoint))
         number = int(saved.facts["update"])
@@ -434,8 +417,7 @@ class Run:
         """Sets the phase of the curriculum: every row gets it with its next episode. Needs general_cfg.curriculum
         without phases; a callback may call it in on_train_result."""
         self._experiment.check_own()
-        if self._closed:
-            raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
+        self._check_open()
         trainer = self._experiment.trainer
         if trainer.phases.set(value):
             trainer.points.last = None
@@ -520,6 +502,13 @@ class Run:
         finally:
             self._busy = ""
 
+    def _check_open(self) -> None:
+        """Raises JoystickError if the run is closed."""
+        if self._closed:
+            place = as_written(self.task)
+            name = place.name if place.parent == ROOT else str(place)
+            raise JoystickError(f"the run is closed; Run.resume({name!r}) continues it")
+
     def _check_free(self, what: str) -> None:
         """Raises JoystickError while another call is under way, in a callback of it or in another thread."""
         self._check_thread(f"{what} is not possible now")
@@ -537,8 +526,7 @@ class Run:
         restore and close are possible."""
         self._experiment.check_own()
         self._check_thread("the run is in use")
-        if self._closed:
-            raise JoystickError(f"the run is closed; Run.resume({self._known_as!r}) continues it")
+        self._check_open()
         if self._broken:
             raise JoystickError(f"an error has broken off a round ({self._broken}); restore a checkpoint, or close")
         try:
@@ -554,25 +542,23 @@ class Run:
             return experiment
 
 
-class _Interrupts:
+@contextlib.contextmanager
+def _interrupts(run: Run) -> Iterator[None]:
     """Lets the first Ctrl-C end the round of a run; the second one breaks it off. Only the main thread gets signals."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self._old: Any = None
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._old = signal.signal(signal.SIGINT, self._receive)
-
-    def __exit__(self, *_: object) -> None:
-        if self._old is not None:
-            signal.signal(signal.SIGINT, self._old)
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.run._asked:
+    def receive(number: int, frame: FrameType | None) -> None:
+        if run._asked:
             raise KeyboardInterrupt
-        self.run._asked = True
+        run._asked = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, receive)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def _check_count(call: str, count: int | None) -> None:

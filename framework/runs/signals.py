@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 
 from framework.collect.env_calls import Watch
+from framework.errors import Interrupted
 from framework.screen.terminal import announce
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
@@ -57,6 +58,15 @@ class StopSignals:
         self.received = number
         name = NAMES[signal.Signals(number)]
         announce(f"{name}: {self.doing}. Press Ctrl-C again to quit immediately.")
+
+    def came(self) -> bool:
+        """Returns True after a signal."""
+        return self.received is not None
+
+    def check(self) -> None:
+        """Raises Interrupted after a signal."""
+        if self.came():
+            raise Interrupted
 
     @property
     def exit_status(self) -> int:

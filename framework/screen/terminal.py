@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from framework.errors import silence
 
@@ -22,10 +22,10 @@ STEPS_OF_PROGRESS = 10
 """Parts of the run after each of which a plain line is due in any case."""
 
 
-class Screen(Protocol):
-    """Destination of the console's output."""
+class Screen:
+    """Destination of the console's output. This one shows nothing."""
 
-    interval: float
+    interval = float("inf")
     """Seconds between two calls of `draw`."""
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
@@ -86,28 +86,12 @@ class Steady:
         try:
             return work(self._stream)
         except (OSError, ValueError):
-            self._give_up()
+            silence(self._stream)  # other writers and the interpreter's exit do not fail either
+            self._stream = None
             return None
 
-    def _give_up(self) -> None:
-        """Points the descriptor at /dev/null, so that other writers and the interpreter's exit do not fail either."""
-        stream, self._stream = self._stream, None
-        silence(stream)
 
-
-class Silent:
-    """Shows nothing."""
-
-    interval = float("inf")
-
-    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None: ...
-
-    def say(self, text: str, style: str = "") -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Plain:
+class Plain(Screen):
     """Prints a line now and then, for files and pipes."""
 
     interval = 1.0
@@ -128,11 +112,8 @@ class Plain:
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def close(self) -> None:
-        """Does nothing: no block is shown."""
 
-
-class OneLine:
+class OneLine(Screen):
     """Rewrites one line, such as below a cell of a notebook."""
 
     interval = 0.5
@@ -163,7 +144,7 @@ class OneLine:
         self._drawn = len(text[:width])
 
 
-class Live:
+class Live(Screen):
     """Redraws a block in place, below the lines that stay."""
 
     interval = LIVE_SECONDS

@@ -36,7 +36,7 @@ EXCEPTIONS = {
     ("framework/commands/watch.py", "_leading_to"): "a new file in a new folder",
     ("framework/live/server.py", "page"): "a file of the program",
     ("framework/pages/html_page.py", "asset"): "a file of the program",
-    ("framework/runs/wrap_up.py", "curve_now"): "a file in a new folder",
+    ("framework/runs/final_output.py", "curve_now"): "a file in a new folder",
     ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
     ("framework/jobs/functions.py", "_call"): "stderr of this process",

@@ -25,6 +25,8 @@ CONTRACTS = (
     "algos.common.settings",
     "algos.common.parts.acting",
     "framework.data.policy",
+    "framework.dataset.store",
+    "framework.disk.appended",
     "framework.loop.observer",
 )
 """Classes of these modules are there to be inherited from."""
@@ -165,6 +167,10 @@ def test_rooms_of_the_framework_import_from_the_ground_up():
 
 def test_only_the_fast_room_uses_private_parts_of_torch():
     assert not [module for module in house.private_reaches() if not inside(module, "algos.common.fast")]
+
+
+def test_one_module_names_the_files_of_a_run():
+    assert house.readers_of_runs() == ["config.read.task_files"]
 
 
 def test_no_agent_does_a_chore_of_the_learner():

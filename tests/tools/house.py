@@ -189,7 +189,7 @@ def goals() -> Iterator[Goal]:
         yield Goal(f"DQN, from env.step to the weights{what}", counted_path(plain), "at most 24 files, 4,200 lines")
     yield Goal("chores in agents", ", ".join(f"{what} {n}" for what, n in chores().items()), "0, 0, 0, 1")
     readers = readers_of_runs()
-    yield Goal("modules that name files of a run", f"{len(readers)}: {', '.join(readers)}", "1 room")
+    yield Goal("modules that name files of a run", f"{len(readers)}: {', '.join(readers)}", "config.read.task_files")
     reaches = private_reaches()
     yield Goal("modules with private parts of torch", f"{len(reaches)}: {', '.join(reaches)}", "algos.common.fast")
     yield Goal("words of the command line, each one file", str(len(words())), "a new word is a new file")

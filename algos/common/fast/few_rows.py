@@ -16,8 +16,8 @@ from algos.common.maths.distributions import LogStd
 from algos.common.maths.normalize import LIMIT, Normalizer
 from algos.common.nets.encoder import ToFloat
 from algos.common.nets.layers import Network
+from config.model.arrays import Array
 
-Array = np.ndarray
 Step = Callable[[Array], Array]
 """[N, ...] -> [N, ...]; the argument stays as it is."""
 

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.maths.masking import IMPOSSIBLE
-
-Array = np.ndarray
+from config.model.arrays import Array
 
 HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 LOG_2 = math.log(2.0)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from algos.base import Progress
-
-Array = np.ndarray
+from config.model.arrays import Array
 
 
 def exponential(start: float, end: float, decay: float, step: int) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-Array = np.ndarray
+from config.model.arrays import Array
 
 
 def weights_of(module: nn.Module) -> dict[str, Array]:

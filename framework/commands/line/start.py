@@ -44,25 +44,15 @@ def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]]
     return do(configs)
 
 
-def one(request: argparse.Namespace, do: "Callable[[RunConfig], int]") -> int:
-    """Does something with the configuration of a request, as `several` does."""
-    return several(request, lambda configs: do(*configs.values()))
-
-
-def run(request: argparse.Namespace) -> int:
-    """Trains or tests, as the configuration says."""
-    return one(request, lambda config: int(work("entry").run(config, request.command_line)))
-
-
 def player(name: str, signals: bool = True) -> Callable[[argparse.Namespace], int]:
     """Returns what plays as a module of work/ does. signals: True if it obeys signals, and not just Ctrl-C."""
 
-    def play(config: "RunConfig", request: argparse.Namespace) -> int:
+    def play(request: argparse.Namespace, config: "RunConfig") -> int:
         if signals:
             return int(work("entry").stoppable(config, lambda received: work(name).run(config, request, received)))
         return int(work("entry").played(config, lambda: work(name).run(config, request)))
 
-    return lambda request: one(request, lambda config: play(config, request))
+    return lambda request: several(request, lambda configs: play(request, *configs.values()))
 
 
 def worker(name: str) -> Callable[[argparse.Namespace], int]:

@@ -18,6 +18,10 @@ examples:
   {PROGRAM} --algo PPO --seeds 1..5          five runs, one figure
   {PROGRAM} --algo PPO,DQN --seeds 1..5      two algorithms compared
 """
+WIDTH = 33
+"""Characters of what is typed, with two blanks at least, if the text stands beside it."""
+MARGIN = " " * 50
+"""Blanks before a text that stands below."""
 GROUPS = {
     "with a run, by the name of its folder under tasks/:": (
         "runs", "watch", "resume", "test", "film", "compare", "evaluate", "rollout", "export", "talk",
@@ -43,13 +47,19 @@ def module(name: str) -> ModuleType:
 
 def usage(name: str) -> str:
     """Returns a word with what has to follow it, such as film NAME."""
-    return re.split(r" +[-[|>.]|  ", module(name).HELP.split("\n")[0])[0]
+    return re.split(r" +[-[|>.]", next(iter(module(name).HELP)))[0]
 
 
 def help_of(*group: str) -> str:
-    """Returns the lines of words in --help. Those with blanks at their start stand as they are."""
-    text = "".join(module(name).HELP for name in group)
-    return re.sub(r"^(?=\S)", f"  {PROGRAM} ", text, flags=re.MULTILINE)
+    """Returns the lines of words in --help: what is typed, and beside it or below it what it does. Lines with blanks at
+    their start stand as they are."""
+    lines = []
+    for typed, text in (row for name in group for row in module(name).HELP.items()):
+        first, *others = text.split("\n")
+        is_short = len(typed) + 2 <= WIDTH
+        lines += [f"  {PROGRAM} {typed:<{WIDTH}}{first}"] if is_short else [f"  {PROGRAM} {typed}", MARGIN + first]
+        lines += [other if other.startswith(" ") else MARGIN + other for other in others]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def help_text() -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from config.config import GeneralConfig
 from config.read.loader import ConfigError, RunConfig
 from envs.base import EnvError
 from framework.commands.line.start import configured
@@ -57,22 +56,22 @@ Results = dict[Choice, Speed | str]
 
 def run(config: RunConfig, request: Namespace) -> int:
     """Measures every combination and prints the table. config: as it is without them. Returns the exit status."""
-    choices = [Choice(count, each) for count in request.workers for each in request.envs]
+    choices = [Choice(count, rows) for count in request.workers for rows in request.envs]
     results: Results = {}
     folder = Path(tempfile.mkdtemp(prefix="joystick-bench-"))
     screen = terminal.choose(sys.stdout)
     try:
         with StopSignals(doing="stopping; what is complete is shown") as signals:
             for number, choice in enumerate(choices):
-                what = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
+                message = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
                 if isinstance(screen, terminal.Plain):
-                    screen.say(what)  # its draw leaves out some
+                    screen.say(message)  # its draw leaves out some
                 else:
-                    screen.draw(number / len(choices), what, [])
+                    screen.draw(number / len(choices), message, [])
                 try:
                     [config] = configured(request, choice.words()).values()
                     config = _lean(config, folder / f"{choice.workers}-{choice.rows}")
-                    results[choice] = measure(config, request.seconds, lambda: signals.received is not None)
+                    results[choice] = measure(config, request.seconds, signals.came)
                 except Stopped:
                     break
                 except (JoystickError, ConfigError, EnvError) as error:
@@ -83,7 +82,7 @@ def run(config: RunConfig, request: Namespace) -> int:
     for line in table(results):
         screen.say(line)
     measured = any(isinstance(result, Speed) for result in results.values())
-    return signals.exit_status if signals.received is not None else 0 if measured else MISTAKE
+    return signals.exit_status if signals.came() else 0 if measured else MISTAKE
 
 
 def _lean(config: RunConfig, folder: Path) -> RunConfig:
@@ -97,7 +96,7 @@ def _lean(config: RunConfig, folder: Path) -> RunConfig:
 
 def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> Speed:
     """Trains for some seconds after the warm-up. Only rounds are run: nothing is evaluated or saved. Raises Stopped."""
-    run = Experiment(config, stopping, make_console=_silent)
+    run = Experiment(config, stopping, make_console=lambda log, cfg: Console(log, cfg, io.StringIO()))
 
     def hangs() -> None:
         print(f"error: the environment has not answered for {config.general.env_timeout:g} s", file=sys.stderr)
@@ -120,10 +119,6 @@ def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> 
         before = trainer.count
         took = advance(lambda past: past >= seconds)
         return Speed((trainer.count.step - before.step) / took, (trainer.count.update - before.update) / took)
-
-
-def _silent(log: Path, cfg: GeneralConfig) -> Console:
-    return Console(log, cfg, io.StringIO())
 
 
 def table(results: Results) -> list[str]:

@@ -13,7 +13,7 @@ from config.read.paths import as_written
 from config.tell.names import printable
 from framework.archive import measure
 from framework.archive.find import find
-from framework.archive.measure import Compared
+from framework.archive.measure import Comparison
 from framework.archive.series import Series, gather
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import ROOT, new_folder
@@ -25,10 +25,10 @@ from framework.screen.formatting import counted
 from framework.screen.terminal import choose
 
 
-class Found(NamedTuple):
+class Comparisons(NamedTuple):
     """Comparisons, and the series that are left out of them."""
 
-    several: Sequence[Compared]
+    several: Sequence[Comparison]
     """A comparison for each environment that has two series."""
     left_out: Sequence[str]
     """Sentences on those that have not."""
@@ -36,22 +36,23 @@ class Found(NamedTuple):
 
 def run(request: Namespace) -> int:
     """Compares the runs that words name. Returns the exit status."""
-    found = compared(request.runs, request.threshold, ROOT, request.at)
-    names = [row.series.first.algorithm for each in found.several for row in each.rows]
+    result = compared(request.runs, request.threshold, ROOT, request.at)
+    names = [row.series.first.algorithm for comparison in result.several for row in comparison.rows]
     environments, algorithms = (
-        file_names(["-".join(dict.fromkeys(each))])[0] for each in ([one.environment for one in found.several], names)
+        file_names(["-".join(dict.fromkeys(group))])[0]
+        for group in ([comparison.environment for comparison in result.several], names)
     )
     folder = new_folder("compare", environments, algorithms, Path(request.into) if request.into else None)
     screen = choose(sys.stdout)
-    for each in found.several:
-        table.show(each, screen)
-    for remark in found.left_out:
+    for comparison in result.several:
+        table.show(comparison, screen)
+    for remark in result.left_out:
         screen.say(printable(remark), "yellow")
-    rows = [row for each in found.several for row in table.rows(each)]
+    rows = [row for comparison in result.several for row in table.rows(comparison)]
     about = f"{folder.name}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
     for name, content in (
         ("compare.csv", table.as_csv(rows)),
-        ("compare.html", page.html(found.several, found.left_out, about)),
+        ("compare.html", page.document(result.several, result.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
     screen.say(f"\npage   {as_written(folder / 'compare.html')}\ntable  {as_written(folder / 'compare.csv')}")
@@ -70,22 +71,22 @@ def compare(
     if at not in COMPARED_AT:
         raise ConfigError([f"at: got {at!r}; expected {' or '.join(COMPARED_AT)}"])
     several = [runs] if isinstance(runs, str | Path) else runs
-    found = compared([str(each) for each in several], threshold, ROOT, at)
-    return [row for each in found.several for row in table.rows(each)]
+    result = compared([str(run) for run in several], threshold, ROOT, at)
+    return [row for comparison in result.several for row in table.rows(comparison)]
 
 
-def compared(words: Sequence[str], threshold: float | None, root: Path, at: str = "common") -> Found:
+def compared(words: Sequence[str], threshold: float | None, root: Path, at: str = "common") -> Comparisons:
     """Returns the comparisons. Raises JoystickError if there is nothing to compare."""
     sections = gather(find(words, root))
     pairs = {name: several for name, several in sections.items() if len(several) > 1}
     if not pairs:
         raise JoystickError(printable(_no_pair(sections)))
-    found, left_out = [], []
+    comparisons, left_out = [], []
     for name, several in sections.items():
-        each = measure.compare(name, several, threshold, at) if name in pairs else None
-        scored = [row.series for row in each.rows if row.scored] if each else []
-        if each is not None and len(scored) > 1:
-            found.append(each)
+        comparison = measure.compare(name, several, threshold, at) if name in pairs else None
+        scored = [row.series for row in comparison.rows if row.scored] if comparison else []
+        if comparison is not None and len(scored) > 1:
+            comparisons.append(comparison)
         elif name not in pairs:
             left_out.append(f"{name} is left out: {several[0].name} is its only series.")
         else:
@@ -93,9 +94,9 @@ def compared(words: Sequence[str], threshold: float | None, root: Path, at: str 
             evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
             what = "evaluation" if evaluated else "episode"
             left_out.append(f"{name} is left out: {without} has no {what} yet that could be compared.")
-    if not found:
+    if not comparisons:
         raise JoystickError(printable(f"nothing to compare yet: {' '.join(left_out)}"))
-    return Found(found, left_out)
+    return Comparisons(comparisons, left_out)
 
 
 def _no_pair(sections: dict[str, list[Series]]) -> str:

@@ -99,26 +99,26 @@ def _range(values: Range) -> dict[str, Any]:
 
 def table(data: Dataset, unfit: list[str] | None) -> str:
     """Returns the card. unfit: what does not fit an environment; None if none was named."""
-    found, summary = facts(data), data.summary
+    values, summary = facts(data), data.summary
     rows = [
-        ("files", f"{len(data.files)}, {found['bytes']:,} bytes"),
+        ("files", f"{len(data.files)}, {values['bytes']:,} bytes"),
         *[("", str(as_written(path))) for path in data.files[:MOST_FILES]],
         *([("", f"and {len(data.files) - MOST_FILES} more")] if len(data.files) > MOST_FILES else []),
-        ("sha256", found["sha256"]),
-        ("data", f"{counted(found['episodes'], 'episode')}, {counted(found['transitions'], 'transition')}"),
-        ("obs", _described(found["obs"])),
-        ("action", _described(found["action"])),
+        ("sha256", values["sha256"]),
+        ("data", f"{counted(values['episodes'], 'episode')}, {counted(values['transitions'], 'transition')}"),
+        ("obs", _described(values["obs"])),
+        ("action", _described(values["action"])),
         *([("masks", f"of {counted(summary.mask, 'action')}")] if summary.mask else []),
-        ("ends", f"{found['terminated']:,} terminated, {found['truncated']:,} truncated"),
+        ("ends", f"{values['terminated']:,} terminated, {values['truncated']:,} truncated"),
         ("numbers", "all finite"),
-        ("repeated", f"{found['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),
-        *[("behavior", line) for line in found["behaviour"]],
+        ("repeated", f"{values['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),
+        *[("behavior", line) for line in values["behaviour"]],
         *[("note", note) for note in data.notes],
         *[("unfit", problem) for problem in unfit or ()],
         *([("fits", "the spaces of the environment")] if unfit == [] else []),
     ]
     lines = [f"{name:<10} {value}" for name, value in rows]
-    return "\n".join([*lines, "", *_spreads(found), "", *histogram(summary.returns)]) + "\n"
+    return "\n".join([*lines, "", *_spreads(values), "", *histogram(summary.returns)]) + "\n"
 
 
 def _described(values: dict[str, Any]) -> str:
@@ -126,11 +126,11 @@ def _described(values: dict[str, Any]) -> str:
     return f"{values['dtype']}, shape {shape}, values from {short(values['low'])} to {short(values['high'])}"
 
 
-def _spreads(found: dict[str, Any]) -> list[str]:
-    names = list(found["returns"])
+def _spreads(values: dict[str, Any]) -> list[str]:
+    names = list(values["returns"])
     lines = ["".join([f"{'':<10}", *(f"{name:>11}" for name in names)])]
     for row in ("returns", "lengths"):
-        lines.append("".join([f"{row:<10}", *(f"{short(found[row][name]):>11}" for name in names)]))
+        lines.append("".join([f"{row:<10}", *(f"{short(values[row][name]):>11}" for name in names)]))
     return lines
 
 

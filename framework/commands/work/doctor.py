@@ -56,13 +56,13 @@ class Finding(NamedTuple):
 
 def run() -> int:
     """Prints all findings. Returns 1 if a fault is among them, otherwise 0."""
-    found = list(findings())
-    width = max(len(finding.subject) for finding in found)
-    for finding in found:
+    entries = list(findings())
+    width = max(len(finding.subject) for finding in entries)
+    for finding in entries:
         print(f"{finding.state:<5}  {finding.subject:<{width}}  {finding.text}")
         if finding.mend:
             print(f"{'':<5}  {'':<{width}}  -> {finding.mend}")
-    faults = sum(finding.state == "fault" for finding in found)
+    faults = sum(finding.state == "fault" for finding in entries)
     print(f"\n{_counted(faults, 'fault')}" if faults else "\nno faults: a run can start here")
     return 1 if faults else 0
 
@@ -90,31 +90,31 @@ def requirements() -> list[Requirement]:
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else requires("joystick") or []
     except (OSError, PackageNotFoundError):
         return []
-    found = []
+    packages = []
     for line in lines:
         try:
-            found.append(Requirement(line.partition("#")[0].strip()))
+            packages.append(Requirement(line.partition("#")[0].strip()))
         except InvalidRequirement:  # an empty line, a comment, an option of pip
             continue
-    return [each for each in found if each.marker is None]
+    return [package for package in packages if package.marker is None]
 
 
 def _python() -> Finding:
     text = f"{platform.python_version()}, {platform.platform(terse=True)}"
     if sys.version_info < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
-        return Finding("fault", "Python", text, f"use Python {wanted} or newer")
+        oldest = ".".join(map(str, OLDEST_PYTHON))
+        return Finding("fault", "Python", text, f"use Python {oldest} or newer")
     return Finding("ok", "Python", text)
 
 
-def _package(wanted: Requirement) -> Finding:
+def _package(package: Requirement) -> Finding:
     try:
-        found = version(wanted.name)
+        present = version(package.name)
     except PackageNotFoundError:
-        return Finding("fault", wanted.name, "is not installed", f'pip install "{wanted}"')
-    if not wanted.specifier.contains(found.partition("+")[0], prereleases=True):
-        return Finding("fault", wanted.name, f"{found}; {wanted.specifier} is needed", f'pip install "{wanted}"')
-    return Finding("ok", wanted.name, found)
+        return Finding("fault", package.name, "is not installed", f'pip install "{package}"')
+    if not package.specifier.contains(present.partition("+")[0], prereleases=True):
+        return Finding("fault", package.name, f"{present}; {package.specifier} is needed", f'pip install "{package}"')
+    return Finding("ok", package.name, present)
 
 
 def _processor() -> Finding:

@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from config.read.loader import ConfigError, RunConfig
@@ -12,7 +12,7 @@ from framework.assemble import fit
 from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
-from framework.errors import MISTAKE, JoystickError, Stopped, silence, without_memory
+from framework.errors import MISTAKE, Interrupted, JoystickError, Stopped, silence, without_memory
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.screen.terminal import print_error
 
@@ -33,57 +33,39 @@ def run(config: RunConfig, command_line: list[str]) -> int:
 def stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
     """Trains or plays in a way that obeys signals."""
 
-    def work() -> int:
-        check(config)
+    def play() -> int:
         with StopSignals() as signals:
             try:
                 _load_torch()
                 return mode(signals)
             except Stopped as stopped:
                 print(stopped, file=sys.stderr)
-                return signals.exit_status
+            except Interrupted:
+                pass
+            return signals.exit_status
 
-    return guarded(work)
-
-
-def run_group(
-    configs: Mapping[str, RunConfig],
-    title: str,
-    command_line: list[str],
-    seeds: tuple[int, ...] | None,
-    jobs: int | None,
-) -> int:
-    """Trains each experiment, once or for each seed, each run in its own process. title: of the folder of several."""
-
-    def work() -> int:
-        from framework.jobs import many_runs
-
-        return many_runs.begin(configs, title, command_line, seeds, jobs, check_training)
-
-    return guarded(work)
+    return guarded(play, config)
 
 
 def played(config: RunConfig, play: Callable[[], int]) -> int:
     """Plays in a way that obeys no signal but Ctrl-C, or looks for signals itself."""
 
     def work() -> int:
-        check(config)
         _load_torch()
         return play()
 
-    return guarded(work)
+    return guarded(work, config)
 
 
 def dry_run(config: RunConfig) -> int:
     """Prints what a run would be, and writes nothing."""
 
-    def work() -> int:
-        check(config)
-        from framework.commands.work.dry_run import describe
+    def describe() -> int:
+        from framework.commands.work import dry_run
 
-        return describe(config)
+        return dry_run.describe(config)
 
-    return guarded(work)
+    return played(config, describe)
 
 
 def check(config: RunConfig) -> None:
@@ -124,12 +106,15 @@ def check_training(config: RunConfig) -> None:
             files(memory.data.paths)
 
 
-def guarded(work: Callable[[], int]) -> int:
+def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
+    """Does something in which every error that a user can cause ends in one message. Returns the exit status. config:
+    is checked first."""
     try:
+        if config is not None:
+            check(config)
         return work()
     except (JoystickError, ConfigError, EnvError) as error:
-        print_error("\n".join([f"error: {error}", *getattr(error, "__notes__", [])]))
-        return MISTAKE
+        return _failed(str(error), error)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
@@ -139,11 +124,13 @@ def guarded(work: Callable[[], int]) -> int:
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
         name = as_written(Path(error.filename)) if isinstance(error.filename, str) else "writing"
-        place = f"error: {name}: {error.strerror or error}"
-        print_error("\n".join([place, *getattr(error, "__notes__", [])]))
-        return MISTAKE
+        return _failed(f"{name}: {error.strerror or error}", error)
     except (MemoryError, RuntimeError, ImportError) as error:
-        if (said := without_memory(error)) is None:
+        if (reason := without_memory(error)) is None:
             raise
-        print_error("\n".join([f"error: {said}", *getattr(error, "__notes__", [])]))
-        return MISTAKE
+        return _failed(reason, error)
+
+
+def _failed(message: str, error: BaseException) -> int:
+    print_error("\n".join([f"error: {message}", *getattr(error, "__notes__", [])]))
+    return MISTAKE

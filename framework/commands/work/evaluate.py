@@ -10,7 +10,7 @@ from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
-from framework.loop.evaluator import Evaluation, Interrupted
+from framework.loop.evaluator import Evaluation
 from framework.runs.model import opened
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import listed, scored
@@ -21,19 +21,11 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     if request.out:
         file = fixed(Path(request.out), config.start)
         check_place("--out", file, config.task)
-
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
     config = with_seed(config)
     cfg = config.general
     with opened(config) as model:
-        evaluator = build.make_evaluator(config, model.env, check, model.watch)
-        try:
-            evaluation = evaluator.play(model.agent, 0 if request.steps else cfg.max_episode, steps=request.steps or 0)
-        except Interrupted:
-            return signals.exit_status
+        evaluator = build.make_evaluator(config, model.env, signals.check, model.watch)
+        evaluation = evaluator.play(model.agent, 0 if request.steps else cfg.max_episode, steps=request.steps or 0)
     if request.out:
         write_whole(file, lines(evaluation).encode())
     if model.note:

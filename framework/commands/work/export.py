@@ -24,7 +24,6 @@ from framework.export import example, onnx_file, tensors_file
 from framework.export.check import compare
 from framework.export.played import Seen, play
 from framework.export.policy import FileModule, network_facts, parts_facts, space_facts, text_facts
-from framework.loop.evaluator import Interrupted
 from framework.policies.plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
@@ -48,30 +47,22 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
     with opened(config) as model:
         if model.note:
             print(model.note)
         chosen = _chosen(config, model, request.policy)
-        places = [target.with_stem(f"{target.stem}.{each.name}") if len(chosen) > 1 else target for each in chosen]
+        places = [target.with_stem(f"{target.stem}.{policy.name}") if len(chosen) > 1 else target for policy in chosen]
         _check_new(places, kind, written)
-        modules = {each.name: _module(each, model) for each in chosen}
-        evaluator = build.make_evaluator(config, model.env, check, model.watch)
-        try:
-            seen = play(model.agent, evaluator, OBSERVATIONS)
-        except Interrupted:
-            return signals.exit_status
-        for each in chosen:
-            if not seen[each.name]:
+        modules = {policy.name: _module(policy, model) for policy in chosen}
+        seen = play(model.agent, build.make_evaluator(config, model.env, signals.check, model.watch), OBSERVATIONS)
+        for policy in chosen:
+            if not seen[policy.name]:
                 raise JoystickError(
-                    f"policy {each.name or each.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
+                    f"policy {policy.name or policy.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
                     "played, so its file cannot be compared with it; --policy NAME exports another one"
                 )
-        exports = [_Export(config, model, each, place, written) for each, place in zip(chosen, places, strict=True)]
-        files = [each.files(modules[each.policy.name], seen[each.policy.name]) for each in exports]
+        exports = [_Export(config, model, policy, place, written) for policy, place in zip(chosen, places, strict=True)]
+        files = [export.files(modules[export.policy.name], seen[export.policy.name]) for export in exports]
         write_together({place: data for several in files for place, data in several.items()})
         for export in exports:
             export.tell()
@@ -95,7 +86,7 @@ def _check_new(places: Iterable[Path], kind: str, written: Path) -> None:
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
     """Returns the policies to export."""
-    policies = {each.name: each for each in plan(config, model.agent.spec).policies}
+    policies = {policy.name: policy for policy in plan(config, model.agent.spec).policies}
     if name is None:
         return list(policies.values())
     if "" in policies:

@@ -1,6 +1,5 @@
 """Command film: a test with a video, or an episode of the training once more, from its seed and its actions."""
 
-import contextlib
 from argparse import Namespace
 from collections.abc import Mapping
 from itertools import islice
@@ -18,21 +17,18 @@ from framework.commands.work import test
 from framework.dataset import open_data
 from framework.dataset.columns import Columns
 from framework.dataset.episodes import episodes
-from framework.disk.atomic import write_whole
-from framework.disk.task_dir import TaskDir, circumstances
+from framework.disk.task_dir import TaskDir
 from framework.errors import DataError, JoystickError, TaskDirError
 from framework.film.film import Taped, file_name, film_into, write_meta
-from framework.loop.evaluator import Interrupted
-from framework.record.console import Console
+from framework.runs.final_output import FilmSelection
 from framework.runs.signals import StopSignals
-from framework.runs.wrap_up import Wanted
 from framework.screen.formatting import short
 
 
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Tests and films, or films an episode of the training. Returns the exit status."""
     if request.episode is None:
-        return test.run(config, request.command_line, signals, Wanted(request.worst, request.grid))
+        return test.run(config, request.command_line, signals, FilmSelection(request.worst, request.grid))
     return _again(config, request.command_line, request.episode, signals)
 
 
@@ -47,42 +43,21 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
             "--episode: the run has several agents, whose trajectories are apart; "
             "general_cfg.video_fre films episodes while they are trained"
         )
-
-    def check() -> None:
-        if signals.received is not None:
-            raise Interrupted
-
     taped = _taped(config, source, number, watch)
-    task = TaskDir.create(
-        "test", getattr(config.env, "id", config.general.env_name), config.algorithms, config.into, config.start
-    )
-    with contextlib.closing(task):
-        console = Console(task.logs / "log.txt", config.general)
-        try:
-            write_whole(task.config, config.to_yaml().encode())
-            facts: dict[str, Any] = {
-                "filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}
-            }
-            task.write_run({**circumstances(command_line), **facts})
-            with console.during(f"filming episode {number:,}"):
-                place = task.videos / file_name(config)
-                made, different = film_into(place, build.open_drawing(config, watch), [taped], check, watch)
-        except Interrupted:
-            console.note("stopped")
-            return signals.exit_status
-        finally:
-            console.close()
+    env_id = getattr(config.env, "id", config.general.env_name)
+    facts = {"filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}}
+    with test.recorded(config, env_id, command_line, facts, "stopped") as (task, console):
+        place = task.videos / file_name(config)
+        with console.during(f"filming episode {number:,}"):
+            made, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
     if made.path is None:
         raise JoystickError(made.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)
     task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
-    print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {_total(taped)}")
+    total = short(taped.episode.total)
+    print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {total}")
     print(f"{made.text}   {as_written(made.path)}")
     return 0
-
-
-def _total(taped: Taped) -> str:
-    return short(taped.episode.total)
 
 
 def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Taped:

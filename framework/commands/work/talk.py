@@ -33,17 +33,17 @@ def run(config: RunConfig, request: Namespace) -> int:
         if not hasattr(env, "talk"):
             raise JoystickError(f"{model.agent.spec.id} has nobody to talk to; talk is for general_cfg.env_name=dialog")
         _complete(env.talk(_asked, print))
-        kept = _Record(env.spoken)
-        evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[kept])
+        record = _Record(env.spoken)
+        evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[record])
         status = 0
         try:
             evaluation = evaluator.play(model.agent, 1)
             print(f"{as_written(model.saved.path)}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
         except KeyboardInterrupt:
             print()
-            status, kept.text = INTERRUPTED, env.spoken()
+            status, record.text = INTERRUPTED, env.spoken()
     if request.record:
-        write_whole(file, kept.text.encode())
+        write_whole(file, record.text.encode())
         print(f"the dialogue is in {request.record}")
     return status
 
@@ -86,8 +86,8 @@ def _complete(candidates: Callable[[str], list[str]]) -> None:
         return
 
     def complete(begun: str, number: int) -> str | None:
-        found = candidates(readline.get_line_buffer()[: readline.get_endidx()])
-        return f"{found[number]} " if number < len(found) else None
+        words = candidates(readline.get_line_buffer()[: readline.get_endidx()])
+        return f"{words[number]} " if number < len(words) else None
 
     readline.set_completer(complete)
     readline.set_completer_delims(" ;")

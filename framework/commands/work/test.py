@@ -1,6 +1,7 @@
 """Mode test: plays a saved model, scores it and films it, in a task directory of its own."""
 
 import contextlib
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,13 +18,13 @@ from framework.dataset.writers import episode_writer
 from framework.disk.atomic import write_whole
 from framework.disk.csv_log import CsvLog
 from framework.disk.task_dir import TaskDir, circumstances
-from framework.errors import JoystickError
+from framework.errors import Interrupted, JoystickError
 from framework.loop.curriculum import Phases
-from framework.loop.evaluator import Evaluation, Interrupted
+from framework.loop.evaluator import Evaluation
 from framework.policies.plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
-from framework.runs import wrap_up
+from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput
 from framework.runs.model import Model, opened
 from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
@@ -32,69 +33,70 @@ from framework.screen.formatting import counted
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 
-def run(
-    config: RunConfig, command_line: list[str], signals: StopSignals, wanted: wrap_up.Wanted = wrap_up.ALL_PLAYED
-) -> int:
-    """Tests a model, and returns the exit status. wanted: what a video shows."""
+@contextlib.contextmanager
+def recorded(
+    config: RunConfig, env_id: str, command_line: list[str], facts: Mapping[str, Any], stopped: str
+) -> Iterator[tuple[TaskDir, Console]]:
+    """Makes a task directory with the settings and facts of what is played meanwhile, and its console. stopped: the
+    note after a signal."""
+    task = TaskDir.create("test", env_id, config.algorithms, config.into, config.start)
+    with contextlib.closing(task), contextlib.closing(Console(task.logs / "log.txt", config.general)) as console:
+        write_whole(task.config, config.to_yaml().encode())
+        task.write_run({**circumstances(command_line), **facts})
+        try:
+            yield task, console
+        except Interrupted:
+            console.note(stopped)
+            raise
+        except (JoystickError, EnvError) as error:
+            console.log_traceback(error)
+            raise
+
+
+def run(config: RunConfig, command_line: list[str], signals: StopSignals, selection: FilmSelection = ALL_PLAYED) -> int:
+    """Tests a model, and returns the exit status. selection: what a video shows."""
     config = with_seed(config)
-    if fault := wanted.fault(config):
+    if fault := selection.fault(config):
         raise JoystickError(fault)
     with opened(config) as model:
-        task = TaskDir.create("test", model.agent.spec.id, config.algorithms, config.into, config.start)
-        with contextlib.closing(task):
-            return _Test(config, model, task, signals, wanted).go(command_line)
+        facts = {
+            "checkpoint": str(as_written(model.saved.path)),
+            "checkpoint_facts": model.saved.facts,
+            "seed": config.general.seed,
+            "gpu": build.gpu_name(config),
+        }
+        stopped = "stopped; the model was not changed"
+        with recorded(config, model.agent.spec.id, command_line, facts, stopped) as (task, console):
+            _Test(config, model, task, console, signals).go(selection)
+    return 0
 
 
 class _Test:
     """One test: plays, writes, films and reports."""
 
-    def __init__(
-        self, config: RunConfig, model: Model, task: TaskDir, signals: StopSignals, wanted: wrap_up.Wanted
-    ) -> None:
-        self.config, self.model, self.task, self.signals, self.wanted = config, model, task, signals, wanted
+    def __init__(self, config: RunConfig, model: Model, task: TaskDir, console: Console, signals: StopSignals) -> None:
+        self.config, self.model, self.task, self.console, self.signals = config, model, task, console, signals
         self.saved, self.agent, self.env, self.watch = model.saved, model.agent, model.env, model.watch
-        self.console = Console(task.logs / "log.txt", config.general)
 
-    def go(self, command_line: list[str]) -> int:
-        cfg = self.config.general
-        facts: dict[str, Any] = {
-            **circumstances(command_line),
-            "checkpoint": str(as_written(self.saved.path)),
-            "checkpoint_facts": self.saved.facts,
-            "seed": cfg.seed,
-            "gpu": build.gpu_name(self.config),
-        }
-        write_whole(self.task.config, self.config.to_yaml().encode())
-        self.task.write_run(facts)
+    def go(self, selection: FilmSelection) -> None:
+        cfg, output = self.config.general, FinalOutput(self.config, self.task, self.console)
         for line in filter(None, (*self.config.notes, self.model.note, f"testing {as_written(self.saved.path)}")):
             self.console.note(line)
-        try:
-            with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):
-                evaluation, tape = self._play(cfg.max_episode)
-            self._write(evaluation)
-            compared = self._online(evaluation)
-            self.task.write_run({"score": evaluation.facts(), "compared": compared})
-            video = None
-            if self.config.env.render_mode is not None:
-                work = partial(wrap_up.film, self.config, evaluation, tape, self.task, self.console)
-                film = partial(work, self._check, self.watch, self.wanted)
-                video = wrap_up.guarded(self.console, "the episodes could not be filmed", film)
-            wrap_up.write_report(self.task, self.console)
-            self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
-        except Interrupted:
-            self.console.note("stopped; the model was not changed")
-            return self.signals.exit_status
-        except (JoystickError, EnvError) as error:
-            self.console.log_traceback(error)
-            raise
-        finally:
-            self.console.close()
-        return 0
+        with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):
+            evaluation, tape = self._play(cfg.max_episode)
+        self._write(evaluation)
+        compared = self._online(evaluation)
+        self.task.write_run({"score": evaluation.facts(), "compared": compared})
+        video = None
+        if self.config.env.render_mode is not None:
+            film = partial(output.film, evaluation, tape, self._check, self.watch, selection)
+            video = output.guarded("the episodes could not be filmed", film)
+        output.write_report()
+        self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
 
     def _check(self) -> None:
         self.console.waiting()
-        if self.signals.received is not None:
-            raise Interrupted
+        self.signals.check()
 
     def _play(self, episodes: int) -> tuple[Evaluation, Tape]:
         cfg = self.config.general

@@ -1,22 +1,22 @@
 """Mode train on the command line: signals, the watchdog, messages and exit statuses around an Experiment."""
 
 import sys
+from functools import partial
 
 from config.read.loader import RunConfig
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
 from framework.errors import MISTAKE, JoystickError
-from framework.runs import record
+from framework.runs import run_files
 from framework.runs.experiment import Experiment
 from framework.runs.session import Run
 from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.runs.wrap_up import guarded
 from framework.screen.formatting import resume_command
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Trains, and returns the exit status."""
-    training = Experiment(config, lambda: signals.received is not None, circumstances(command_line), handle=Run.of)
+    training = Experiment(config, signals.came, circumstances(command_line), handle=Run.of)
     with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:
@@ -50,15 +50,16 @@ def _hangs(training: Experiment) -> None:
     if training.trained:
         lines[0] = f"warning: {lines[0]}. The training is complete and saved"
         facts = {"outcome": "trained; the environment hung at the end", "finished": True}
-        guarded(training.console, "run.json could not be written", lambda: training.task.write_run(facts))
+        training.output.write_run(facts)
     elif training.loaded:
-        guarded(training.console, "the run could not be saved", training.trainer.save)
+        training.output.guarded("the run could not be saved", training.trainer.save)
         said = "NOT saved" if training.trainer.points.unsaved else "saved"
         lines[0] = f"error: {lines[0]}. The run was {said}"
     else:
         lines[0] = f"error: {lines[0]}"
     if training.opened and not training.trained:
-        guarded(training.console, "run.json could not be written", lambda: record.write_failure(training.task, why))
+        failed = partial(run_files.write_failure, training.task, why)
+        training.output.guarded("run.json could not be written", failed)
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()

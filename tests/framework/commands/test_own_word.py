@@ -11,7 +11,7 @@ from main import main
 GREET = '''\
 """Greets somebody."""
 
-HELP = "greet NAME [--times N]           say hello\\n"
+HELP = {"greet NAME [--times N]": "say hello"}
 
 
 def flags(parser):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from framework.dataset import archives, minari_sets, open_data, writers
+from framework.dataset.store import StepStore
 from framework.dataset.trajectories import read
-from framework.dataset.writers import EpisodeWriter, episode_writer
+from framework.dataset.writers import episode_writer
 from framework.disk.csv_table import read_csv
 from framework.errors import DataError
 from main import main
@@ -325,7 +326,7 @@ def test_with_several_agents_there_is_a_series_of_archives_for_each_policy(tmp_p
 
 def test_the_writers_have_what_a_run_asks_of_them(tmp_path: Path) -> None:
     for form in FORMS:
-        writer: EpisodeWriter = episode_writer(form, tmp_path)
+        writer: StepStore = episode_writer(form, tmp_path)
         assert writer.path.is_relative_to(tmp_path)
         writer.close()
     assert list(tmp_path.iterdir()) == []

@@ -13,9 +13,9 @@ import pytest
 from gymnasium import spaces
 
 from algos.base import Progress
-from framework.dataset import trajectories
+from framework.dataset import store
 from framework.dataset.safe_pickle import UnsafePickle
-from framework.dataset.trajectories import KEYS, TrajectoryWriter, plain, read
+from framework.dataset.trajectories import KEYS, PickleFile, TrajectoryWriter, plain, read
 from framework.log import LOGGER
 from framework.record.recorders import TrajectoryRecorder
 from tests.tools.core import PolicyOfNothing, collector_of
@@ -192,7 +192,7 @@ def test_a_file_that_is_full_is_on_the_disk_before_the_next_one_begins(
 def test_episodes_that_find_no_room_wait_and_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CKP-2: also where a new file would begin. No checkpoint is saved without them."""
 
-    def full(self: TrajectoryWriter, record: bytes) -> None:
+    def full(self: PickleFile, record: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
 
     warnings: list[tuple[Any, ...]] = []
@@ -201,7 +201,7 @@ def test_episodes_that_find_no_room_wait_and_are_written_later(tmp_path: Path, m
     for n in range(7):
         with monkeypatch.context() as patch:
             if n in (1, 2, 4, 5):
-                patch.setattr(TrajectoryWriter, "_write", full)
+                patch.setattr(PickleFile, "_write", full)
                 with pytest.raises(OSError, match=r"trajs.*\.pkl"):
                     writer.add(episode(2 + n)) or writer.state()
             else:
@@ -211,8 +211,8 @@ def test_episodes_that_find_no_room_wait_and_are_written_later(tmp_path: Path, m
     assert written(tmp_path / "full") == written(tmp_path / "straight")
     assert len(warnings) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(TrajectoryWriter, "_write", full)
-        patch.setattr(trajectories, "MOST_WAITING", 1000)
+        patch.setattr(PickleFile, "_write", full)
+        patch.setattr(store, "MOST_WAITING", 1000)
         with pytest.raises(OSError, match=r"trajs.*\.pkl"):
             writer.add(episode(99))
     straight.close()

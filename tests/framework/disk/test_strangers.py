@@ -14,7 +14,7 @@ import pytest
 from config.read.loader import load
 from config.read.opening import read_regular
 from framework.catalog import ALGOS, ENVS
-from framework.dataset.trajectories import TrajectoryWriter
+from framework.dataset.trajectories import PickleFile, TrajectoryWriter
 from framework.disk import checkpoints as store
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore
@@ -105,7 +105,7 @@ def test_every_writer_refuses_a_link_by_itself(tmp_path):
     canary.write_text("token")
     writers = {
         "a.csv": lambda path: CsvLog(path, ["x"]),
-        "trajs.pkl": lambda path: TrajectoryWriter(path.parent).recover(),
+        "trajs.pkl": lambda path: TrajectoryWriter(path.parent).state(),
         "events.out.tfevents.0000000001.joystick": lambda path: EventFile(path.parent),
         "log.txt": lambda path: Console(path, GeneralConfig()),
         "whole.tmp": lambda path: write_whole(path.with_suffix(""), b"new"),
@@ -323,14 +323,14 @@ def test_a_disk_that_is_full_of_trajectories_stops_no_training(run, tmp_path, mo
     """CKP-2: the end names the file and the command, and the resume comes to the end of a run with room."""
     straight = shutil.copytree(run, tmp_path / "straight")
     assert resume(straight) == 0
-    write = TrajectoryWriter._write
+    write = PickleFile._write
 
     def full(self, record):
         if record:
             raise OSError(28, "No space left on device", str(self.path))
         write(self, record)
 
-    monkeypatch.setattr(TrajectoryWriter, "_write", full)
+    monkeypatch.setattr(PickleFile, "_write", full)
     capsys.readouterr()
     assert resume(run) == 2
     said = capsys.readouterr()

@@ -177,9 +177,9 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
         run.take_in(backend.round(run.now))
         early = 0.02 * run.count.step * spec.updates_per_step if algo == "DQN" else 0
         found.append(backend.backlog() / max(ahead * one * workers, early, ahead))
-        assert backend.owed <= backend.pace.limit()
+        assert backend.owed <= backend.throttle.limit()
         assert len(backend.learning) <= 2
-        assert all(len(worker.asked) <= 2 for worker in backend.pool.workers)
+        assert all(len(worker.requests) <= 2 for worker in backend.pool.workers)
     assert run.learned
     assert all(chunk is not None for chunk in taken), "nobody asks for what is not there"
     assert 0.5 < max(found) <= 1 + 1e-6
@@ -200,7 +200,7 @@ def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     assert run.backend.owed == 0
     assert run.count.update == pytest.approx(run.count.step - 15, abs=workers)
     # a worker that runs ahead does not collect while the last updates are made
-    assert run.count.step < 800 + 2 * run.backend.pace.limit()
+    assert run.count.step < 800 + 2 * run.backend.throttle.limit()
 
 
 def test_what_is_owed_is_learned_before_a_limit_ends_a_run_and_not_beyond_max_update():
@@ -242,4 +242,4 @@ def test_a_worker_that_runs_ahead_has_its_second_fragment_to_do_before_the_first
     config = config_of("PPO", workers=2, ahead=2, rows=8)
     backend = remote(config)
     backend._collect(Run(config, backend).now)
-    assert [len(worker.asked) for worker in backend.pool.workers] == [2, 2]
+    assert [len(worker.requests) for worker in backend.pool.workers] == [2, 2]

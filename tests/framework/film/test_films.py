@@ -28,7 +28,7 @@ from framework.film.mp4 import Mp4Writer
 from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned
 from framework.loop.evaluator import Evaluation
 from framework.record.recorders import Tape
-from framework.runs.wrap_up import Wanted
+from framework.runs.final_output import FilmSelection
 from main import main
 from tests.framework.record.test_output import film
 from tests.framework.runs.test_run_end import FILMED, ONLINE, WORDS
@@ -179,8 +179,8 @@ def test_an_episode_of_a_grid_keeps_its_last_picture_until_all_are_over(tmp_path
     assert frames.shape == (3, 2 * height + GAP, 2 * width + GAP, 3)
     cells = [frames[:, :height, :width], frames[:, :height, -width:], frames[:, -height:, :width]]
     assert [cell[:, -1, -1, 0].tolist() for cell in cells] == [[50] * 3, [110, 111, 112], [170, 171, 172]]
-    wanted = captioned(Image.new("RGB", (230, 30), (50, 50, 50)), "episode 4   step 1   return 2   end")
-    np.testing.assert_array_equal(cells[0][2], np.asarray(wanted))
+    selection = captioned(Image.new("RGB", (230, 30), (50, 50, 50)), "episode 4   step 1   return 2   end")
+    np.testing.assert_array_equal(cells[0][2], np.asarray(selection))
     assert not frames[:, -height:, -width:].any()
 
 
@@ -204,19 +204,19 @@ def played(*returns: float, score: str | None = None) -> tuple[Evaluation, Tape]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "score", "numbers"),
+    ("selection", "score", "numbers"),
     [
-        (Wanted(), None, [1, 2, 3, 4]),
-        (Wanted(worst=True), None, [3]),
-        (Wanted(worst=True), "won", [2]),
-        (Wanted(grid=(1, 3)), None, [1, 2, 3]),
-        (Wanted(worst=True, grid=(1, 2)), None, [3, 1]),
+        (FilmSelection(), None, [1, 2, 3, 4]),
+        (FilmSelection(worst=True), None, [3]),
+        (FilmSelection(worst=True), "won", [2]),
+        (FilmSelection(grid=(1, 3)), None, [1, 2, 3]),
+        (FilmSelection(worst=True, grid=(1, 2)), None, [3, 1]),
     ],
 )
 def test_the_worst_episodes_are_those_of_the_lowest_score(
-    wanted: Wanted, score: str | None, numbers: list[int]
+    selection: FilmSelection, score: str | None, numbers: list[int]
 ) -> None:
-    assert [taped.number for taped in wanted.of(*played(2.0, 9.0, 1.0, 5.0, score=score))] == numbers
+    assert [taped.number for taped in selection.of(*played(2.0, 9.0, 1.0, 5.0, score=score))] == numbers
 
 
 def test_a_caption_has_no_word_of_the_user_so_any_font_has_its_characters() -> None:

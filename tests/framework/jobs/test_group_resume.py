@@ -275,8 +275,8 @@ def test_several_workers_of_a_run_are_spread_and_not_the_runs(monkeypatch: pytes
 
 
 def _nothing(errors: Any) -> Any:
-    class Ended:
+    class StageEnd:
         def poll(self) -> int:
             return 0
 
-    return Ended()
+    return StageEnd()

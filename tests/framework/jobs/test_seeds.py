@@ -20,19 +20,19 @@ from config.config import GeneralConfig
 from config.read import arguments
 from framework.archive import statistics, task_list
 from framework.archive.curves import Curves
-from framework.archive.groups import Result, curves_of, result
+from framework.archive.groups import RunResult, curves_of, result
 from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
-from framework.jobs import group, job, runs_table
-from framework.jobs.processes import Ended, Processes
+from framework.jobs import group, job, results
+from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.stages import Stage
 from framework.pages import figures, group_page
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
 from framework.screen import tables
-from framework.screen.terminal import Silent
+from framework.screen.terminal import Screen
 from framework.seeding import number
 from main import main
 from tests.tools.process import Forked, forked, forking
@@ -358,10 +358,10 @@ def wait_for(condition: Callable[[], bool], process: Forked | None = None, secon
 
 
 def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
-    good = [Result(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
-    bad = Result(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
-    none = Result(4, None, None, None, None, None, None, None, None, None, "seed_4")
-    assert runs_table.table([*good, bad, none]) == [
+    good = [RunResult(n, float(n), 1.0, 0.0, 9.0, 10, 50.0, 12345, 65.0, 0, f"seed_{n}") for n in (1, 2)]
+    bad = RunResult(3, 99.0, 0.0, 99.0, 99.0, 10, 99.0, None, 3.0, 2, "seed_3")
+    none = RunResult(4, None, None, None, None, None, None, None, None, None, "seed_4")
+    assert results.table_of_runs([*good, bad, none]) == [
         "",
         "seed  mean ± std  min  max  best   steps  time       status",
         "   1       1 ± 1    0    9    50  12,345  1:05     finished",
@@ -374,7 +374,7 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
         "(last evaluations of 2 of 4 runs, 10 episodes each)",
         "",
     ]
-    assert "no run finished with an evaluation" in runs_table.table([bad, none])
+    assert "no run finished with an evaluation" in results.table_of_runs([bad, none])
 
 
 @pytest.mark.parametrize(
@@ -388,8 +388,8 @@ def test_the_table_names_what_failed_and_leaves_it_out_of_the_means() -> None:
 )
 def test_the_table_fits_80_columns(seed: int, mean: float, left_out: list[str]) -> None:
     """What does not fit is left out; seeds.csv has it."""
-    one = Result(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
-    lines = runs_table.table([one, one])
+    one = RunResult(seed, mean, abs(mean), mean * 9, -mean * 9, 10, mean, 10_000_000, 36_000.0, 137, "x")
+    lines = results.table_of_runs([one, one])
     assert max(map(len, lines)) <= 80
     assert not set(left_out) & set(lines[1].split())
     assert {"seed", "best", "status"} <= set(lines[1].split())
@@ -474,7 +474,7 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
 def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **changes: Any) -> group_page.Group:
     """What a page shows of finished runs, with curves that rise from 0 to these returns."""
     runs = [
-        group_page.Member(f"seed {n}", "finished", Result(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
+        group_page.Member(f"seed {n}", "finished", RunResult(n, value, 0.5, 0, 9, 20, value, 100, 65.0, 0, f"seed_{n}"))
         for n, value in enumerate(returns, start=1)
     ]
     lines = {run.result.folder: (np.array([0.0, 100.0]), np.array([0.0, run.result.mean or 0.0])) for run in runs}
@@ -518,7 +518,7 @@ def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path:
 
 
 def test_the_page_of_a_group_that_has_begun_is_a_page_too(tmp_path: Path) -> None:
-    none = Result(1, None, None, None, None, None, None, None, None, None, "seed_1")
+    none = RunResult(1, None, None, None, None, None, None, None, None, None, "seed_1")
     shown = a_group(1.0, runs=[group_page.Member("seed 1", "waiting", none)], drawn="10:15", curves=None)
     page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
     assert "As it stood at 10:15" in page
@@ -552,7 +552,7 @@ class OneRun(job.Job):
     """A job of one run."""
 
     def __init__(self, folder: Path, cfg: GeneralConfig) -> None:
-        super().__init__(folder, Processes(1), Silent())
+        super().__init__(folder, Processes(1), Screen())
         self.cfg, self.stage = cfg, Stage("seed_1", "seed 1", folder / "config.yaml", folder / "seed_1")
 
     def look_at(self) -> tuple[float, str]:
@@ -565,9 +565,14 @@ class OneRun(job.Job):
     def general(self, stage: Stage) -> GeneralConfig:
         return self.cfg
 
-    def ended(self, end: Ended) -> None: ...
+    def ended(self, end: StageEnd) -> None: ...
 
     def refresh(self) -> None: ...
+
+    def run(self, stop: StopSignals) -> None: ...
+
+    def finish(self, stop: StopSignals) -> int:
+        return 0
 
 
 def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
@@ -591,11 +596,11 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
         end = "evaluation 7.25 ± 0.5   measuring the random policy"
         assert one.look_at() == (1.0, f"100%   step 200   return 2   {end}")
     console.close()
-    one.turns[one.stage] = job.Turn(end=Ended(one.stage, 0), seconds=64.9)
+    one.turns[one.stage] = job.Turn(end=StageEnd(one.stage, 0), seconds=64.9)
     assert one.look_at() == (1.0, "ended in 1:05")
-    one.turns[one.stage].end = Ended(one.stage, 130, stopped=True)
+    one.turns[one.stage].end = StageEnd(one.stage, 130, stopped=True)
     assert one.look_at() == (1.0, "stopped after 1:05")
-    [_, line] = tables.lines([runs_table._cells(result(task, 1, 130, 64.9))])
+    [_, line] = tables.lines([results._cells(result(task, 1, 130, 64.9))])
     assert line.split()[-1] == "stopped"
 
 

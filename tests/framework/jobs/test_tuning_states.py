@@ -12,15 +12,15 @@ from config.tune import section as tuning
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
-from framework.jobs import ending, job
+from framework.jobs import job
 from framework.jobs.job import Waiting
 from framework.jobs.plan import RunPlan
-from framework.jobs.processes import Ended
+from framework.jobs.processes import StageEnd
 from framework.jobs.schedulers import Leg, Trial
 from framework.jobs.stages import Stage
 from framework.jobs.tuner import Tuner
 from framework.runs.signals import StopSignals
-from framework.screen.terminal import Silent
+from framework.screen.terminal import Screen
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
 __all__ = ["forking"]
@@ -49,7 +49,7 @@ class Still:
         self.running.append(stage)
         self.free = 0
 
-    def poll(self) -> list[Ended]:
+    def poll(self) -> list[StageEnd]:
         return []
 
     def stop(self, number: int) -> None:
@@ -76,7 +76,7 @@ def four(more: str = "") -> Tuner:
     plan.check(compatibility.check)
     folder = Path("x")
     folder.mkdir()
-    work = Tuner(plan, folder, Still(), Silent(), ending.write_report)
+    work = Tuner(plan, folder, Still(), Screen())
     for place, settings in enumerate(plan.first):
         work.add(Trial(f"{place:03}", settings))
     facts(Path("x/trials/000"), {"finished": True, "step": 60, "seconds": 3}, "1,60,9,5.0\n", "60,7.5\n")

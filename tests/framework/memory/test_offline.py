@@ -18,13 +18,14 @@ from algos.iql.agent import expectile_loss, weighted_cloning_loss
 from algos.sac.agent import conservatism as sac_conservatism
 from algos.td3.agent import cloning_loss as td3_loss
 from config.model.memory_spec import DataSpec, ReplaySpec
-from config.read.loader import ConfigError, load
+from config.read.loader import ConfigError, RunConfig, load
 from envs import given as env_of
 from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
 from framework.commands.work import entry
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
+from framework.jobs import many_runs
 from framework.memory.given import given
 from framework.memory.stored import Stored
 from framework.runs import experiment, resume
@@ -300,8 +301,12 @@ def test_several_runs_without_their_data_are_refused_before_anything_is_created(
     monkeypatch.chdir(tmp_path)
     overrides = ["general_cfg.algo_name=BC", "env_cfg.id=CartPole-v1", "algo_cfg.data=nowhere"]
     config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
-    assert entry.run_group({"": config}, "", [], (1, 2), None) == 2
-    assert entry.run_group({"A": config, "B": config}, "two", [], (1, 2), None) == 2
+
+    def begun(configs: dict[str, RunConfig], title: str) -> int:
+        return entry.guarded(lambda: many_runs.begin(configs, title, [], (1, 2), None, entry.check_training))
+
+    assert begun({"": config}, "") == 2
+    assert begun({"A": config, "B": config}, "two") == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: algo_cfg.data: nowhere does not exist",
         "error: A: algo_cfg.data: nowhere does not exist",

@@ -13,13 +13,13 @@ import pytest
 from config.tune.section import TuneConfig
 from config.tune.space import Domain
 from framework.archive.curves import Curves
-from framework.archive.trials import Row, Trial
+from framework.archive.trials import Trial, TrialResult
 from framework.jobs import job
 from framework.jobs.results import importance
 from framework.pages import svg
 from framework.pages import tuning_page as report
 from framework.pages.svg import Axis, Line
-from framework.pages.tuning_page import Found
+from framework.pages.tuning_page import TuningContents
 from tests.tools import browser as chromium
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
@@ -35,8 +35,8 @@ def domain(path: str, kind: str, *values: Any) -> Domain:
 LR, KIND = domain("algo_cfg.lr", "log", 1e-4, 1e-2), domain("env_cfg.kind", "choice", "a", "b")
 
 
-def row(name: str, settings: tuple[Any, ...], state: str, score: float | None) -> Row:
-    return Row(Trial(name, settings), state, score, score, 100, 1.5, 0, Path("x"))
+def row(name: str, settings: tuple[Any, ...], state: str, score: float | None) -> TrialResult:
+    return TrialResult(Trial(name, settings), state, score, score, 100, 1.5, 0, Path("x"))
 
 
 ROWS = [
@@ -47,14 +47,16 @@ ROWS = [
 ]
 
 
-def found(folder: Path, rows: list[Row] = ROWS, domains: tuple[Domain, ...] = (LR, KIND), **changes: Any) -> Found:
+def found(
+    folder: Path, rows: list[TrialResult] = ROWS, domains: tuple[Domain, ...] = (LR, KIND), **changes: Any
+) -> TuningContents:
     curves = {name: (np.array([0.0, 50.0, 100.0]), np.array([0.0, 10.0, 30.0])) for name in ("002", "003")}
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
         "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
         "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]}, "importance": importance(domains, rows),
     }  # fmt: skip
-    return Found(folder=folder, **(values | changes))
+    return TuningContents(folder=folder, **(values | changes))
 
 
 def page(*given: Any, **changes: Any) -> str:
@@ -205,7 +207,7 @@ def test_many_points_are_thinned(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- importance
 
 
-def twelve() -> list[Row]:
+def twelve() -> list[TrialResult]:
     """The higher lr, the better; the kind does not matter."""
     values = [(float(f"{10 ** (-2 - place / 6):.4g}"), "ab"[place % 2]) for place in range(12)]
     return [row(f"{place:03}", value, "finished", float(-place)) for place, value in enumerate(values)]

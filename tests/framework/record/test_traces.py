@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 import joystick
 from algos.base import Progress
+from framework.dataset import store
 from framework.dataset.trace_reader import read_traces
 from framework.dataset.trajectories import read
 from framework.disk import csv_log
@@ -388,7 +389,7 @@ def test_lines_wait_while_the_disk_is_full_and_only_so_many(tmp_path: Path, monk
         writer.add((0, "third"))
         with pytest.raises(OSError, match="No space"):
             writer.state()
-        patch.setattr(traces, "MOST_WAITING", 30)
+        patch.setattr(store, "MOST_WAITING", 30)
         with pytest.raises(OSError, match="No space"):
             writer.add((0, "fourth"))
     writer.add((0, "fifth"))

@@ -19,7 +19,7 @@ def adapted(size: int, seconds: float, least: int, most: int) -> int:
     return max(least, min(most, size))
 
 
-class Pace:
+class Throttle:
     """Counts work in what a memory owes: minibatches of a replay memory, or windows of fresh steps.
 
     With run_ahead, no more than run_ahead chunks are between the workers and the learners at any time: being collected,
@@ -63,8 +63,8 @@ class Pace:
         """Returns the largest backlog."""
         return self.ahead * max(float(self.chunk), self._round)
 
-    def shortfall(self, made: int, asked: int) -> str:
+    def shortfall(self, updates: int, due: int) -> str:
         """Returns a sentence if clearly fewer updates were made than the settings ask for."""
-        if self.ratio is None or made >= (1 - TOLERANCE) * asked:
+        if self.ratio is None or updates >= (1 - TOLERANCE) * due:
             return ""
-        return f"{self.ratio * made / asked:.2g} updates per step, {self.ratio:g} was asked for"
+        return f"{self.ratio * updates / due:.2g} updates per step, {self.ratio:g} was asked for"
