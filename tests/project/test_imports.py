@@ -24,11 +24,13 @@ CONTRACTS = (
     "algos.common.settings",
     "algos.common.parts.acting",
     "algos.common.parts.actor_critic",
+    "algos.common.parts.tables",
     "algos.sac.actor_critic",
     "framework.data.policy",
     "framework.dataset.store",
     "framework.disk.appended",
     "framework.loop.observer",
+    "framework.runs.policy",
 )
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {
