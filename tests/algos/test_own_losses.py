@@ -15,7 +15,7 @@ import algos
 import joystick
 from algos.base import UnfitError
 from algos.common.nets import networks
-from algos.common.nets.custom import OwnLossError, layers_of
+from algos.common.nets.custom import OwnLossError, compare, layers_of
 from algos.common.nets.encoder import NetworkError
 from algos.common.settings import NetworkConfig
 from config.model.layers import Custom as Layer
@@ -237,7 +237,7 @@ def test_a_statistic_with_the_name_of_another_metric_is_refused(tmp_path, monkey
 
 def test_other_names_than_at_first_are_refused():
     with pytest.raises(OwnLossError, match="are b now, and were a at first; always return the same"):
-        custom.compare({"b": torch.zeros(())}, ("a",))
+        compare({"b": torch.zeros(())}, ("a",))
 
 
 def test_an_unfit_layer_is_no_crash_in_a_program_of_ones_own():
