@@ -32,11 +32,11 @@ class Box(NamedTuple):
 
 
 LOOP = (
-    Box(40, 76, 160, 70, "loop", "environment", ("envs/<kind>/env.py", "step, reset")),
+    Box(40, 76, 160, 70, "loop", "environment", ("envs/base.py", "step, reset")),
     Box(270, 76, 170, 70, "loop", "Collector", ("framework/collect", "fragment [T, N]")),
     Box(510, 76, 170, 70, "loop", "Memory", ("framework/memory", "chunk [K, B] or [T, N]")),
-    Box(750, 76, 170, 70, "loop", "Learner", ("framework/loop", "minibatches")),
-    Box(510, 196, 170, 70, "loop", "Agent", ("algos/<name>/agent.py", "acts; loss and gradient")),
+    Box(750, 76, 170, 70, "loop", "Learner", ("framework/loop", "chunk -> minibatches")),
+    Box(510, 196, 170, 70, "loop", "Agent", ("algos/<name>/agent.py", "acts; loss")),
 )
 SIDE = (
     Box(
@@ -63,7 +63,7 @@ SIDE = (
         108,
         "box",
         "algos/common/",
-        ("nets/  networks from layers", "maths/  formulas", "parts/  parts of agents", "fast/  the same, faster"),
+        ("nets/  networks from layers", "maths/  formulas", "parts/  parts of agents", "fast/  gradient steps, faster"),
     ),
 )
 FLOORS = (

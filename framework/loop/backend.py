@@ -118,7 +118,7 @@ class SingleProcess:
         """States of collectors of an earlier session with more workers; saved again unchanged."""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
-        """Runs one iteration of the training loop. This is the training loop of every algorithm:
+        """Runs one round. This is the training loop of every algorithm:
 
         collect one fragment, add it to the memory, and learn from chunks until the memory owes no more updates. The
         generator yields after each step so that the Trainer counts it; `now` already includes what was counted.

@@ -1,4 +1,4 @@
-"""The only code that applies gradients: cuts a chunk into minibatches and calls agent.update for each."""
+"""The only code that makes updates: cuts a chunk into minibatches and calls agent.update for each."""
 
 import copy
 import math
@@ -104,7 +104,7 @@ class AgentLearner(Learner):
             yield from shuffled(window, self.spec, self.agent.streams.learn, self.agent.device)
         else:
             for k in range(len(window["reward"])):
-                # a row of a larger array may start at any byte; an array of its own starts on 16 (see docs/design.md)
+                # a row of a larger array may start at any byte, an array of its own on 16 (docs/design/runs_on_disk.md)
                 yield {name: value[k].clone() if k else value[0] for name, value in window.items()}
 
     def _update(self, batch: Batch) -> Result:

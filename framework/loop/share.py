@@ -25,7 +25,7 @@ class Share:
         total = batch["obs"].shape[along]
         start, stop = total * self.rank // self.world, total * (self.rank + 1) // self.world
         first, count = min(start, total - 1), max(1, stop - start)
-        # a part of a larger array may start at any byte (see docs/design.md)
+        # a part of a larger array may start at any byte (see docs/design/runs_on_disk.md)
         mine = {
             name: value.narrow(0 if name == "state" else along, first, count).clone() for name, value in batch.items()
         }

@@ -186,6 +186,34 @@ def test_the_index_names_every_page() -> None:
     assert {f"../{name(path)}" for path in ROOT.glob("algos/*/README.md")} <= index
 
 
+DESIGN = [ROOT / "docs" / "design.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
+SOURCES = [path for name in ("config", "algos", "envs", "framework", "tests") for path in (ROOT / name).rglob("*.py")]
+EXAMPLE = "algos/actor_critic/"
+"""Folder that docs/algorithms.md writes."""
+
+
+@pytest.mark.parametrize("page", [*DESIGN, ROOT / "docs" / "algorithms.md", ROOT / "CONTRIBUTING.md", README], ids=name)
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    known = {path.name for path in [*SOURCES, *ROOT.glob("*.py"), *ROOT.glob("framework/*/*.*")]}
+    for named in re.findall(r"`([\w/.]+)`", text(page)):
+        if re.match(r"(config|algos|envs|framework|tests|docs|presets|benchmarks)/\w", named) and named != EXAMPLE:
+            assert (ROOT / named).exists(), f"{name(page)}: {named}"
+        elif re.fullmatch(r"\w+\.(py|js|css)", named):
+            assert named in known, f"{name(page)}: {named}"
+
+
+@pytest.mark.parametrize("page", DESIGN, ids=name)
+def test_the_classes_functions_and_tests_that_a_page_of_the_design_names_exist(page: Path) -> None:
+    """`Class`, `Class.method`, and words with underscores, which may also be columns or settings."""
+    code = "\n".join(map(text, SOURCES))
+    defined = set(re.findall(r"^(?: *(?:class|def) |(?=\w+ = ))(\w+)", code, re.MULTILINE))
+    words = set(re.findall(r"\w+", code))
+    for named in re.findall(r"`([A-Z][a-z]+[A-Za-z]*(?:\.\w+)?|test_\w+)`", text(page)):
+        assert set(named.split(".")) <= (defined if "." not in named else defined | words), f"{name(page)}: {named}"
+    for named in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", text(page)):
+        assert named in words, f"{name(page)}: {named}"
+
+
 @pytest.mark.parametrize("algo", algos.available())
 def test_every_algorithm_has_a_page_with_its_preset_if_there_is_one(algo: str) -> None:
     folder = Path(algos.get(algo).__path__[0])

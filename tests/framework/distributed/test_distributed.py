@@ -50,7 +50,7 @@ def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
 
 @pytest.mark.parametrize("algo", ["DQN", "PER_DQN", "PPO", "TRPO", "SAC"])
 def test_what_a_network_learns_from_begins_on_16_bytes_though_it_comes_from_another_process(algo, monkeypatch):
-    """DET-4: elsewhere it would give other last bits (see docs/design.md)."""
+    """DET-4: elsewhere it would give other last bits (see docs/design/runs_on_disk.md)."""
     agent, begins = algos.agent_class(algos.get(algo)), []
     update = agent.update
 
