@@ -17,8 +17,8 @@ from framework.loop.evaluator import Evaluator
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
 
 FAMILY = (
-    "DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "MunchausenDQN", "C51", "QRDQN", "IQN", "RainbowDQN",
-    "DRQN",
+    "DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "MunchausenDQN", "C51", "QRDQN", "IQN",
+    "RainbowDQN", "DRQN",
 )  # fmt: skip
 ALL_OF_THEM = pytest.mark.parametrize("algo", FAMILY)
 
