@@ -32,8 +32,8 @@ def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> 
 
 
 def log_policy_bonus(values: Tensor, action: Tensor, temperature: float, floor: float) -> Tensor:
-    """Returns T log pi(a|s) [M], at least the floor, with pi = softmax(Q / T) of values [M, A] (section 3 of Vieillard
-    et al., 2020): the value of the action minus the soft value of its state. An illegal action has the lowest value."""
+    """Returns T log pi(a|s) [M], at least the floor, with pi = softmax(Q / T) of values [M, A] (Vieillard et al.,
+    2020): the value of the action minus the soft value of its state. An illegal action has the lowest value."""
     return (targets.of_action(values, action) - soft_value(values, temperature)).clamp(floor, 0.0)
 
 

@@ -148,7 +148,7 @@ def test_a_soft_value_is_the_logarithm_of_the_mean_exponential():
 
 
 def test_the_bonus_of_an_action_is_its_scaled_log_probability_down_to_the_floor():
-    """Vieillard et al. (2020), section 3. Values 1 and 3 at temperature 2 have the soft value 3.626523: the bonuses are
+    """Vieillard et al. (2020). Values 1 and 3 at temperature 2 have the soft value 3.626523: the bonuses are
     1 - 3.626523 = -2.626523, which is below the floor, and 3 - 3.626523 = -0.626523."""
     values = tensor([1.0, 3.0], [1.0, 3.0])
     torch.testing.assert_close(log_policy_bonus(values, tensor(0, 1), 2.0, -1.0), tensor(-1.0, -0.626523))
