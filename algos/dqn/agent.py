@@ -19,7 +19,7 @@ from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
 from algos.dqn.distributional import HEADS
-from algos.dqn.heads import Head, Successor
+from algos.dqn.heads import Head, Successor, soft_value
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
@@ -29,6 +29,12 @@ def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> 
     """Returns the mean of log sum_a' exp Q(s, a') - Q(s, a) (equation 4 of Kumar et al., 2020), of values [B, A]. The
     sum is over the legal actions; mask [B, A] is True for them."""
     return (masked(values, mask).logsumexp(1) - targets.of_action(values, action)).mean()
+
+
+def log_policy_bonus(values: Tensor, action: Tensor, temperature: float, floor: float) -> Tensor:
+    """Returns T log pi(a|s) [M], at least the floor, with pi = softmax(Q / T) of values [M, A] (Vieillard et al.,
+    2020): the value of the action minus the soft value of its state. An illegal action has the lowest value."""
+    return (targets.of_action(values, action) - soft_value(values, temperature)).clamp(floor, 0.0)
 
 
 class Agent(ValueAgent):
@@ -84,6 +90,8 @@ class Agent(ValueAgent):
         """Returns the loss, and the TD errors [M]."""
         with torch.no_grad():
             target, metrics = self.head.target(self._successor(batch))
+            if self.cfg.munchausen_alpha:
+                target = target + self.cfg.munchausen_alpha * self._bonus(batch)
         out = sequences.outputs_of(self.network, batch["obs"])
         losses, error = self.head.loss(out, batch["action"], target)
         q = targets.of_action(self.head.values(out.detach()), batch["action"])
@@ -110,6 +118,12 @@ class Agent(ValueAgent):
         if self.cfg.double:
             chooser = legal_values(sequences.outputs_of(self.network, batch["next_obs"]))
         return Successor(batch["reward"] * self.cfg.reward_scale, batch["discount"], out, legal_values(out), chooser)
+
+    def _bonus(self, batch: Batch) -> Tensor:
+        """Returns what Munchausen Q-learning adds to the rewards, before it is weighted [M]."""
+        values = self.head.values(sequences.outputs_of(self.target, batch["obs"]))
+        values = masked(values, batch.get("action_mask"))
+        return log_policy_bonus(values, batch["action"], self.cfg.temperature, self.cfg.munchausen_floor)
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         return self.head.warning(metrics) if update > UPDATES_BEFORE_WARNING else None

@@ -1,7 +1,9 @@
 """Defaults of DQN."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfig
 from config.model.fields import Fraction, NonNegative, Positive, Problem
@@ -22,6 +24,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
         "temperature": Condition(
             lambda cfg: cfg.soft or cfg.exploration_type == "softmax", "no softmax or soft values"
         ),
+        "munchausen_floor": ("munchausen_alpha", ()),
     }
     HEAD: ClassVar = "scalar"
     """Meaning of the network's outputs; a class of algos/dqn/heads.py."""
@@ -44,6 +47,11 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Use the soft maximum over the actions at the temperature as the value of a state, instead of the maximum."""
     temperature = 1.0
     """Softmax temperature, with soft or exploration_type softmax: a higher one makes worse actions more likely."""
+    munchausen_alpha: Fraction = 0.0
+    """Weight of the bonus that Munchausen Q-learning adds to each reward, with soft: temperature times the log
+    probability of the action taken, under the softmax of the target network's values at the temperature."""
+    munchausen_floor: Annotated[float, Field(le=0.0)] = -1.0
+    """Lowest bonus before it is weighted: an action of almost no probability would have one without bound."""
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
 
@@ -76,5 +84,11 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
             yield Problem("double", "a soft value chooses no next action; set it to false", depends_on=("soft",))
         if self.soft and self.HEAD != "scalar":
             yield Problem("soft", "is for single values, and this algorithm learns distributions")
+        if self.munchausen_alpha and not self.soft:
+            message = "adds the log policy of soft values to the rewards; set soft to true, and double to false"
+            yield Problem("munchausen_alpha", message, depends_on=("soft",))
+        if self.munchausen_alpha and self.n_step > 1:
+            message = "the bonus of munchausen_alpha is for the first action alone; set it to 1"
+            yield Problem("n_step", message, depends_on=("munchausen_alpha",))
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")

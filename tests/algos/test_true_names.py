@@ -33,10 +33,21 @@ def refused(algo: str, *settings: str) -> str:
         ("CrossQ", f"critic_layers={PLAIN}", "critic_layers: has no batchrenorm, which takes the place of target"),
         ("SoftQ", "double=true", "double: a soft value chooses no next action"),
         ("QRDQN", "soft=true", "soft: is for single values"),
+        ("MunchausenDQN", "munchausen_alpha=0", "munchausen_alpha: 0 adds nothing to the rewards: this is SoftQ then"),
+        ("MunchausenDQN", "soft=false", "soft: must be true in this algorithm"),
+        ("MunchausenDQN", "double=true", "double: a soft value chooses no next action"),
     ],
 )
 def test_what_would_make_it_another_algorithm_is_refused(algo: str, setting: str, said: str) -> None:
     assert f"algo_cfg.{said}" in refused(algo, setting)
+
+
+def test_a_bonus_needs_soft_values_and_single_steps() -> None:
+    assert "algo_cfg.munchausen_alpha: adds the log policy of soft values" in refused("DQN", "munchausen_alpha=0.9")
+    said = "algo_cfg.n_step: the bonus of munchausen_alpha is for the first action alone; set it to 1"
+    assert f"command line: {said}" in refused("MunchausenDQN", "n_step=3")
+    assert said in refused("SoftQ", "munchausen_alpha=0.9", "n_step=2")
+    assert "munchausen_floor" in refused("MunchausenDQN", "munchausen_floor=0.5")
 
 
 def test_a_default_that_does_not_suit_is_told_as_one_and_what_is_written_with_its_place() -> None:
@@ -76,6 +87,7 @@ def test_a_loss_of_single_values_is_refused_for_distributions(algo: str) -> None
         ("NoisyDQN", ["epsilon_start=0.2"], "epsilon_start (exploration_type is none)"),
         ("SoftQ", ["epsilon_end=0.2"], "epsilon_end (exploration_type is softmax)"),
         ("DQN", ["temperature=3"], "temperature (no softmax or soft values)"),
+        ("SoftQ", ["munchausen_floor=-2"], "munchausen_floor (munchausen_alpha is 0.0)"),
         ("PQN", ["temperature=3"], "temperature (exploration_type is e-greedy)"),
         ("DQN", ["std_init=0.3"], "std_init (noisy is false)"),
         ("SAC", ["expl_noise=0.5"], "expl_noise (exploration_type is none)"),

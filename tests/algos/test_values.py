@@ -9,13 +9,17 @@ from algos.base import Progress
 from algos.common.maths.exploration import epsilon_greedy, greedy, softmax
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
 from algos.common.parts import sequences
+from algos.dqn.agent import log_policy_bonus
 from algos.dqn.distributional import HEADS, project, quantile_huber
 from algos.dqn.heads import Successor, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
 
-FAMILY = ("DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "C51", "QRDQN", "IQN", "RainbowDQN", "DRQN")
+FAMILY = (
+    "DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "MunchausenDQN", "C51", "QRDQN", "IQN",
+    "RainbowDQN", "DRQN",
+)  # fmt: skip
 ALL_OF_THEM = pytest.mark.parametrize("algo", FAMILY)
 
 
@@ -141,6 +145,39 @@ def test_a_soft_value_is_the_logarithm_of_the_mean_exponential():
     out = tensor([1.0, 3.0], [1.0, 3.0])
     target, _ = soft.target(Successor(tensor(1.0, 1.0), tensor(0.5, 0.0), out, out, None))
     torch.testing.assert_close(target, tensor(1 + 0.5 * 3.626523, 1.0))
+
+
+def test_the_bonus_of_an_action_is_its_scaled_log_probability_down_to_the_floor():
+    """Vieillard et al. (2020). Values 1 and 3 at temperature 2 have the soft value 3.626523: the bonuses are
+    1 - 3.626523 = -2.626523, which is below the floor, and 3 - 3.626523 = -0.626523."""
+    values = tensor([1.0, 3.0], [1.0, 3.0])
+    torch.testing.assert_close(log_policy_bonus(values, tensor(0, 1), 2.0, -1.0), tensor(-1.0, -0.626523))
+    torch.testing.assert_close(log_policy_bonus(values, tensor(0, 1), 2.0, -9.0), tensor(-2.626523, -0.626523))
+    # the best action by far is certain; the other one has log probability (1 - 3) / 0.01 = -200
+    torch.testing.assert_close(log_policy_bonus(values, tensor(0, 1), 0.01, -9.0), tensor(-2.0, 0.0))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_target_of_munchausen_dqn_is_that_of_the_soft_value_plus_the_weighted_bonus(masked):
+    """The next state has values 3 and 1: pi = e^(3/2) / (e^(3/2) + e^(1/2)) = 0.731059, and 0.268941. So
+    0.731059 (3 - 2 ln 0.731059) + 0.268941 (1 - 2 ln 0.268941) = 2.651201 + 0.975322 = 3.626523."""
+    settings = {"temperature": 2.0, "munchausen_alpha": 0.5, "reward_scale": 10.0, "loss": "mse"}
+    agent = agent_of("MunchausenDQN", spec_of(toy_of("match")), **settings)
+    agent.target, agent.network = lambda obs: obs, torch.zeros_like
+    batch = {
+        "obs": tensor([1.0, 3.0, 9.0], [1.0, 3.0, 9.0], [1.0, 3.0, 9.0]), "action": tensor(0, 1, 1),
+        "next_obs": tensor([3.0, 1.0, 9.0], [3.0, 1.0, 9.0], [3.0, 1.0, 9.0]),
+        "reward": tensor(0.5, 0.5, 0.5), "discount": tensor(0.9, 0.9, 0.0),
+    }  # fmt: skip
+    legal = tensor([True, True, False]).expand(3, 3)
+    if masked:
+        batch |= {"action_mask": legal, "next_action_mask": legal}
+    else:
+        batch |= {"obs": batch["obs"][:, :2], "next_obs": batch["next_obs"][:, :2]}
+    # 5 - 0.5 * 1 + 0.9 * 3.626523;  5 - 0.5 * 0.626523 + 0.9 * 3.626523;  5 - 0.5 * 0.626523 after the end
+    loss, outcome = agent._loss(batch)
+    torch.testing.assert_close(outcome.each, tensor(7.763871, 7.950609, 4.686738))
+    assert loss.item() == pytest.approx((7.763871**2 + 7.950609**2 + 4.686738**2) / 3, rel=1e-5)
 
 
 @ALL_OF_THEM
@@ -443,6 +480,18 @@ def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(algo):
             value, state = agent.values(np.full((1, 1), obs, np.float32), state)
             values.append(value.max())
         assert values == pytest.approx(expected, abs=0.35), name
+
+
+@pytest.mark.parametrize("more", [{}, {"buffer_type": "PER"}, {"dueling": True}, REMEMBERS])
+def test_the_bonus_widens_the_gap_between_the_actions(more):
+    """Rewards 1 and -1 that end the episode, weight 1/2, temperature 1: Q(a) = r + (Q(a) - V) / 2, so that the gap of 2
+    becomes 4; V - Q(1) = ln(1 + e^-4) = 0.01815. Q(1) = 1 - 0.01815 / 2, Q(0) = -1 - 4.01815 / 2."""
+    env = toy_of("choice")
+    settings = {"temperature": 1.0, "munchausen_alpha": 0.5, "munchausen_floor": -9.0, "epsilon_end": 0.5}
+    agent = trained(agent_of("MunchausenDQN", spec_of(env), **{**quick("MunchausenDQN"), **settings, **more}), env, 400)
+    values, _ = agent.values(np.zeros((1, 1), np.float32), agent.initial_state(1))
+    np.testing.assert_allclose(values, [[-3.00908, 0.99092]], atol=0.15)
+    assert score(agent, env) == 1.0
 
 
 @ALL_OF_THEM

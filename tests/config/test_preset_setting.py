@@ -84,8 +84,8 @@ RUNS = {
     ("A2C", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
         {**STEPS, "max_total_step": 500_000, "model_save_fre": 20480}, {"n_envs": 8}
     ),
-    ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "NoisyDQN", "PER_DQN", "QRDQN", "RainbowDQN", "SAC_D",
-     "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
+    ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
+     "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
     ("CrossQ", "DDPG", "DDPG_HER", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
         {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}
     ),

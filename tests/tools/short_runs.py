@@ -29,7 +29,7 @@ _SHORT_WINDOWS = {**_WINDOWS, "gae_lambda": 1.0, "lr": 7e-4, "batch_size": 64}
 
 SHORT: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("DQN", "DuelingDQN", "NoisyDQN", "PER_DQN"), _PLAIN),
-    **dict.fromkeys(("DoubleDQN", "SoftQ"), _BARE),
+    **dict.fromkeys(("DoubleDQN", "SoftQ", "MunchausenDQN"), _BARE),
     **dict.fromkeys(("IQN", "QRDQN"), _QUICK),
     **dict.fromkeys(("QMIX", "VDN"), _TEAM),
     **dict.fromkeys(("QLearning", "ExpectedSarsa", "Sarsa", "DynaQ"), _TABLE_AT_ONCE),
