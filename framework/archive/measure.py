@@ -160,9 +160,9 @@ def _curves(runs: Sequence[RecordedRun]) -> Curves:
         if not run.evaluations or not evaluated:
             _check(run.task.train, run.episodes, "return")
     # one lucky episode at the beginning is not a score
-    found = curves_of({str(run.folder): run for run in runs}, evaluated, least=1, whole_windows=True)
-    lines = {name: _finite(line) for name, line in found.lines.items()}
-    return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})
+    curves = curves_of({str(run.folder): run for run in runs}, evaluated, least=1, whole_windows=True)
+    lines = {name: _finite(line) for name, line in curves.lines.items()}
+    return curves._replace(lines={name: line for name, line in lines.items() if len(line[0])})
 
 
 def _finite(line: Curve) -> Curve:
@@ -178,8 +178,8 @@ def _check(path: Path, rows: Rows, score: str) -> None:
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
             if not isinstance(row.get(column), int | float):
-                found = repr(row[column])[:40] if column in row else "nothing"
-                raise TaskDirError(f"{path} is damaged: row {number} has {found} as {column}, which is a number")
+                value = repr(row[column])[:40] if column in row else "nothing"
+                raise TaskDirError(f"{path} is damaged: row {number} has {value} as {column}, which is a number")
         if float(row["step"]) < before:
             raise TaskDirError(f"{path} is damaged: the steps go back at row {number}")
         before = float(row["step"])

@@ -43,7 +43,7 @@ class Listed(NamedTuple):
 def listing(wanted: str = "", root: Path = ROOT) -> str:
     """Returns a table of the runs whose name contains `wanted`, newest first. If a terminal is too narrow for it,
     each name has a line of its own."""
-    runs = found(wanted, root)
+    runs = find_runs(wanted, root)
     if not runs:
         return f"no runs{f' with {wanted!r} in their name' if wanted else ''} in {root.absolute()}\n"
     rows = [Listed._fields[:-1], *map(_cells, runs)]
@@ -58,10 +58,10 @@ def listing(wanted: str = "", root: Path = ROOT) -> str:
 
 def as_json(wanted: str = "", root: Path = ROOT) -> str:
     """Returns the runs whose name contains `wanted` as a list in JSON, newest first."""
-    return json.dumps([run._asdict() for run in found(wanted, root)], indent=1, ensure_ascii=False) + "\n"
+    return json.dumps([run._asdict() for run in find_runs(wanted, root)], indent=1, ensure_ascii=False) + "\n"
 
 
-def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
+def find_runs(wanted: str = "", root: Path = ROOT) -> list[Listed]:
     """Returns the runs whose name contains `wanted`, newest first."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
     runs = (_listed(name, folder) for name, folder in named.items() if wanted.lower() in name.lower())

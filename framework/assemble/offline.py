@@ -20,9 +20,9 @@ def offline_data(config: RunConfig, policy: PolicyPlan, seed: int) -> OfflineDat
     environment, or do not fit into this machine."""
     if (wanted := data_of(config, policy.memory)) is None:
         return None
-    found = select_data(wanted, policy.spec, seed, config.env.action_mask)
-    resources.data_that_fit(config, policy, found.transitions)
-    return found
+    data = select_data(wanted, policy.spec, seed, config.env.action_mask)
+    resources.data_that_fit(config, policy, data.transitions)
+    return data
 
 
 def with_updates(config: RunConfig) -> RunConfig:

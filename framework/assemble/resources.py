@@ -97,8 +97,8 @@ def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
 
 def most_at_once(config: RunConfig, plan: "Plan") -> int:
     """Returns the largest number of minibatches in a chunk of any replay memory; 1 if there are only windows."""
-    found = [minibatches_at_once(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec)]
-    return min(found, default=1)
+    counts = [minibatches_at_once(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec)]
+    return min(counts, default=1)
 
 
 def minibatches_at_once(config: RunConfig, policy: "PolicyPlan") -> int:

@@ -269,18 +269,18 @@ class Collector:
         episodes and steps as asked for. Returns exactly these: the first to finish would be the short ones. `check` is
         called before each step and may raise."""
         done: dict[int, Episode] = {}
-        found: list[Episode] = []
+        results: list[Episode] = []
         taken = 0
-        while len(found) < episodes or taken < steps:
-            if len(found) in done:
-                found.append(done.pop(len(found)))
-                taken += found[-1].length
+        while len(results) < episodes or taken < steps:
+            if len(results) in done:
+                results.append(done.pop(len(results)))
+                taken += results[-1].length
                 continue
             check()
             for episode in self.step(progress)[3]:
                 done[episode.number * self.env.rows + episode.row] = episode
         self.settle()
-        return found
+        return results
 
     def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
         """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""

@@ -166,11 +166,11 @@ class ReplayBuffer:
             values["done"] = done
         kept = self._table.fitted(values, count)
         self.break_off()
-        found = self._rings.scatter(np.zeros(count, np.int64), kept)
-        self._beyond.remember(found.tolist(), after, kept["truncated"])
+        slots = self._rings.scatter(np.zeros(count, np.int64), kept)
+        self._beyond.remember(slots.tolist(), after, kept["truncated"])
         if self._priorities is not None:
-            self._priorities.new(found)
-        return found
+            self._priorities.new(slots)
+        return slots
 
     @staticmethod
     def from_data(
@@ -242,25 +242,25 @@ class ReplayBuffer:
         count = whole("sample", batch_size)
         if not len(self):
             raise DataError(f"sample({count}): the buffer is empty")
-        found = self._draw(count)
-        return self._with_stack(found) if self.settings.sample_avail else found
+        indices = self._draw(count)
+        return self._with_stack(indices) if self.settings.sample_avail else indices
 
     def _draw(self, count: int) -> Array:
         if self._priorities is not None:
             return self._priorities.draw(self._rng, count)
         return self._rings.choose(self._rng, (count,))
 
-    def _with_stack(self, found: Array) -> Array:
+    def _with_stack(self, indices: Array) -> Array:
         """Draws again in place of those indices whose stack of observations would reach beyond the episode."""
         for _ in range(_TRIES):
-            lacking = ~self._has_stack(found)
+            lacking = ~self._has_stack(indices)
             if not lacking.any():
-                return found
-            found[lacking] = self._draw(int(lacking.sum()))
+                return indices
+            indices[lacking] = self._draw(int(lacking.sum()))
         every = self.sample_indices(0)
         if not len(every):
             raise DataError(f"no episode in the buffer has {self.stack_num} observations; sample_avail asks for them")
-        return self._rng.choice(every, len(found))
+        return self._rng.choice(every, len(indices))
 
     def _has_stack(self, place: Array) -> Array:
         """Returns true where the whole stack of observations is in the episode."""
@@ -309,10 +309,10 @@ class ReplayBuffer:
 
     def _at(self, place: Array) -> Batch:
         """Returns the transitions at these places, with their weights if they have priorities."""
-        found = self._reader.at(place)
+        batch = self._reader.at(place)
         if self._priorities is not None:
-            found["weight"] = self._priorities.weights(place)
-        return found
+            batch["weight"] = self._priorities.weights(place)
+        return batch
 
     @property
     def weight(self) -> Array:

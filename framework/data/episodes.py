@@ -76,21 +76,21 @@ class Beyond:
             if after is not None and truncated[row]:
                 self.at[place] = after[row].copy()
 
-    def replace_in(self, found: Any, places: Array, stack: int) -> None:
+    def replace_in(self, stacks: Any, places: Array, stack: int) -> None:
         """Writes the observations that are known into those that were found for these places."""
         for row, place in np.ndenumerate(places) if self.at else ():
             if place in self.at:
-                _replace_newest(found, self.at[place].obs, row, stack)
+                _replace_newest(stacks, self.at[place].obs, row, stack)
 
 
-def _replace_newest(found: Any, after: Any, row: tuple[int, ...], stack: int) -> None:
+def _replace_newest(stacks: Any, after: Any, row: tuple[int, ...], stack: int) -> None:
     """Makes this the newest observation of a row. A stack of several moves on by one."""
-    if isinstance(found, Batch):
-        for key, part in found.items():
+    if isinstance(stacks, Batch):
+        for key, part in stacks.items():
             _replace_newest(part, after[key], row, stack)
     elif stack == 1:
-        found[row] = after
+        stacks[row] = after
     else:
-        newest = found[row]  # a view
+        newest = stacks[row]  # a view
         newest[:-1] = newest[1:].copy()
         newest[-1] = after

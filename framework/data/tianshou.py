@@ -73,10 +73,10 @@ class ReplayBuffer(buffer.ReplayBuffer):
         return value.astype(float) if key == "done" and value is not default else value
 
     def _at(self, place: Any) -> Batch:
-        found = super()._at(place)
-        if "done" in found:
-            found["done"] = found["done"].astype(float)
-        return found
+        batch = super()._at(place)
+        if "done" in batch:
+            batch["done"] = batch["done"].astype(float)
+        return batch
 
     def _shown(self) -> dict[str, Any]:
         """Returns what these versions stored, sorted by name."""

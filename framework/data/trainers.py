@@ -135,12 +135,12 @@ class _Hooks:
         self.before_test(epoch, step)
         self.collector.reset_env()
         result = self.collector.collect(n_episode=self.episodes, testing=True)
-        found = {"epoch": epoch, "step": step, "rew": result["rew"], "rew_std": float(result["rews"].std())}
-        self.tests.append(found)
-        if self.best is None or found["rew"] > self.best["rew"]:
-            self.best = found
+        score = {"epoch": epoch, "step": step, "rew": result["rew"], "rew_std": float(result["rews"].std())}
+        self.tests.append(score)
+        if self.best is None or score["rew"] > self.best["rew"]:
+            self.best = score
             self.save(self.policy)
-        self.stopped = bool(self.stops(found["rew"]))
+        self.stopped = bool(self.stops(score["rew"]))
         return self.stopped
 
     def good_enough(self, collected: dict[str, Any], epoch: int, step: int) -> bool:

@@ -152,19 +152,19 @@ def stacked(parts: Sequence[Nested], axis: int) -> Nested:
 def _merged(parts: Sequence[Nested], one: Callable[[list[Any], str], Any], path: str = "") -> Nested:
     """Returns a dict of one(values, path) for each key that a part has, in order of first appearance; nested as they
     are. An empty dict counts as a missing key where another part has more."""
-    found: Nested = {}
+    tree: Nested = {}
     for key in dict.fromkeys(key for part in parts for key in part):
         values = [part.get(key, _MISSING) for part in parts]
         inner = _inner(path, key)
         if any(isinstance(value, dict) and value for value in values):
             if single := [value for value in values if not isinstance(value, dict) and not _is_missing(value)]:
                 raise ValueError(f"{inner} is a Batch in some of the Batches, and {single[0]!r} in another one")
-            found[key] = _merged([value if isinstance(value, dict) else {} for value in values], one, inner)
+            tree[key] = _merged([value if isinstance(value, dict) else {} for value in values], one, inner)
         elif all(_is_missing(value) for value in values):
-            found[key] = {}
+            tree[key] = {}
         else:
-            found[key] = one(values, inner)
-    return found
+            tree[key] = one(values, inner)
+    return tree
 
 
 def _is_missing(value: Any) -> bool:

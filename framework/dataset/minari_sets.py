@@ -75,9 +75,9 @@ def _opened(data: Path) -> Any:
     facts = json.loads(read_regular(data / "metadata.json", MOST_METADATA))
     for kind in ("observation_space", "action_space"):
         space = facts.get(kind) if isinstance(facts, dict) else None
-        found = json.loads(space)["type"] if isinstance(space, str) else None
-        if found not in _SIMPLE:
-            raise DataError(f"its {kind} is {found or 'not given'}; {', '.join(_SIMPLE)} are read")
+        space_type = json.loads(space)["type"] if isinstance(space, str) else None
+        if space_type not in _SIMPLE:
+            raise DataError(f"its {kind} is {space_type or 'not given'}; {', '.join(_SIMPLE)} are read")
     if facts.get("data_format") != "hdf5":
         raise DataError(f"its format is {facts.get('data_format')}; hdf5 is read")
     for path in contents(data.parent):

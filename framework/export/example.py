@@ -40,8 +40,8 @@ def _session(file: Path, module: FileModule) -> Iterator[str]:
 def _call(module: FileModule, obs: str, mask: str) -> Iterator[str]:
     given = {"obs": obs, "state": "state", "action_mask": mask}
     feed = ", ".join(f'"{name}": {given[name]}' for name in module.inputs)
-    found = "action, outputs, state" if "state" in module.inputs else "action, outputs"
-    yield f"{found} = policy.run(None, {{{feed}}})"
+    outputs = "action, outputs, state" if "state" in module.inputs else "action, outputs"
+    yield f"{outputs} = policy.run(None, {{{feed}}})"
 
 
 def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played) -> Iterator[str]:

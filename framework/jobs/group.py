@@ -225,11 +225,11 @@ class Group(Job):
 
     def _experiments(self) -> dict[str, list[RunResult]]:
         """Returns the results of each experiment; none if the runs differ in their seed alone."""
-        found: dict[str, list[RunResult]] = {}
+        experiments: dict[str, list[RunResult]] = {}
         for stage, member in self.runs.items():
             if member.experiment:
-                found.setdefault(member.experiment, []).append(self._result(stage))
-        return found
+                experiments.setdefault(member.experiment, []).append(self._result(stage))
+        return experiments
 
     @property
     def interrupted(self) -> bool:

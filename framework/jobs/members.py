@@ -66,12 +66,12 @@ def of_experiments(names: Sequence[str], seeds: Sequence[int]) -> list[Member]:
 
 def file_names(names: Iterable[str]) -> list[str]:
     """Returns a name of a folder for each name, none twice."""
-    found: list[str] = []
+    files: list[str] = []
     for name in names:
         safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
         later = (f"{safe}_{number}" for number in itertools.count(2))
-        found.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, found)))
-    return found
+        files.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, files)))
+    return files
 
 
 # ------------------------------------------------------------------------------------------------ of a folder

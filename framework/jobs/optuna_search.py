@@ -69,8 +69,8 @@ class OptunaSearch:
     def ask(self) -> list[Settings]:
         """Returns the next batch. Of later batches, settings that are no configuration count as failed at once; those
         of the first one are reported before anything starts."""
-        found: list[Settings] = []
-        while self.left and len(found) < self.batch:
+        batch: list[Settings] = []
+        while self.left and len(batch) < self.batch:
             self.left -= 1
             with _quiet():
                 trial = self._study.ask(self._space)
@@ -79,9 +79,9 @@ class OptunaSearch:
                 self._study.tell(trial, state=self._states.FAIL)
                 continue
             self._asked.append(trial)
-            found.append(settings)
+            batch.append(settings)
         self._begun = True
-        return found
+        return batch
 
     def tell(self, results: Sequence[Outcome]) -> None:
         """Takes the outcome of each trial of the last batch, in its order. A trial that a scheduler has not trained to
@@ -153,8 +153,8 @@ def importance(domains: Sequence[Domain], trials: Sequence[tuple[Settings, float
         study.add_trial(optuna.trial.create_trial(params=params, distributions=space, value=score))
     with _quiet():
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=TOP)
-        found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    return {path: share for path, share in found.items() if math.isfinite(share)}
+        shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    return {path: share for path, share in shares.items() if math.isfinite(share)}
 
 
 def _number(domain: Domain, value: Any) -> Any:

@@ -162,13 +162,13 @@ class RunPlan(Plan):
         and environment do not fit."""
         check_new(self.tuning.into, self.tuning.start)
         problems: dict[str, None] = {}
-        found: list[Checked] = []
+        results: list[Checked] = []
         for settings in self.first:
             try:
                 config = self.config(settings)
                 refuse_loaded(config, "tune", "use resume, test or film")
                 check(config)
-                found.append(checked(config))
+                results.append(checked(config))
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
             except (JoystickError, EnvError) as error:
@@ -176,13 +176,13 @@ class RunPlan(Plan):
                 problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
                     None
                 )
-        problems |= dict.fromkeys([*self._score_problems(found), *(self._course_problems() if not problems else [])])
+        problems |= dict.fromkeys([*self._score_problems(results), *(self._course_problems() if not problems else [])])
         if problems:
             raise ConfigError(list(problems))
-        return found
+        return results
 
-    def _score_problems(self, found: Sequence[Checked]) -> list[str]:
-        known = set.intersection(*(set(each.columns) for each in found)) if found else None
+    def _score_problems(self, checks: Sequence[Checked]) -> list[str]:
+        known = set.intersection(*(set(each.columns) for each in checks)) if checks else None
         if self.cfg.score in SCORES or known is None or self.cfg.score in known:
             return []
         hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
@@ -228,12 +228,12 @@ class RunPlan(Plan):
         """For each domain whether its setting may change in a training that goes on; empty if none may."""
         config = self.config(self.first[0])
         allowed, models = adjustable(config), config.sections()
-        found = []
+        flags = []
         for domain in self.domains:
             section, _, key = domain.path.rpartition(".")
             known = section in models and section != "general_cfg"
-            found.append(known and type(models[section]).field_name(key) in allowed[section])
-        return found if any(found) else []
+            flags.append(known and type(models[section]).field_name(key) in allowed[section])
+        return flags if any(flags) else []
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
         """Returns the settings of a copy: those that may change are drawn anew, or multiplied. Keeps all of them if the

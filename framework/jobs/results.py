@@ -89,10 +89,10 @@ def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) 
     if configs:
         return curves_of(runs, configs[0].general.online_eval)
     rows = {name: [row for row in run.iterations if score in row] for name, run in runs.items()}
-    found = {
+    lines = {
         name: (np.array([r["step"] for r in each]), np.array([r[score] for r in each])) for name, each in rows.items()
     }
-    return Curves({name: line for name, line in found.items() if len(line[0])}, score)
+    return Curves({name: line for name, line in lines.items() if len(line[0])}, score)
 
 
 def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Importance:
@@ -124,16 +124,16 @@ def table_of_runs(
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
     ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
     rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
-    found = tables.lines(rows)
+    table = tables.lines(rows)
     for names in LESS:
-        if len(found[0]) <= tables.WIDTH:
+        if len(table[0]) <= tables.WIDTH:
             break
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
-        found = tables.lines(rows)
+        table = tables.lines(rows)
     if groups:
         called = statistics.name_of_interval(max(summary(group)["finished"] for group in groups.values()))
-        return ["", *found, "", *tables.lines([_means(name, group, called) for name, group in groups.items()]), ""]
-    return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
+        return ["", *table, "", *tables.lines([_means(name, group, called) for name, group in groups.items()]), ""]
+    return ["", *table, "", *([*_together(results), ""] if what == "seed" else [])]
 
 
 def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, str]:

@@ -43,8 +43,8 @@ class Files:
 
     def of(self, folder: Path, places: Iterable[str] = PLACES) -> list[Shown]:
         """Returns the newest files of a folder, newest first."""
-        found = [entry for place in places for entry in _entries(folder / place)]
-        newest = sorted(found, key=lambda one: -one[1].st_mtime_ns)[:MOST_FILES]
+        entries = [entry for place in places for entry in _entries(folder / place)]
+        newest = sorted(entries, key=lambda one: -one[1].st_mtime_ns)[:MOST_FILES]
         return [self._shown(folder, path, status) for path, status in newest]
 
     def _shown(self, folder: Path, path: Path, status: os.stat_result) -> Shown:

@@ -41,8 +41,8 @@ class Evaluation(NamedTuple):
     def returns(self) -> Array:
         if self.score is None:
             return np.array([episode.total for episode in self.episodes])
-        found = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
-        return np.array(found or [0.0])  # the policy may control no agent in an episode
+        returns = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
+        return np.array(returns or [0.0])  # the policy may control no agent in an episode
 
     @property
     def mean(self) -> float:

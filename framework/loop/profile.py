@@ -77,11 +77,11 @@ class Profile:
 def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:
     """Returns a label and a text for each part."""
     total = sum(part.seconds for part in parts)
-    found = []
+    rows = []
     for part in parts:
         calls = f"  {part.calls:,} calls" if part.calls else ""
-        found.append((part.name, f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
-    return found
+        rows.append((part.name, f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
+    return rows
 
 
 @contextmanager

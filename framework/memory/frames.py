@@ -120,11 +120,11 @@ class Frames:
     def _added(self, count: int) -> Array:
         """Returns the numbers of so many frames that no stack uses."""
         left = max(0, len(self._free) - count)
-        found, self._free[left:] = self._free[left:], []
-        first, self._end = self._end, self._end + count - len(found)
+        freed, self._free[left:] = self._free[left:], []
+        first, self._end = self._end, self._end + count - len(freed)
         if self._end > len(self._uses):
             self._uses.resize(self._end + self._end // 16, refcheck=False)
-        return np.array([*found, *range(first, self._end)], NUMBER)
+        return np.array([*freed, *range(first, self._end)], NUMBER)
 
     # journal ----------------------------------------------------------------------------------------------
 

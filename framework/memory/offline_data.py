@@ -113,12 +113,12 @@ def select_data(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     chosen, held_out = _chosen(wanted, data.summary, seed)
     returns = learned_returns(data.summary, chosen) if wanted.returns else None
-    found = OfflineData(data, spec, chosen, returns)
+    offline = OfflineData(data, spec, chosen, returns)
     if held_out is not None:
-        found.held_out = OfflineData(data, spec, held_out, returns)
-    for each in filter(None, (found, found.held_out)):
+        offline.held_out = OfflineData(data, spec, held_out, returns)
+    for each in filter(None, (offline, offline.held_out)):
         each.masked &= masks
-    return found
+    return offline
 
 
 def updates_of(wanted: DataSpec, seed: int, epochs: int, size: int) -> int:

@@ -207,9 +207,9 @@ def spread_out(values: Sequence[float], gap: float) -> list[float]:
 def _draw_mean(axes: Any, curves: Sequence[Line], look: dict[str, Any], band: str | None = None) -> bool:
     """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
     its interval in the legend."""
-    if (found := common(curves)) is None:
+    if (shared := common(curves)) is None:
         return False
-    grid, values = found
+    grid, values = shared
     between = np.array([statistics.interval(row, statistics.mean) for row in values])
     axes.fill_between(grid, between[:, 0], between[:, 1], color=look["color"], alpha=0.2, linewidth=0, label=band)
     axes.plot(grid, values.mean(1), **look)

@@ -40,13 +40,13 @@ def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     levels: returns to compare with, by their names."""
     offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
     over, score = "update" if offline else "step", run.facts.score_policy
-    found = [
+    charts = [
         _set("train", "Training, by episode: results/train.csv", run.episodes, over),
         _set("speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
         _set("eval", "Evaluations: results/eval.csv", run.evaluations, over),
         _set("progress", "Iterations: results/progress.csv", run.progress, over),
     ]
-    sets = [each for each in found if each["curves"]]
+    sets = [each for each in charts if each["curves"]]
     if not sets:
         return ""
     returns = f"return_{score}" if score else "return"

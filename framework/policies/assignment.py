@@ -71,8 +71,8 @@ def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iter
         if idle or not agents:
             yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {known}"
         kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]
-        if len(found := [(kind, mine) for kind, mine in kinds if mine]) > 1:
-            text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in found)
+        if len(groups := [(kind, mine) for kind, mine in kinds if mine]) > 1:
+            text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in groups)
             yield f"policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {text}"
     if left := [agent for agent in layout.agents if not any(agent in agents for agents in matches.values())]:
         yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"

@@ -187,11 +187,11 @@ def _signature_fault(cls: type[Callbacks]) -> str:
 def taken(metrics: Sequence[str], columns: Sequence[str], where: str) -> str:
     """Returns why these names cannot be columns beside the others, and with _min and _max; empty if they can. where:
     what names them."""
-    found = list(columns)
+    names = list(columns)
     for name in (each for one in metrics for each in spread_names(one)):
-        if name in found:
+        if name in names:
             return f"{where} gives a column {name!r}, and there is one of this name"
-        found.append(name)
+        names.append(name)
     return ""
 
 

@@ -84,8 +84,8 @@ class Loggers:
 
     def state(self) -> dict[str, Tree]:
         """Returns the states of those that run, or will; one that has failed has none."""
-        found = {name: self._call(name, "state") for name in list(self._running)}
-        return {**self._states, **{name: state for name, state in found.items() if name in self._running}}
+        states = {name: self._call(name, "state") for name in list(self._running)}
+        return {**self._states, **{name: state for name, state in states.items() if name in self._running}}
 
     def load_state(self, states: Mapping[str, Tree]) -> None:
         """Ends all; the next `begin` starts them with these states."""

@@ -244,12 +244,12 @@ def so_far(trainer: Trainer) -> dict[str, Any]:
 
 def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
     """Returns the facts about each policy of a multi-agent environment."""
-    found = {
+    facts = {
         policy.name: {"algorithm": policy.package.NAME, "learns": policy.train, "agents": list(policy.slots.agents)}
         for policy in plan(config, spec).policies
         if policy.slots
     }
-    return {"policies": found, "score_policy": config.general.score_policy} if found else {}
+    return {"policies": facts, "score_policy": config.general.score_policy} if facts else {}
 
 
 def remarks(

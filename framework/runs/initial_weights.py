@@ -47,11 +47,11 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     for part, weights in ours.items():
         its = theirs.get(part)
         for key, weight in weights.items():
-            found = its.get(key) if isinstance(its, Mapping) else None
-            if found is not None and found.shape == weight.shape:
-                arrays.setdefault(part, {})[key] = found
+            tensor = its.get(key) if isinstance(its, Mapping) else None
+            if tensor is not None and tensor.shape == weight.shape:
+                arrays.setdefault(part, {})[key] = tensor
             else:
-                unlike = "" if found is None else f" ({_shape(found)} there, {_shape(weight)} here)"
+                unlike = "" if tensor is None else f" ({_shape(tensor)} there, {_shape(weight)} here)"
                 new.append(f"{part}.{key}{unlike}")
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
@@ -92,17 +92,17 @@ def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
     Raises ConfigError for one that cannot be found."""
     if config.task is not None:
         return {}
-    found, problems = {}, []
+    states, problems = {}, []
     for name, policy in config.policies.items():
         if policy.load is None:
             continue
         try:
-            found[name] = _state(config, policy.load, name)
+            states[name] = _state(config, policy.load, name)
         except (tasks.TaskError, JoystickError) as error:
             problems.append(f"policies_cfg.{name}.load: {error}")
     if problems:
         raise ConfigError(problems)
-    return found
+    return states
 
 
 def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
@@ -152,8 +152,8 @@ def _misfit(ours: object, theirs: object, path: str = "") -> str:
                 if not path:  # an optimizer has moments only after its first step
                     return f"only one of them has {where}"
                 continue
-            if where != "learn" and (found := _misfit(ours[name], theirs[name], where)):
-                return found
+            if where != "learn" and (misfit := _misfit(ours[name], theirs[name], where)):
+                return misfit
         return ""
     if path.endswith("carry"):  # of each row; the rows may differ
         return ""
