@@ -197,7 +197,7 @@ def _instead(name: str, names: Collection[str]) -> str:
 
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
         return f"; {instead}"
-    algos = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}
+    algos = {key.lower(): ALGOS.get(key).NAME for key in ALGOS.available()}
     if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
         return f'; joystick.policy("{algo}", env) is a policy of this algorithm'
     algo = algos.get(name.lower()) or algos.get(stem_of(name).lower())

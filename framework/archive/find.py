@@ -53,6 +53,6 @@ def _runs(folder: Path) -> list[Path]:
 
 def _others(name: str, root: Path) -> str:
     """Returns the end of a sentence: the nearest name, or where names come from."""
-    known: Sequence[str] = [run.name for run in task_list.find_runs(root=root)]
-    groups = {name.partition("/")[0] for name in known}
-    return did_you_mean(name, [*known, *groups]) or f"; {PROGRAM} runs lists the runs"
+    names: Sequence[str] = [run.name for run in task_list.find_runs(root=root)]
+    groups = {name.partition("/")[0] for name in names}
+    return did_you_mean(name, [*names, *groups]) or f"; {PROGRAM} runs lists the runs"

@@ -108,8 +108,8 @@ def summary(results: Iterable[RunResult]) -> dict[str, Any]:
 def mean_fact(folder: Path, results: Sequence[RunResult], name: str) -> float | None:
     """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
     values = [getattr(RecordedRun(folder / one.folder).facts, name) for one in results]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 # ---------------------------------------------------------------------------------------------------------- curves

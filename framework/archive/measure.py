@@ -193,11 +193,11 @@ def _evaluated(curves: Curves) -> bool:
 
 
 def _score(values: Sequence[float]) -> Score:
-    known = np.array(values, float)
-    if not len(known):
+    scores = np.array(values, float)
+    if not len(scores):
         return Score(None, None)
-    between = statistics.interval(known, statistics.interquartile_mean) if len(known) >= LEAST_SEEDS else None
-    return Score(float(statistics.interquartile_mean(known)), between)
+    between = statistics.interval(scores, statistics.interquartile_mean) if len(scores) >= LEAST_SEEDS else None
+    return Score(float(statistics.interquartile_mean(scores)), between)
 
 
 def _improvement(lines: Sequence[Curve], first: Sequence[Curve]) -> Score:
@@ -237,8 +237,8 @@ def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
         else (run.facts.expected_return, "what the preset promises")
         for run in runs
     ]
-    known = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
-    goal, name = min(known, default=(math.inf, ""))
+    thresholds = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
+    goal, name = min(thresholds, default=(math.inf, ""))
     if any(line[1].max() >= goal for line in curves.lines.values()):
         return Threshold(goal, name)
     low = min(float(line[1].min()) for line in curves.lines.values())

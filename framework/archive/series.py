@@ -43,8 +43,8 @@ def trained(folder: Path) -> RecordedRun:
 
 def distinguishing(run: RecordedRun) -> dict[str, Any]:
     """Returns the value of each setting that distinguishes a series, by section.key."""
-    known = defaults_of(run.settings)
-    flat = {name: {**known.get(name, {}), **keys} for name, keys in policies.flat(run.settings).items()}
+    defaults = defaults_of(run.settings)
+    flat = {name: {**defaults.get(name, {}), **keys} for name, keys in policies.flat(run.settings).items()}
     every = {f"{name}.{key}": value for name, keys in flat.items() for key, value in keys.items()}
     return {path: value for path, value in every.items() if path not in IGNORED}
 

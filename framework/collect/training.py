@@ -57,8 +57,8 @@ class TrainingCollector(Collector):
 
     def _phases(self, rows: Tree) -> Array:
         """Returns the phases of the running episodes; the first one for a run that had no curriculum yet."""
-        known = rows.get("phase")
-        return np.full(self.env.rows, self.phase or 0.0) if known is None else np.array(known, float)
+        phases = rows.get("phase")
+        return np.full(self.env.rows, self.phase or 0.0) if phases is None else np.array(phases, float)
 
     def _begin_at(self, state: Tree) -> None:
         """Restores a state made by `beginning`."""

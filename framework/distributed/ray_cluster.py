@@ -118,9 +118,9 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
 @contextlib.contextmanager
 def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words = OF_A_RUN) -> Iterator[None]:
     """Connects to a running cluster and sends our code to it."""
-    known = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
-    if known != "auto":
-        _must_listen(known, words)
+    cluster = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
+    if cluster != "auto":
+        _must_listen(cluster, words)
     try:
         _init(
             ray,

@@ -182,10 +182,10 @@ class RunPlan(Plan):
         return results
 
     def _score_problems(self, checks: Sequence[Checked]) -> list[str]:
-        known = set.intersection(*(set(each.columns) for each in checks)) if checks else None
-        if self.cfg.score in SCORES or known is None or self.cfg.score in known:
+        columns = set.intersection(*(set(each.columns) for each in checks)) if checks else None
+        if self.cfg.score in SCORES or columns is None or self.cfg.score in columns:
             return []
-        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
+        hint = did_you_mean(self.cfg.score, [*SCORES, *columns]) or f"; known: {', '.join(sorted({*SCORES, *columns}))}"
         return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is not a column of progress.csv{hint}"]
 
     def _course_problems(self) -> list[str]:
@@ -213,9 +213,9 @@ class RunPlan(Plan):
                     f"{iteration} steps, and the first comparison is at step {rungs[0]}; set "
                     f"general_cfg.iteration_steps={rungs[0]} or compare later"]  # fmt: skip
         if cfg.scheduler == "pbt" and not self._adjusted:
-            known = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
+            changeable = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
             return [f"{where}: tune_cfg.scheduler: pbt changes settings while it trains, and none of those that are "
-                    f"tried may change then; of algo_cfg these may: {', '.join(known)}"]  # fmt: skip
+                    f"tried may change then; of algo_cfg these may: {', '.join(changeable)}"]  # fmt: skip
         return []
 
     def _where(self, key: str) -> str:
@@ -231,8 +231,8 @@ class RunPlan(Plan):
         flags = []
         for domain in self.domains:
             section, _, key = domain.path.rpartition(".")
-            known = section in models and section != "general_cfg"
-            flags.append(known and type(models[section]).field_name(key) in allowed[section])
+            in_section = section in models and section != "general_cfg"
+            flags.append(in_section and type(models[section]).field_name(key) in allowed[section])
         return flags if any(flags) else []
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:

@@ -151,12 +151,12 @@ def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, st
 
 def _cells(one: RunResult) -> dict[str, str]:
     """Returns the cells of a run by the head of their column."""
-    known = one.mean is not None
+    evaluated = one.mean is not None
     return {
-        "mean ± std": _spread(one) if known else "",
-        "min": _number(one.min) if known else "",
-        "max": _number(one.max) if known else "",
-        "best": _number(one.best) if known else "",
+        "mean ± std": _spread(one) if evaluated else "",
+        "min": _number(one.min) if evaluated else "",
+        "max": _number(one.max) if evaluated else "",
+        "best": _number(one.best) if evaluated else "",
         **_course(one.step, one.seconds),
         "status": STATUS.get(one.status, f"status {one.status}"),
     }

@@ -69,9 +69,9 @@ class Profile:
 
     def parts(self) -> list[Part]:
         """Returns the parts that took time since the beginning, longest first, and what is left."""
-        known = [Part(name, self.seconds[name], count) for name, count in self.calls.items() if count]
-        left = perf_counter() - self._began - sum(part.seconds for part in known)
-        return sorted([*known, Part(REST, max(0.0, left), 0)], key=lambda part: -part.seconds)
+        parts = [Part(name, self.seconds[name], count) for name, count in self.calls.items() if count]
+        left = perf_counter() - self._began - sum(part.seconds for part in parts)
+        return sorted([*parts, Part(REST, max(0.0, left), 0)], key=lambda part: -part.seconds)
 
 
 def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:

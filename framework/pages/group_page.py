@@ -82,14 +82,14 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
     results = [run.result for run in group.runs]
     facts = summary(results)
     finished = sum(run.state == "finished" for run in group.runs)
-    known: list[tuple[str, Any]] = []
+    means: list[tuple[str, Any]] = []
     if "mean" in facts and not group.experiments:  # runs of different settings have no common mean
         called = statistics.name_of_interval(facts["finished"])
-        known += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
-        known.append(("interquartile mean", facts["interquartile_mean"]))
+        means += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
+        means.append(("interquartile mean", facts["interquartile_mean"]))
     ended = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
     levels = list(group.levels.items())
-    return [*known, *levels, *ended] if known else [*ended, *levels]
+    return [*means, *levels, *ended] if means else [*ended, *levels]
 
 
 # ------------------------------------------------------------------------------------------------------ the curves

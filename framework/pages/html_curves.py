@@ -115,9 +115,9 @@ def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
 
 def _means(values: Array, starts: Array) -> list[float | None]:
     """Returns the mean of the values that are there from each start to the next; None where there is none."""
-    known = ~np.isnan(values)
-    count = np.add.reduceat(known.astype(float), starts)
-    total = np.add.reduceat(np.where(known, values, 0.0), starts)
+    present = ~np.isnan(values)
+    count = np.add.reduceat(present.astype(float), starts)
+    total = np.add.reduceat(np.where(present, values, 0.0), starts)
     return _rounded(np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0))
 
 

@@ -136,9 +136,9 @@ def commands(rows: Iterable[tuple[str, str]]) -> str:
 
 def cards(facts: Iterable[tuple[str, Any]]) -> str:
     """Returns a card per fact that is known; the first one stands out, and one with more letters is wider."""
-    known = [(name, text(value)) for name, value in facts if value is not None]
+    pairs = [(name, text(value)) for name, value in facts if value is not None]
     cells = ""
-    for number, (name, value) in enumerate(known):
+    for number, (name, value) in enumerate(pairs):
         kinds = " ".join(["first"] * (number == 0) + ["wide"] * (len(value) > LETTERS_OF_A_CARD))
         look = f' class="{kinds}"' if kinds else ""
         cells += f"<div{look}><dt>{text(name)}</dt><dd>{value}</dd></div>"

@@ -90,11 +90,11 @@ def settings_table(config: Mapping[str, Any]) -> str:
     """Returns a table of setting, value and default."""
     parts = dict(config) | {policies.section_of(name): policy for name, policy in policies.below(config).items()}
     rows = []
-    for part, known in defaults_of(config).items():
+    for part, base in defaults_of(config).items():
         for key, value in parts.get(part, {}).items():
             shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
-            if not shown_elsewhere and (key not in known or known[key] != value):
-                rows.append((html.Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
+            if not shown_elsewhere and (key not in base or base[key] != value):
+                rows.append((html.Name(f"{part}.{key}"), _value(value), _value(base[key]) if key in base else ""))
     return html.table(("setting", "value", "default"), rows)
 
 
@@ -108,8 +108,8 @@ def _value(value: Any) -> str:
 
 def _tested(run: RecordedRun) -> str:
     facts, checkpoint = run.facts.checkpoint_facts or {}, run.facts.checkpoint
-    known = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
-    rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(known) or None)]
+    counts = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
+    rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(counts) or None)]
     if checkpoint is not None:
         trained = Path(checkpoint).parent.parent
         page = html.address(trained / REPORT, run.folder)

@@ -410,12 +410,12 @@ def _score_rows(outcome: Outcome) -> list[terminal.Row]:
 
 
 def _compared(outcome: Outcome) -> str:
-    known = [
+    values = [
         ("data", outcome.data_return),
         ("random policy", outcome.random_return),
         ("expected", outcome.expected_return),
     ]
-    text = ", ".join(f"{name} {short(value)}" for name, value in known if value is not None)
+    text = ", ".join(f"{name} {short(value)}" for name, value in values if value is not None)
     mean = outcome.score["mean"] if outcome.score else None
     poor = ": not above the random policy" if not_above_random(mean, outcome.random_return) else ""
     return f"   ({text}){poor}" if text else ""

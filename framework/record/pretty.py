@@ -19,9 +19,9 @@ def pretty(result: Result) -> str:
     metrics = dict(result["metrics"])
     for policy, returns in result["policies"].items():
         own = {name: metrics.pop(name) for name in list(metrics) if name.startswith(f"{policy}/")}
-        known = {"return": returns["return_mean"]} if returns["return_mean"] is not None else {}
-        known |= {name.removeprefix(f"{policy}/"): value for name, value in own.items()}
-        lines.append(f"{policy:<10}  {listed(known)}")
+        numbers = {"return": returns["return_mean"]} if returns["return_mean"] is not None else {}
+        numbers |= {name.removeprefix(f"{policy}/"): value for name, value in own.items()}
+        lines.append(f"{policy:<10}  {listed(numbers)}")
     if metrics:
         lines.append(f"metrics     {listed(metrics)}")
     if result.get("reason"):

@@ -89,8 +89,8 @@ class RunLog(Observer):
 
     def _returns(self, name: str, metrics: Mapping[str, float]) -> dict[str, float]:
         """Returns the returns of the policies as curves beside those of their metrics: train_POLICY/NAME."""
-        known = {policy: metrics.get(f"{RETURN}{policy}") for policy in self._policies}
-        return {f"train_{policy}/{name}": value for policy, value in known.items() if value is not None}
+        returns = {policy: metrics.get(f"{RETURN}{policy}") for policy in self._policies}
+        return {f"train_{policy}/{name}": value for policy, value in returns.items() if value is not None}
 
     def result(self, result: Result) -> None:
         self.files["progress"].append(progress_row(result))

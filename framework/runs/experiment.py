@@ -432,7 +432,7 @@ class Experiment:
         if self.load:
             console.note(f"processes: {self.load}")
             output.write_run({"processes_said": self.load})
-        score, known, figure = trainer.points.score, None, None
+        score, random_return, figure = trainer.points.score, None, None
         try:
             # checkpoints are evaluated with a second agent, so that the trained one stays as it is
             second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
@@ -442,17 +442,17 @@ class Experiment:
                 score = output.guarded("the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
             with console.during("measuring the random policy"):
-                known = output.guarded(failure, self.evaluator.random_return)
+                random_return = output.guarded(failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
-                figure = output.draw_curve(known)
+                figure = output.draw_curve(random_return)
             self._check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 output.guarded("the best model could not be filmed", partial(self._film, agent))
             self._check()
-            output.tell(trainer, self.log, Ending(reason, True, score, known, figure), self._check)
+            output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure), self._check)
         except Interrupted:
-            output.tell(trainer, self.log, Ending("interrupted", False, score, known, figure))
+            output.tell(trainer, self.log, Ending("interrupted", False, score, random_return, figure))
             return False
         if trainer.points.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
@@ -480,10 +480,10 @@ class Experiment:
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
         trainer = self.trainer
-        known, figure = self.task.facts().random_return, None
+        random_return, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
-            figure = self.output.draw_curve(known)
-        self.output.tell(trainer, self.log, Ending(reason, False, trainer.points.score, known, figure))
+            figure = self.output.draw_curve(random_return)
+        self.output.tell(trainer, self.log, Ending(reason, False, trainer.points.score, random_return, figure))
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""

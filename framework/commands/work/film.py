@@ -65,8 +65,8 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     rows = RecordedRun(source.path).episodes
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
-        known = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
-        raise JoystickError(f"--episode {number}: train.csv has the episodes {known}")
+        numbers = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
+        raise JoystickError(f"--episode {number}: train.csv has the episodes {numbers}")
     at = int(places[0])
     try:
         data = open_data(str(source.path))
