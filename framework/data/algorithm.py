@@ -85,13 +85,13 @@ class AlgorithmPolicy(Policy):
         that the algorithm needs to learn, such as log_prob."""
         obs, mask = self._observations(batch), batch.get("action_mask")
         check_finite(obs, self.name)
-        given = self.agent.initial_state(len(obs)) if state is None else state
+        carry = self.agent.initial_state(len(obs)) if state is None else state
         if self.training:
-            act = self.agent.sample_action(obs, given, self.progress(), self._rng, mask)
+            act = self.agent.sample_action(obs, carry, self.progress(), self._rng, mask)
             self.steps += len(obs)
         else:
-            act = self.agent.evaluate_action(obs, given, self._rng, mask)
-        columns = act.columns if given is None else {**act.columns, "state": given}
+            act = self.agent.evaluate_action(obs, carry, self._rng, mask)
+        columns = act.columns if carry is None else {**act.columns, "state": carry}
         out = Batch(act=act.action)
         if columns:
             out.policy = Batch(columns)

@@ -178,8 +178,8 @@ class ReplayBuffer:
     ) -> "ReplayBuffer":
         """Returns a full buffer of recorded transitions: columns [T, ...] in order of time. done: is not read, since
         it follows from the two flags."""
-        given = {"obs": obs, "act": act, "rew": rew, "terminated": terminated, "truncated": truncated}
-        columns = {name: as_rows(name, value) for name, value in given.items()}
+        arrays = {"obs": obs, "act": act, "rew": rew, "terminated": terminated, "truncated": truncated}
+        columns = {name: as_rows(name, value) for name, value in arrays.items()}
         if obs_next is not None:
             columns["obs_next"] = as_rows("obs_next", obs_next)
         counts = {name: len(value) for name, value in columns.items()}

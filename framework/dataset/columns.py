@@ -49,10 +49,10 @@ class Block(NamedTuple):
 # --------------------------------------------------------------------------------------------------- names
 
 
-def renamed(given: Iterable[str]) -> dict[str, str]:
+def renamed(keys: Iterable[str]) -> dict[str, str]:
     """Returns our column -> name in the file; names that mean no column are left out. Raises DataError if one that
     is needed is missing or given twice."""
-    names = set(given)
+    names = set(keys)
     columns: dict[str, str] = {}
     for column, aliases in NAMES.items():
         match [name for name in aliases if name in names]:
@@ -72,9 +72,9 @@ def renamed(given: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-def missing(column: str, given: list[str]) -> str:
+def missing(column: str, names: list[str]) -> str:
     """Returns the message on a column that no name of the file means."""
-    there = ", ".join(given[:12]) or "nothing"
+    there = ", ".join(names[:12]) or "nothing"
     if column == "terminated":
         return (
             f"nothing tells how an episode ended: add terminated (or terminals, dones), true at the last step of an "

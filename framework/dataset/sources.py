@@ -21,10 +21,10 @@ _OTHER_PICKLES = (".pickle",)
 def files(words: str | Path | Sequence[str | Path], start: Path | None = None) -> list[Path]:
     """Returns the data files in natural order (2 before 10), each once. Raises DataError for a word that means none.
     start: working directory that relative paths count from; None: the current one."""
-    given = [words] if isinstance(words, str | Path) else list(words)
-    if not given:
+    sources = [words] if isinstance(words, str | Path) else list(words)
+    if not sources:
         raise DataError("no data are given; name a file, a pattern such as data/*.npz, or a task directory")
-    paths = dict.fromkeys(fixed(path, start) for word in given for path in _meant(str(word), start or Path.cwd()))
+    paths = dict.fromkeys(fixed(path, start) for word in sources for path in _meant(str(word), start or Path.cwd()))
     return sorted(paths, key=lambda path: natural(as_written(path)))
 
 

@@ -38,8 +38,8 @@ def _session(file: Path, module: FileModule) -> Iterator[str]:
 
 
 def _call(module: FileModule, obs: str, mask: str) -> Iterator[str]:
-    given = {"obs": obs, "state": "state", "action_mask": mask}
-    feed = ", ".join(f'"{name}": {given[name]}' for name in module.inputs)
+    inputs = {"obs": obs, "state": "state", "action_mask": mask}
+    feed = ", ".join(f'"{name}": {inputs[name]}' for name in module.inputs)
     outputs = "action, outputs, state" if "state" in module.inputs else "action, outputs"
     yield f"{outputs} = policy.run(None, {{{feed}}})"
 

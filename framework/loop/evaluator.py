@@ -67,8 +67,8 @@ class Evaluation(NamedTuple):
     def metrics(self) -> dict[str, float]:
         """Returns the means of the numbers that callbacks gave the episodes."""
         names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
-        given = {name: [each.metrics[name] for each in self.episodes if name in each.metrics] for name in names}
-        return {name: float(np.mean(values)) for name, values in given.items()}
+        columns = {name: [each.metrics[name] for each in self.episodes if name in each.metrics] for name in names}
+        return {name: float(np.mean(values)) for name, values in columns.items()}
 
 
 class Evaluator:

@@ -44,11 +44,11 @@ class Profile:
         self.calls.setdefault(part, 0)
         inner = self._inner
 
-        def timed(*args: Any, **given: Any) -> Any:
+        def timed(*args: Any, **kwargs: Any) -> Any:
             inner.append(0.0)
             begin = perf_counter()
             try:
-                return function(*args, **given)
+                return function(*args, **kwargs)
             finally:
                 spent = perf_counter() - begin
                 self.seconds[part] += spent - inner.pop()

@@ -98,9 +98,9 @@ class Loggers:
             self._call(name, "close")
         self._running.clear()
 
-    def _call(self, name: str, method: str, *given: Any) -> Any:
+    def _call(self, name: str, method: str, *args: Any) -> Any:
         try:
-            result = getattr(self._running[name], method)(*given)
+            result = getattr(self._running[name], method)(*args)
             if method == "state":
                 flatten(result, {})  # raises TypeError for what a checkpoint cannot hold
             return result

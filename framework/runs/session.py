@@ -183,10 +183,10 @@ class Run:
     ) -> None:
         if flags.get("into") is not None:
             flags["into"] = str(flags["into"])
-        for name, given in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
-            if isinstance(given, str) or not isinstance(given, Iterable):
-                text = " (text)" if isinstance(given, str) else ""
-                raise ConfigError([f"Python: {name}: got {given!r}{text}; expected a list"])
+        for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                text = " (text)" if isinstance(value, str) else ""
+                raise ConfigError([f"Python: {name}: got {value!r}{text}; expected a list"])
         if metrics and not isinstance(callbacks, Mapping):
             raise ConfigError(["Python: metrics: only callbacks that are functions need it; a class has METRICS"])
         if isinstance(callbacks, Mapping):
