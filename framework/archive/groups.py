@@ -95,7 +95,7 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
 
 def summary(results: Iterable[RunResult]) -> dict[str, Any]:
     """Returns mean and interquartile mean of the last evaluations of the finished runs, each with its interval."""
-    scores = np.array([one.mean for one in results if one.status == 0 and one.mean is not None], float)
+    scores = np.array([result.mean for result in results if result.status == 0 and result.mean is not None], float)
     if not len(scores):
         return {"finished": 0}
     facts: dict[str, Any] = {"finished": len(scores)}
@@ -107,7 +107,7 @@ def summary(results: Iterable[RunResult]) -> dict[str, Any]:
 
 def mean_fact(folder: Path, results: Sequence[RunResult], name: str) -> float | None:
     """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
-    values = [getattr(RecordedRun(folder / one.folder).facts, name) for one in results]
+    values = [getattr(RecordedRun(folder / result.folder).facts, name) for result in results]
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers else None
 
@@ -129,5 +129,5 @@ def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, 
 
 def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[RunResult]) -> Curves:
     """Returns the curves of the runs of a group by their folders."""
-    runs = {one.folder: RecordedRun(folder / one.folder) for one in results}
+    runs = {result.folder: RecordedRun(folder / result.folder) for result in results}
     return curves_of(runs, all(config.general.online_eval for config in configs))

@@ -56,10 +56,10 @@ def renamed(keys: Iterable[str]) -> dict[str, str]:
     columns: dict[str, str] = {}
     for column, aliases in NAMES.items():
         match [name for name in aliases if name in names]:
-            case [one]:
-                columns[column] = one
-            case [one, other, *_]:
-                raise DataError(f"both {one} and {other} are given; leave one out")
+            case [name]:
+                columns[column] = name
+            case [name, other, *_]:
+                raise DataError(f"both {name} and {other} are given; leave one out")
     if "action_mask" not in columns:
         columns.pop("next_action_mask", None)
     if "terminated" in columns:

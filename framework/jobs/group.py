@@ -149,8 +149,8 @@ class Group(Job):
         return group_page.Group(
             title=f"{what}, {counts}" if what else counts,
             runs=[
-                group_page.Member(stage.label, self._state(stage), one, self._reason(stage))
-                for stage, one in zip(self.runs, rows, strict=True)
+                group_page.Member(stage.label, self._state(stage), row, self._reason(stage))
+                for stage, row in zip(self.runs, rows, strict=True)
             ],
             experiments=experiments,
             curves=group_curves(self.folder, configs, rows) if what else None,
@@ -187,7 +187,7 @@ class Group(Job):
     def _commands(self) -> list[terminal.Row]:
         """Returns what can be done next, and the commands."""
         allowed, rows = self.config.allow_import, []
-        scored = {stage: one.best for stage in self.runs if (one := self._result(stage)).best is not None}
+        scored = {stage: ending.best for stage in self.runs if (ending := self._result(stage)).best is not None}
         if scored:
             best = max(scored, key=lambda stage: scored[stage] or 0.0)
             rows.append((f"Test the best model ({best.label})", play_command(best.task, allowed)))
@@ -274,7 +274,7 @@ class Group(Job):
         levels = self._levels(runs)
         if groups:
             curves = {
-                name: [lines[one.folder] for one in group if one.folder in lines] for name, group in groups.items()
+                name: [lines[run.folder] for run in group if run.folder in lines] for name, group in groups.items()
             }
             figures.comparison(
                 {name: group for name, group in curves.items() if group}, path, title=results.environment(self.config),
@@ -282,7 +282,7 @@ class Group(Job):
             )  # fmt: skip
         else:
             figures.seed_curves(
-                list(lines.values()), path, names=[f"seed {one.name}" for one in runs if one.folder in lines],
+                list(lines.values()), path, names=[f"seed {run.name}" for run in runs if run.folder in lines],
                 title=results.title(self.config), what=what, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         return True

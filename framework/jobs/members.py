@@ -109,9 +109,9 @@ def with_settings(
     now; options: finders and permissions."""
     extra = [word for word in words if not word.startswith(WHERE)]
     if extra:
-        one = as_written(folder / members[0].folder)
+        example = as_written(folder / members[0].folder)
         raise ConfigError([f"resume continues a group with its own settings; leave out {', '.join(extra)}, or name one "
-                           f"of its runs, such as {one}"])  # fmt: skip
+                           f"of its runs, such as {example}"])  # fmt: skip
     if fault := fault_below(folder, "a group of runs"):
         raise ConfigError([fault])
     configs: dict[str, RunConfig] = {}

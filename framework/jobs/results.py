@@ -111,11 +111,11 @@ def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Import
 # ------------------------------------------------------------------------------------------- printed table
 
 
-def sentence(one: RunResult) -> str:
+def sentence(result: RunResult) -> str:
     """Describes a finished run in a few words."""
-    score = "no evaluation" if one.mean is None else _spread(one)
-    steps = f", {counted(one.step, 'step')}" if one.step else ""  # none from given data alone
-    return f"{score}{steps} in {clock(one.seconds or 0.0)}"
+    score = "no evaluation" if result.mean is None else _spread(result)
+    steps = f", {counted(result.step, 'step')}" if result.step else ""  # none from given data alone
+    return f"{score}{steps} in {clock(result.seconds or 0.0)}"
 
 
 def table_of_runs(
@@ -123,7 +123,7 @@ def table_of_runs(
 ) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
     ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
-    rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
+    rows = [{what: str(result.name)[-LONGEST_NAME:], **_cells(result)} for result in results]
     table = tables.lines(rows)
     for names in LESS:
         if len(table[0]) <= tables.WIDTH:
@@ -149,16 +149,16 @@ def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, st
     }
 
 
-def _cells(one: RunResult) -> dict[str, str]:
+def _cells(result: RunResult) -> dict[str, str]:
     """Returns the cells of a run by the head of their column."""
-    evaluated = one.mean is not None
+    evaluated = result.mean is not None
     return {
-        "mean ± std": _spread(one) if evaluated else "",
-        "min": _number(one.min) if evaluated else "",
-        "max": _number(one.max) if evaluated else "",
-        "best": _number(one.best) if evaluated else "",
-        **_course(one.step, one.seconds),
-        "status": STATUS.get(one.status, f"status {one.status}"),
+        "mean ± std": _spread(result) if evaluated else "",
+        "min": _number(result.min) if evaluated else "",
+        "max": _number(result.max) if evaluated else "",
+        "best": _number(result.best) if evaluated else "",
+        **_course(result.step, result.seconds),
+        "status": STATUS.get(result.status, f"status {result.status}"),
     }
 
 
@@ -171,8 +171,8 @@ def _course(step: int | None, seconds: float | None) -> dict[str, str]:
     return {"steps": "" if step is None else f"{step:,}", "time": "" if seconds is None else clock(seconds)}
 
 
-def _spread(one: RunResult) -> str:
-    return spread({"mean": one.mean, "std": one.std or 0.0})
+def _spread(result: RunResult) -> str:
+    return spread({"mean": result.mean, "std": result.std or 0.0})
 
 
 def _together(results: Sequence[RunResult]) -> list[str]:
@@ -185,7 +185,7 @@ def _together(results: Sequence[RunResult]) -> list[str]:
         shown = between(facts[f"{key}_interval"])
         interval = f"   {statistics.name_of_interval(count)} {shown}" if shown else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
-    episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
+    episodes = {result.episodes for result in results if result.status == 0 and result.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
     return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{each})"]
 

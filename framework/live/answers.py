@@ -49,7 +49,7 @@ class Answers:
                 "folder": printable(str(self.folder)),
                 "runs": rows,
                 "groups": {name: self._group(group) for group, name in groups.items()},
-                "shown": {one: self._details(by_id[one], column) for one in shown[:MOST_SHOWN] if one in by_id},
+                "shown": {key: self._details(by_id[key], column) for key in shown[:MOST_SHOWN] if key in by_id},
             }
 
     def _group(self, folder: Path) -> Answer:

@@ -44,7 +44,7 @@ class Files:
     def of(self, folder: Path, places: Iterable[str] = PLACES) -> list[Shown]:
         """Returns the newest files of a folder, newest first."""
         entries = [entry for place in places for entry in _entries(folder / place)]
-        newest = sorted(entries, key=lambda one: -one[1].st_mtime_ns)[:MOST_FILES]
+        newest = sorted(entries, key=lambda item: -item[1].st_mtime_ns)[:MOST_FILES]
         return [self._shown(folder, path, status) for path, status in newest]
 
     def _shown(self, folder: Path, path: Path, status: os.stat_result) -> Shown:

@@ -43,7 +43,7 @@ class Thinned:
             points.append(point)
         if len(points) > MOST_POINTS:
             pairs = zip(points[::2], [*points[1::2], None], strict=False)
-            self._points = [_joined(one, other) for one, other in pairs]
+            self._points = [_joined(first, other) for first, other in pairs]
             self.each *= 2
 
     def points(self) -> list[Point]:
@@ -55,11 +55,11 @@ class Thinned:
         return [point for point in means if math.isfinite(point[2])]
 
 
-def _joined(one: list[float], other: list[float] | None) -> list[float]:
+def _joined(first: list[float], other: list[float] | None) -> list[float]:
     if other is None:
-        return one
-    sums = (a + b for a, b in zip(one[2:5], other[2:5], strict=True))
-    return [*other[:2], *sums, min(one[5], other[5]), max(one[6], other[6])]
+        return first
+    sums = (a + b for a, b in zip(first[2:5], other[2:5], strict=True))
+    return [*other[:2], *sums, min(first[5], other[5]), max(first[6], other[6])]
 
 
 class Growing:

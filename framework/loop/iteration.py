@@ -225,9 +225,9 @@ class Iteration:
             "policies": {policy: self._returns_of(policy) for policy in policies},
             "custom": {
                 name: value
-                for one, spread in self.custom.items()
-                if one.removeprefix(RETURN) not in policies
-                for name, value in zip(spread_names(one), (spread.mean, spread.low, spread.high), strict=True)
+                for metric, spread in self.custom.items()
+                if metric.removeprefix(RETURN) not in policies
+                for name, value in zip(spread_names(metric), (spread.mean, spread.low, spread.high), strict=True)
             },
             "seconds": seconds - self.began,
             "seconds_total": seconds,

@@ -76,9 +76,9 @@ class Replay(Memory):
         """Stores transitions [K, ...], each in the ring [K] of its agent, which has one row. lost: rings whose
         trajectory has broken off before them."""
         rings = self._rings
-        for one in lost.tolist():
-            if rings.added[one]:
-                self._cut(one, np.ones(1, bool))
+        for slot in lost.tolist():
+            if rings.added[slot]:
+                self._cut(slot, np.ones(1, bool))
         if not len(ring):
             return
         kept = self._kept(columns)

@@ -111,10 +111,12 @@ def _series(group: Group, lines: Mapping[str, Curve]) -> list[Series]:
     labels = {run.result.folder: run.label for run in group.runs}
     several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
     series = (
-        Series(name, name, [(labels[one.folder], lines[one.folder]) for one in results if one.folder in lines])
+        Series(
+            name, name, [(labels[result.folder], lines[result.folder]) for result in results if result.folder in lines]
+        )
         for name, results in several.items()
     )
-    return [one for one in series if one.runs]
+    return [line for line in series if line.runs]
 
 
 def _said(several: Sequence[Series], banded: bool, levels: Mapping[str, float | None]) -> str:
@@ -151,14 +153,13 @@ def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
 def _runs(folder: Path, group: Group) -> str:
     heads = ("run", "state", "mean ± std", "min", "max", "best", "steps", "time")
     rows = []
-    for label, state, one, reason in group.runs:
-        report = html.address(folder / one.folder / REPORT, folder)
-        score = None if one.mean is None else html.Number(f"{short(one.mean)} ± {short(one.std or 0.0)}")
-        lasted = None if one.seconds is None else html.Number(clock(one.seconds))
+    for label, state, result, reason in group.runs:
+        report = html.address(folder / result.folder / REPORT, folder)
+        score = None if result.mean is None else html.Number(f"{short(result.mean)} ± {short(result.std or 0.0)}")
+        lasted = None if result.seconds is None else html.Number(clock(result.seconds))
         name = html.Link(label, report) if report else label
-        rows.append(
-            (name, f"{state}: {reason}" if reason else state, score, one.min, one.max, one.best, one.step, lasted)
-        )
+        numbers = result.min, result.max, result.best, result.step
+        rows.append((name, f"{state}: {reason}" if reason else state, score, *numbers, lasted))
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
     each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
     note = f"Scores come from the last evaluation{each}. The name of a run leads to its report."

@@ -80,7 +80,7 @@ class FilmSelection(NamedTuple):
         ]
         if self.worst:
             score = evaluation.score
-            taped.sort(key=lambda one: one.episode.metrics.get(score, math.inf) if score else one.episode.total)
+            taped.sort(key=lambda film: film.episode.metrics.get(score, math.inf) if score else film.episode.total)
         if self.grid:
             return taped[: math.prod(self.grid)]
         return taped[:1] if self.worst else taped
@@ -221,7 +221,7 @@ class FinalOutput:
         if self.config.env.render_mode == self.config.env.FILM[0]:
             self.console.note(made.text)
         if selection.worst:
-            shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
+            shown = ", ".join(f"{episode.number:,} (return {short(episode.episode.total)})" for episode in taped)
             self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
         return made.path
 
