@@ -202,7 +202,7 @@ def _score(values: Sequence[float]) -> Score:
 
 def _improvement(lines: Sequence[Curve], first: Sequence[Curve]) -> Score:
     """Returns the probability that the last value of a line is higher than that of one of the first series."""
-    ends = [np.array([line[1][-1] for line in each], float) for each in (lines, first)]
+    ends = [np.array([line[1][-1] for line in group], float) for group in (lines, first)]
     if not all(map(len, ends)):
         return Score(None, None)
     enough = min(map(len, ends)) >= LEAST_SEEDS

@@ -34,8 +34,8 @@ def interquartile_mean(values: Array) -> Array:
 def improvement(values: Array, others: Array) -> Array:
     """Returns the probability of improvement: the share of the pairs of one of values [..., n] and one of others
     [..., m] in which the first is higher; a tie counts one half."""
-    each = [np.sign(values[..., i, None] - others).mean(-1) for i in range(values.shape[-1])]
-    return np.asarray((1 + np.mean(each, 0)) / 2)
+    signs = [np.sign(values[..., i, None] - others).mean(-1) for i in range(values.shape[-1])]
+    return np.asarray((1 + np.mean(signs, 0)) / 2)
 
 
 def name_of_interval(seeds: int) -> str:

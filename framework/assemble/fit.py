@@ -72,7 +72,7 @@ def _check_schedules(config: RunConfig) -> None:
     sections = {f"policies_cfg.{name}": policy for name, policy in config.policies.items() if policy.train}
     for section, algo in (sections or {"algo_cfg": config.algo}).items():
         if algo.schedule() != "constant" and not limits.planned(config.general):
-            places = (config.where.get(f"{each}.lr_schedule") for each in (section, "algo_cfg"))
+            places = (config.where.get(f"{part}.lr_schedule") for part in (section, "algo_cfg"))
             message = f"{algo.schedule()} follows the plan of the run, and there is none"
             needed = "general_cfg.max_episode, max_total_step or max_update"
             place = next(filter(None, places), "default")

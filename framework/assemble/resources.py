@@ -97,7 +97,7 @@ def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
 
 def most_at_once(config: RunConfig, plan: "Plan") -> int:
     """Returns the largest number of minibatches in a chunk of any replay memory; 1 if there are only windows."""
-    counts = [minibatches_at_once(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec)]
+    counts = [minibatches_at_once(config, policy) for policy in plan.learning if isinstance(policy.memory, ReplaySpec)]
     return min(counts, default=1)
 
 
@@ -170,7 +170,7 @@ def row_bytes(spec: "EnvSpec") -> int:
 def journal_bytes(config: RunConfig, plan: "Plan") -> int:
     """Returns the size that the journal of the replay memories can reach on the disk: what the oldest of the
     checkpoints whose journal is kept remembers, and everything collected since. 0 for windows of fresh steps."""
-    size = sum(_journal_bytes(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec))
+    size = sum(_journal_bytes(config, policy) for policy in plan.learning if isinstance(policy.memory, ReplaySpec))
     return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
 
 
@@ -217,13 +217,13 @@ def _bytes(space: spaces.Space) -> int:
     return int(np.prod(space.shape or ())) * np.dtype(space.dtype or np.int64).itemsize
 
 
-def processes_that_fit(workers: int, learners: int, each: int = PROCESS_BYTES) -> None:
+def processes_that_fit(workers: int, learners: int, size: int = PROCESS_BYTES) -> None:
     """Raises RayError if this machine lacks the memory for so many processes and the data server."""
     free, count = machine.available_bytes(), workers + learners + 1
-    if free is not None and count * each > free:
+    if free is not None and count * size > free:
         key = "n_workers" if workers >= learners else "n_learners"
         raise RayError(
             f"general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need about "
-            f"{count * each // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
-            f"{free // each} processes"
+            f"{count * size // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
+            f"{free // size} processes"
         )

@@ -259,7 +259,7 @@ class Collector:
                 buffers["valid"][t] = self.env.valid
         _check_finite(buffers, origin.first_step)
         fragment = Fragment(buffers, start, origin)
-        self.records = [record for each in self.recorders for record in each.collected(fragment, self.env)]
+        self.records = [record for recorder in self.recorders for record in recorder.collected(fragment, self.env)]
         return fragment, episodes
 
     def play(

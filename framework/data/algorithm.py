@@ -135,9 +135,9 @@ class AlgorithmPolicy(Policy):
 
     def _means(self, learned: list[Learned]) -> dict[str, float]:
         """Counts the updates, and returns the means of the metrics."""
-        self.updates += sum(each.updates for each in learned)
-        names = dict.fromkeys(name for each in learned for name in each.metrics)
-        return {name: float(np.mean([x for each in learned for x in each.metrics.get(name, ())])) for name in names}
+        self.updates += sum(result.updates for result in learned)
+        names = dict.fromkeys(name for result in learned for name in result.metrics)
+        return {name: float(np.mean([x for result in learned for x in result.metrics.get(name, ())])) for name in names}
 
     def weights(self) -> dict[str, Array]:
         """Returns all arrays that acting depends on, by name."""

@@ -233,9 +233,9 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
     """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
     asked = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
-    wanted = sum(count * each for count, each in asked.values())
+    wanted = sum(count * need for count, need in asked.values())
     if wanted > has:
-        parts = [f"general_cfg.{key} {count} times {each:g}" for key, (count, each) in asked.items() if each]
+        parts = [f"general_cfg.{key} {count} times {need:g}" for key, (count, need) in asked.items() if need]
         raise RayError(
             f"Ray has {has:g} {kind}s and this run asks for {wanted:g}: {' and '.join(parts)}; choose fewer of them, "
             f"or a smaller {SMALLER[kind]}"

@@ -67,7 +67,7 @@ def _bound(bound: Array) -> Any:
     """Returns one number where all dimensions have the same bound; JSON has no infinity, which is null."""
     if bound.size and (bound == bound.flat[0]).all():
         return _number(bound.flat[0])
-    return [_number(each) for each in bound.ravel()]
+    return [_number(value) for value in bound.ravel()]
 
 
 def _number(value: Any) -> float | None:

@@ -65,15 +65,15 @@ def film_into(
         return _film_at_once(path, open_env, taped, check, watch, columns)
     different = ""
     with open_env() as env:
-        numbers = [each.number for each in taped]
+        numbers = [take.number for take in taped]
         camera = (
             Scribe(path, numbers) if path.suffix == ".txt" else Camera(writer(path, env.render_fps), numbers, watch)
         )
         try:
-            for each in taped:
+            for take in taped:
                 rewards = _Rewards()
-                again = replay(env, each.episode, each.actions, camera, rewards, check=check, watch=watch)
-                different = different or _difference(each, again, rewards.rewards)
+                again = replay(env, take.episode, take.actions, camera, rewards, check=check, watch=watch)
+                different = different or _difference(take, again, rewards.rewards)
                 if camera.full:
                     break
         except BaseException:
@@ -89,15 +89,15 @@ def _film_at_once(
     """Repeats episodes side by side, each in an environment of its own."""
     with ExitStack() as stack:
         envs = [stack.enter_context(open_env()) for _ in taped]
-        lenses, rewards = [Lens(each.number, watch) for each in taped], [_Rewards() for _ in taped]
+        lenses, rewards = [Lens(take.number, watch) for take in taped], [_Rewards() for _ in taped]
         repetitions = [
-            Repetition(env, each.episode, each.actions, recorders, watch)
-            for env, each, *recorders in zip(envs, taped, lenses, rewards, strict=True)
+            Repetition(env, take.episode, take.actions, recorders, watch)
+            for env, take, *recorders in zip(envs, taped, lenses, rewards, strict=True)
         ]
         video = writer(path, envs[0].render_fps, MOSAIC_SIDE)
         mosaic = Mosaic(video, lenses, columns)
         try:
-            while not (mosaic.full or all(each.episode for each in repetitions)):
+            while not (mosaic.full or all(repetition.episode for repetition in repetitions)):
                 check()
                 for repetition in repetitions:
                     repetition.step()
@@ -108,8 +108,8 @@ def _film_at_once(
             raise
         made = video.close()
     ended = [
-        _difference(each, repetition.episode, own.rewards)
-        for each, repetition, own in zip(taped, repetitions, rewards, strict=True)
+        _difference(take, repetition.episode, own.rewards)
+        for take, repetition, own in zip(taped, repetitions, rewards, strict=True)
         if repetition.episode
     ]
     return made, next(filter(None, ended), "")

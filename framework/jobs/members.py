@@ -70,7 +70,7 @@ def file_names(names: Iterable[str]) -> list[str]:
     for name in names:
         safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
         later = (f"{safe}_{number}" for number in itertools.count(2))
-        files.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, files)))
+        files.append(next(file for file in itertools.chain([safe], later) if file.lower() not in map(str.lower, files)))
     return files
 
 

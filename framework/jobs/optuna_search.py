@@ -161,4 +161,4 @@ def _number(domain: Domain, value: Any) -> Any:
     """Returns what Optuna would have drawn for a setting."""
     if domain.kind not in LISTS:
         return value
-    return next(place for place, each in enumerate(domain.values) if type(each) is type(value) and each == value)
+    return next(place for place, choice in enumerate(domain.values) if type(choice) is type(value) and choice == value)

@@ -182,7 +182,7 @@ class RunPlan(Plan):
         return results
 
     def _score_problems(self, checks: Sequence[Checked]) -> list[str]:
-        columns = set.intersection(*(set(each.columns) for each in checks)) if checks else None
+        columns = set.intersection(*(set(check.columns) for check in checks)) if checks else None
         if self.cfg.score in SCORES or columns is None or self.cfg.score in columns:
             return []
         hint = did_you_mean(self.cfg.score, [*SCORES, *columns]) or f"; known: {', '.join(sorted({*SCORES, *columns}))}"

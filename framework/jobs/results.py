@@ -90,7 +90,8 @@ def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) 
         return curves_of(runs, configs[0].general.online_eval)
     rows = {name: [row for row in run.iterations if score in row] for name, run in runs.items()}
     lines = {
-        name: (np.array([r["step"] for r in each]), np.array([r[score] for r in each])) for name, each in rows.items()
+        name: (np.array([r["step"] for r in table]), np.array([r[score] for r in table]))
+        for name, table in rows.items()
     }
     return Curves({name: line for name, line in lines.items() if len(line[0])}, score)
 
@@ -186,8 +187,8 @@ def _together(results: Sequence[RunResult]) -> list[str]:
         interval = f"   {statistics.name_of_interval(count)} {shown}" if shown else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
     episodes = {result.episodes for result in results if result.status == 0 and result.episodes}
-    each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{each})"]
+    detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
+    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{detail})"]
 
 
 def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[str]:

@@ -43,7 +43,7 @@ def run(
 def runs_at_once(plan: RunPlan, checks: Sequence[Checked]) -> int:
     """Returns how many runs this machine trains at once."""
     configs = [plan.config(settings) for settings in plan.first] * plan.cfg.seeds
-    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in checks), default=math.inf))
+    return at_once(configs, plan.cfg.jobs, min((check.fitting for check in checks), default=math.inf))
 
 
 def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
@@ -77,7 +77,7 @@ def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str]
 def room(plan: RunPlan, checks: Sequence[Checked], place: Path) -> str:
     """Returns how much all runs may write. Raises JoystickError if the disk has no room for it."""
     place = existing(place)
-    needed, free = max(each.disk for each in checks) * plan.runs, shutil.disk_usage(place).free
+    needed, free = max(check.disk for check in checks) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
     text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
     if needed > free:

@@ -380,7 +380,9 @@ class Tuner(Job):
 def _failures(file: Path) -> dict[str, Any]:
     """Returns exit status and reason of the trials that have failed, by their names."""
     failed = read_facts(file).get("failed", {})
-    if isinstance(failed, dict) and all(isinstance(each, dict) and each.keys() >= _FAILURE for each in failed.values()):
+    if isinstance(failed, dict) and all(
+        isinstance(failure, dict) and failure.keys() >= _FAILURE for failure in failed.values()
+    ):
         return failed
     raise TaskDirError(
         f"{as_written(file)}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, "

@@ -65,7 +65,7 @@ class Overview:
         row = dict(cached[1])
         if running:
             row |= self._progress(RecordedRun(run.folder))
-        changed = max(each[0] for each in (stamp, _stamp(run.folder), (0, 0)) if each)
+        changed = max(status[0] for status in (stamp, _stamp(run.folder), (0, 0)) if status)
         row["age"] = max(0, round(time.time() - changed / 1e9))
         return row
 
@@ -96,9 +96,7 @@ class Overview:
         lines, episode = run.newest_iterations(), run.newest_episode() or {}
         last: Row = lines[-1] if lines else {}
         counts = {
-            name: max(
-                (value for each in (last, episode) if (value := number(each.get(name))) is not None), default=None
-            )
+            name: max((value for row in (last, episode) if (value := number(row.get(name))) is not None), default=None)
             for name in ("step", "episode", "update")
         }
         seconds = number(last.get("seconds_total"))

@@ -67,7 +67,7 @@ class Evaluation(NamedTuple):
     def metrics(self) -> dict[str, float]:
         """Returns the means of the numbers that callbacks gave the episodes."""
         names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
-        columns = {name: [each.metrics[name] for each in self.episodes if name in each.metrics] for name in names}
+        columns = {name: [played.metrics[name] for played in self.episodes if name in played.metrics] for name in names}
         return {name: float(np.mean(values)) for name, values in columns.items()}
 
 
@@ -126,7 +126,7 @@ class Evaluator:
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        numbering = [each for each in self.recorders if isinstance(each, AgentReturns | EpisodeNumbers)]
+        numbering = [recorder for recorder in self.recorders if isinstance(recorder, AgentReturns | EpisodeNumbers)]
         return self._play(policy, episodes, numbering)
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:

@@ -116,8 +116,8 @@ def select_data(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True
     offline = OfflineData(data, spec, chosen, returns)
     if held_out is not None:
         offline.held_out = OfflineData(data, spec, held_out, returns)
-    for each in filter(None, (offline, offline.held_out)):
-        each.masked &= masks
+    for part in filter(None, (offline, offline.held_out)):
+        part.masked &= masks
     return offline
 
 

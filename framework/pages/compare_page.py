@@ -21,15 +21,15 @@ STYLE = svg.STYLE + html.asset("compare.css")
 
 def document(several: Sequence[Comparison], left_out: Sequence[str], about: str) -> str:
     """Returns the page. left_out: remarks on environments without a comparison; about: the line below the title."""
-    title = " · ".join(title_of([row.series for row in each.rows]) for each in several)
+    title = " · ".join(title_of([row.series for row in comparison.rows]) for comparison in several)
     parts = [f"<h1>{html.text(title)}</h1>", html.paragraph(about, "quiet")]
     if len(several) + len(left_out) > 1:
         remark = "Each environment has a section: scores of different environments are not comparable."
         parts.append(html.paragraph(remark))
     parts += [html.paragraph(remark, "warning") for remark in left_out]
-    for each in several:
-        parts.append(f'<h2 class="env">{html.text(each.environment)}</h2>' if len(several) > 1 else "")
-        parts += _section(each)
+    for comparison in several:
+        parts.append(f'<h2 class="env">{html.text(comparison.environment)}</h2>' if len(several) > 1 else "")
+        parts += _section(comparison)
     return html.page(title, "\n".join(parts), STYLE)
 
 

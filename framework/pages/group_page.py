@@ -161,8 +161,8 @@ def _runs(folder: Path, group: Group) -> str:
         numbers = result.min, result.max, result.best, result.step
         rows.append((name, f"{state}: {reason}" if reason else state, score, *numbers, lasted))
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
-    each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    note = f"Scores come from the last evaluation{each}. The name of a run leads to its report."
+    detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
+    note = f"Scores come from the last evaluation{detail}. The name of a run leads to its report."
     return html.paragraph(note, "quiet") + html.table(heads, rows)
 
 

@@ -46,7 +46,7 @@ def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
         _set("eval", "Evaluations: results/eval.csv", run.evaluations, over),
         _set("progress", "Iterations: results/progress.csv", run.progress, over),
     ]
-    sets = [each for each in charts if each["curves"]]
+    sets = [chart for chart in charts if chart["curves"]]
     if not sets:
         return ""
     returns = f"return_{score}" if score else "return"
@@ -59,22 +59,22 @@ def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     return html.section("Curves", html.paragraph(HELP, "quiet") + without + again + "".join(map(_folded, sets)) + data)
 
 
-def _folded(each: Mapping[str, Any]) -> str:
+def _folded(chart: Mapping[str, Any]) -> str:
     """Returns the place of the curves of a file, which can be folded away."""
-    place = f'<div class="curves" data-set="{each["key"]}"></div>{html.paragraph(_said(each), "quiet")}'
-    return html.folded(each["title"], place, each["key"] in OPEN)
+    place = f'<div class="curves" data-set="{chart["key"]}"></div>{html.paragraph(_said(chart), "quiet")}'
+    return html.folded(chart["title"], place, chart["key"] in OPEN)
 
 
-def _said(each: Mapping[str, Any]) -> str:
+def _said(chart: Mapping[str, Any]) -> str:
     """Returns what a point of these curves is, and which columns have no curve."""
-    unit = "updates" if each["over"] == UPDATES else "steps"
-    what = f"the rows of {each['rows']} {unit}" if each["counts"] else f"{each['rows']} rows"
-    sentences = [f"Each point is the mean of {what}."] if each["rows"] > 1 else []
-    if each["counts"] and each["key"] == "train":
-        band = "; the band goes from the lowest to the highest" if each["bands"] else ""
+    unit = "updates" if chart["over"] == UPDATES else "steps"
+    what = f"the rows of {chart['rows']} {unit}" if chart["counts"] else f"{chart['rows']} rows"
+    sentences = [f"Each point is the mean of {what}."] if chart["rows"] > 1 else []
+    if chart["counts"] and chart["key"] == "train":
+        band = "; the band goes from the lowest to the highest" if chart["bands"] else ""
         sentences.append(f"Episodes that end together are one point{band}.")
-    if each["constant"]:
-        sentences.append(f"Always the same: {listed(each['constant'])}.")
+    if chart["constant"]:
+        sentences.append(f"Always the same: {listed(chart['constant'])}.")
     return " ".join(sentences)
 
 

@@ -116,11 +116,11 @@ def _search(contents: TuningContents) -> list[tuple[str, Any]]:
     cfg = contents.cfg
     rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in contents.domains]
     batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
-    each = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
+    detail = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
     rows += [
         ("search", f"{cfg.search}, {counted(cfg.samples, 'sample')}{batches}"),
         ("scheduler", f"{cfg.scheduler}{f', 1 of {cfg.eta} goes on' if cfg.halves else ''}"),
-        ("score", f"{cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better{each}"),
+        ("score", f"{cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better{detail}"),
         ("seed", str(cfg.seed)),
     ]
     return rows

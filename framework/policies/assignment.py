@@ -67,7 +67,7 @@ def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iter
     roster = f"the environment has {_listed(layout.agents)}"
     for name, agents in matches.items():
         patterns = settings[name][0].patterns
-        idle = [each for each in patterns if not any(_fits(agent, each) for agent in layout.agents)]
+        idle = [pattern for pattern in patterns if not any(_fits(agent, pattern) for agent in layout.agents)]
         if idle or not agents:
             yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {roster}"
         kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]

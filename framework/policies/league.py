@@ -57,7 +57,9 @@ class League:
 
     def weights(self) -> dict[str, Array]:
         """Returns the weights of all versions, by names that begin with PREFIX."""
-        return {f"{PREFIX}{n}/{key}": value for n, each in enumerate(self._weights) for key, value in each.items()}
+        return {
+            f"{PREFIX}{n}/{key}": value for n, weights in enumerate(self._weights) for key, value in weights.items()
+        }
 
     def load_weights(self, weights: dict[str, Array]) -> None:
         """Loads `weights`, if there are any: other ones are those of a policy that was trained without a league."""

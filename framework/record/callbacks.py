@@ -188,7 +188,7 @@ def taken(metrics: Sequence[str], columns: Sequence[str], where: str) -> str:
     """Returns why these names cannot be columns beside the others, and with _min and _max; empty if they can. where:
     what names them."""
     names = list(columns)
-    for name in (each for metric in metrics for each in spread_names(metric)):
+    for name in (column for metric in metrics for column in spread_names(metric)):
         if name in names:
             return f"{where} gives a column {name!r}, and there is one of this name"
         names.append(name)

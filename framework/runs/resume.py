@@ -104,7 +104,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
 
 def _algorithms(config: RunConfig) -> dict[str, AlgoConfig]:
     """Returns the settings of each algorithm by section."""
-    return {"algo_cfg": config.algo, **{policies.section_of(name): each for name, each in config.policies.items()}}
+    return {"algo_cfg": config.algo, **{policies.section_of(name): algo for name, algo in config.policies.items()}}
 
 
 def adjustable(config: RunConfig) -> dict[str, set[str]]:
