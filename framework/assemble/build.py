@@ -184,11 +184,11 @@ def make_memory(
 
 def _check_sequences(policy: PolicyPlan) -> None:
     """Raises JoystickError if a replay memory is too small for a single sequence."""
-    wanted, rows = policy.memory, policy.spec.rows
-    if isinstance(wanted, ReplaySpec) and wanted.capacity // rows < wanted.sequence:
+    replay, rows = policy.memory, policy.spec.rows
+    if isinstance(replay, ReplaySpec) and replay.capacity // rows < replay.sequence:
         raise JoystickError(
-            f"a sequence has {wanted.sequence} steps, and {policy.section}.buffer_size {wanted.capacity} keeps "
-            f"{wanted.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
+            f"a sequence has {replay.sequence} steps, and {policy.section}.buffer_size {replay.capacity} keeps "
+            f"{replay.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
 
 

@@ -184,11 +184,11 @@ def _must_not_lag(policy: PolicyPlan) -> str | None:
     return policy.algo.must_wait()
 
 
-def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
+def _minibatch(memory: MemorySpec, rows: int) -> int | None:
     """Returns the number of samples of a minibatch, which learners divide; None if it depends on the data."""
-    if isinstance(wanted, ReplaySpec):
-        return wanted.batch_size
-    if wanted.unit == "episodes":
+    if isinstance(memory, ReplaySpec):
+        return memory.batch_size
+    if memory.unit == "episodes":
         return None
-    samples = wanted.length * rows // (wanted.sequence or wanted.length)
-    return min(wanted.minibatch or samples, samples)
+    samples = memory.length * rows // (memory.sequence or memory.length)
+    return min(memory.minibatch or samples, samples)

@@ -72,8 +72,8 @@ def memory_bytes(config: RunConfig, plan: "Plan") -> int:
 
 def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the full memory of one policy."""
-    wanted = policy.memory
-    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
+    memory = policy.memory
+    steps = memory.capacity if isinstance(memory, ReplaySpec) else memory.length * policy.spec.rows
     return steps * kept_bytes(config, policy)
 
 
@@ -89,10 +89,10 @@ def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
 
 def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the largest chunk of a policy."""
-    wanted = policy.memory
-    if isinstance(wanted, ReplaySpec):
-        return minibatches_at_once(config, policy) * _minibatch_bytes(wanted, config, policy)
-    return wanted.length * policy.spec.rows * step_bytes(config, policy)
+    memory = policy.memory
+    if isinstance(memory, ReplaySpec):
+        return minibatches_at_once(config, policy) * _minibatch_bytes(memory, config, policy)
+    return memory.length * policy.spec.rows * step_bytes(config, policy)
 
 
 def most_at_once(config: RunConfig, plan: "Plan") -> int:
@@ -103,23 +103,23 @@ def most_at_once(config: RunConfig, plan: "Plan") -> int:
 
 def minibatches_at_once(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the largest number of minibatches in a chunk of a replay memory; 1 for a window of fresh steps."""
-    wanted = policy.memory
-    if not isinstance(wanted, ReplaySpec):
+    memory = policy.memory
+    if not isinstance(memory, ReplaySpec):
         return 1
-    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(wanted, config, policy)))
+    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(memory, config, policy)))
 
 
-def _minibatch_bytes(wanted: ReplaySpec, config: RunConfig, policy: "PolicyPlan") -> int:
-    return wanted.batch_size * wanted.sequence * step_bytes(config, policy)
+def _minibatch_bytes(memory: ReplaySpec, config: RunConfig, policy: "PolicyPlan") -> int:
+    return memory.batch_size * memory.sequence * step_bytes(config, policy)
 
 
 def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
     that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
     any."""
-    spec, wanted = policy.spec, policy.memory
+    spec, memory = policy.spec, policy.memory
     size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10
-    data = wanted.data if isinstance(wanted, ReplaySpec) else None
+    data = memory.data if isinstance(memory, ReplaySpec) else None
     if data is not None and data.returns:
         size += RETURNS_BYTES
     if data is None or data.updates >= 0:
@@ -127,7 +127,7 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     size += 8 * spec.global_state
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
         size += 2 * int(spec.action_space.n)
-    if not isinstance(wanted, ReplaySpec):
+    if not isinstance(memory, ReplaySpec):
         size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
         if policy.memory.data is not None:
             size += 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 1  # a transition of the data
@@ -142,8 +142,8 @@ def kept_bytes(config: RunConfig, policy: "PolicyPlan", compressed: bool = True)
     whole, depth = step_bytes(config, policy), depth_of(policy)
     if not depth:
         return whole
-    obs, wanted = _bytes(policy.spec.observation_space), policy.memory
-    factor = COMPRESSED if compressed and isinstance(wanted, ReplaySpec) and wanted.compress else 1
+    obs, memory = _bytes(policy.spec.observation_space), policy.memory
+    factor = COMPRESSED if compressed and isinstance(memory, ReplaySpec) and memory.compress else 1
     frame = obs // depth // factor + FRAME_COUNTERS
     return whole - 2 * obs + 2 * depth * NUMBER_BYTES + frame + frame * depth // EPISODE_STEPS
 
@@ -157,9 +157,9 @@ def depth_of(policy: "PolicyPlan") -> int:
     return frames if (space.shape or (0,))[0] % frames == 0 else 1
 
 
-def keeps_frames(wanted: MemorySpec, space: spaces.Space) -> bool:
+def keeps_frames(memory: MemorySpec, space: spaces.Space) -> bool:
     """Returns True if the memory of a single agent with these observations stores their frames."""
-    return isinstance(wanted, ReplaySpec) and not wanted.relabel and _bytes(space) >= LEAST_OBSERVATION
+    return isinstance(memory, ReplaySpec) and not memory.relabel and _bytes(space) >= LEAST_OBSERVATION
 
 
 def row_bytes(spec: "EnvSpec") -> int:
@@ -175,15 +175,15 @@ def journal_bytes(config: RunConfig, plan: "Plan") -> int:
 
 
 def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
-    wanted, cfg = policy.memory, config.general
-    assert isinstance(wanted, ReplaySpec)
-    if wanted.data is not None and wanted.data.updates < 0:
+    memory, cfg = policy.memory, config.general
+    assert isinstance(memory, ReplaySpec)
+    if memory.data is not None and memory.data.updates < 0:
         return 0  # given data are in no checkpoint
     kept = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
     apart = float(cfg.model_save_fre)
     if cfg.model_save_unit == "update":
-        apart /= wanted.updates_per_step
-    steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
+        apart /= memory.updates_per_step
+    steps = min(memory.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
     return int(steps * kept_bytes(config, policy, compressed=False))
 
 

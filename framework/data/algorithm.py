@@ -48,7 +48,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     count = max(rows.rows, len(several))
     member = rows.member(0)
     faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)
-    wanted = config.algo.memory(count)
+    memory = config.algo.memory(count)
     buffer = needs.Offers("", rows.action_space, rows.observation_space, {}, "buffer")
     for setting, fault in needs.misfits(needs.needs_of(config.algo, name), buffer):
         faults.append((f"{'general_cfg' if setting == needs.ALGORITHM else 'algo_cfg'}.{setting}", fault))
@@ -60,7 +60,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
         agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
     except (UnfitError, OwnLossError) as error:
         raise JoystickError(str(error)) from error
-    return AlgorithmPolicy(name, agent, wanted, stream(seed, "act", 0))
+    return AlgorithmPolicy(name, agent, memory, stream(seed, "act", 0))
 
 
 class AlgorithmPolicy(Policy):

@@ -50,9 +50,9 @@ def offpolicy_trainer(
         owed -= count
         return [policy.update(batch_size, buffer) for _ in range(count)]
 
-    buffer, wanted = _buffer_of(train), {"n_step": step_per_collect}
+    buffer, amount = _buffer_of(train), {"n_step": step_per_collect}
     hooks = _Hooks(policy, test, episode_per_test, train_fn, test_fn, stop_fn, save_fn, test_in_train, show)
-    return _train(policy, train, hooks, wanted, learn, max_epoch, step_per_epoch)
+    return _train(policy, train, hooks, amount, learn, max_epoch, step_per_epoch)
 
 
 def onpolicy_trainer(
@@ -85,9 +85,9 @@ def onpolicy_trainer(
         train.reset_buffer()
         return [result]
 
-    buffer, wanted = _buffer_of(train), {"n_step": step_per_collect, "n_episode": episode_per_collect}
+    buffer, amount = _buffer_of(train), {"n_step": step_per_collect, "n_episode": episode_per_collect}
     hooks = _Hooks(policy, test, episode_per_test, train_fn, test_fn, stop_fn, save_fn, test_in_train, show)
-    return _train(policy, train, hooks, wanted, learn, max_epoch, step_per_epoch)
+    return _train(policy, train, hooks, amount, learn, max_epoch, step_per_epoch)
 
 
 def _buffer_of(train: Collector) -> ReplayBuffer:
@@ -154,7 +154,7 @@ def _train(
     policy: Policy,
     train: Collector,
     hooks: _Hooks,
-    wanted: Mapping[str, Any],
+    amount: Mapping[str, Any],
     learn: Callable[[int], list[dict[str, float]]],
     max_epoch: int,
     step_per_epoch: int,
@@ -167,7 +167,7 @@ def _train(
         while step < epoch * step_per_epoch and not hooks.stopped:
             hooks.before_collect(epoch, step)
             policy.fraction = min(1.0, step / total)
-            collected = train.collect(**wanted, testing=False)
+            collected = train.collect(**amount, testing=False)
             step, episode = step + collected["n/st"], episode + collected["n/ep"]
             if not hooks.good_enough(collected, epoch, step):
                 results += learn(collected["n/st"])

@@ -179,8 +179,8 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
     plain = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
     try:
         array = np.asarray(plain)
-        wanted = (n, *(shape or ()))
-        if array.shape == (*wanted, 1):
+        expected = (n, *(shape or ()))
+        if array.shape == (*expected, 1):
             array = array[..., 0]
         if array.dtype.kind not in "biuf":
             raise ValueError
@@ -188,8 +188,8 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
         raise JoystickError(
             f"{name}.update: {argument}: got {type(value).__name__}; expected an array or a tensor of numbers"
         ) from None
-    if array.shape != wanted:
-        raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {wanted} for n={n}")
+    if array.shape != expected:
+        raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {expected} for n={n}")
     if not np.isfinite(array).all():
         raise JoystickError(f"{name}.update: {argument}: has a value that is not a finite number")
     if np.issubdtype(kind, np.integer) and array.dtype.kind == "f" and (array % 1).any():

@@ -71,8 +71,8 @@ def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
         cause = " ".join(f"{type(error).__name__}: {error}".split())[: ray_errors.LONGEST_REASON]
         raise RayError(f"Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}") from None
     if version < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={wanted}'; {way_out}")
+        oldest = ".".join(map(str, OLDEST))
+        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={oldest}'; {way_out}")
     return ray
 
 
@@ -233,10 +233,10 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
     """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
     asked = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
-    wanted = sum(count * need for count, need in asked.values())
-    if wanted > has:
+    demand = sum(count * need for count, need in asked.values())
+    if demand > has:
         parts = [f"general_cfg.{key} {count} times {need:g}" for key, (count, need) in asked.items() if need]
         raise RayError(
-            f"Ray has {has:g} {kind}s and this run asks for {wanted:g}: {' and '.join(parts)}; choose fewer of them, "
+            f"Ray has {has:g} {kind}s and this run asks for {demand:g}: {' and '.join(parts)}; choose fewer of them, "
             f"or a smaller {SMALLER[kind]}"
         )

@@ -58,13 +58,13 @@ def compare(
     return Checked(count, largest, equal / count)
 
 
-def _difference(values: Array, wanted: Array) -> float:
+def _difference(values: Array, reference: Array) -> float:
     """Returns the largest difference of outputs; NaN and infinities are equal to themselves."""
-    if (np.isfinite(wanted) & ~np.isfinite(values)).any():
+    if (np.isfinite(reference) & ~np.isfinite(values)).any():
         raise JoystickError("the file was not written: an output of it is not finite where the agent's is")
-    same = (values == wanted) | (np.isnan(values) & np.isnan(wanted))
+    same = (values == reference) | (np.isnan(values) & np.isnan(reference))
     with np.errstate(invalid="ignore"):
-        difference = np.abs(values.astype(np.float64) - wanted)
+        difference = np.abs(values.astype(np.float64) - reference)
     return float(np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf, posinf=np.inf)).max())
 
 
@@ -75,10 +75,10 @@ def _state(state: Array | None, fresh: Array, size: int) -> Array:
     return np.where(fresh[:, None], np.float32(0), state)
 
 
-def _equal(values: Array, wanted: Array) -> Array:
+def _equal(values: Array, reference: Array) -> Array:
     """Returns [N], True where all numbers of an action are equal."""
-    if values.shape != wanted.shape:
-        return np.zeros(len(wanted), bool)
-    whole = np.issubdtype(wanted.dtype, np.integer)
-    same = values == wanted if whole else np.isclose(values, wanted, rtol=SAME, atol=SAME)
-    return same.reshape(len(wanted), -1).all(1)
+    if values.shape != reference.shape:
+        return np.zeros(len(reference), bool)
+    whole = np.issubdtype(reference.dtype, np.integer)
+    same = values == reference if whole else np.isclose(values, reference, rtol=SAME, atol=SAME)
+    return same.reshape(len(reference), -1).all(1)

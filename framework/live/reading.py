@@ -101,9 +101,9 @@ class Growing:
     def _take(self, lines: list[str]) -> None:
         if self._place == 0 and lines:
             self.columns = tuple(lines.pop(0).split(","))
-            wanted = (*COUNTS, self.column)
-            if set(wanted) <= set(self.columns):
-                self._columns = tuple(map(self.columns.index, wanted))
+            names = (*COUNTS, self.column)
+            if set(names) <= set(self.columns):
+                self._columns = tuple(map(self.columns.index, names))
         if self._columns is None:
             return
         for line in lines:

@@ -105,14 +105,14 @@ class Earnings:
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 
-def select_data(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
+def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
     """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masks: False
     leaves out the action masks of the data."""
-    data = _opened(wanted)
+    data = _opened(data_spec)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
-    chosen, held_out = _chosen(wanted, data.summary, seed)
-    returns = learned_returns(data.summary, chosen) if wanted.returns else None
+    chosen, held_out = _chosen(data_spec, data.summary, seed)
+    returns = learned_returns(data.summary, chosen) if data_spec.returns else None
     offline = OfflineData(data, spec, chosen, returns)
     if held_out is not None:
         offline.held_out = OfflineData(data, spec, held_out, returns)
@@ -121,27 +121,27 @@ def select_data(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True
     return offline
 
 
-def updates_of(wanted: DataSpec, seed: int, epochs: int, size: int) -> int:
+def updates_of(spec: DataSpec, seed: int, epochs: int, size: int) -> int:
     """Returns the number of updates in so many passes over the chosen episodes. size: transitions in a minibatch."""
-    summary = _opened(wanted).summary
-    return math.ceil(epochs * transitions(summary, _chosen(wanted, summary, seed)[0]) / size)
+    summary = _opened(spec).summary
+    return math.ceil(epochs * transitions(summary, _chosen(spec, summary, seed)[0]) / size)
 
 
-def mean_return(wanted: DataSpec, seed: int) -> float:
+def mean_return(spec: DataSpec, seed: int) -> float:
     """Returns the mean return, undiscounted, of the episodes that are learned from."""
-    summary = _opened(wanted).summary
-    return float(learned_returns(summary, _chosen(wanted, summary, seed)[0]).mean())
+    summary = _opened(spec).summary
+    return float(learned_returns(summary, _chosen(spec, summary, seed)[0]).mean())
 
 
-def has_masks(wanted: DataSpec) -> bool:
+def has_masks(spec: DataSpec) -> bool:
     """Returns True if the data have action masks."""
-    return bool(_opened(wanted).summary.mask)
+    return bool(_opened(spec).summary.mask)
 
 
-def _opened(wanted: DataSpec) -> Dataset:
+def _opened(spec: DataSpec) -> Dataset:
     """Returns the data, read once as long as no file changes."""
     with naming_setting():
-        paths = files(wanted.paths, wanted.start)
+        paths = files(spec.paths, spec.start)
         parts = [part for path in paths for part in (minari_sets.contents(path) if path.is_dir() else [path])]
         return _read(tuple(paths), tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
 
@@ -171,23 +171,23 @@ def check_same(then: str, now: str) -> None:
         )
 
 
-def _chosen(wanted: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _chosen(spec: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Returns which episodes are learned from, None if all are: the best share, and of these a random share. Then which
     of them are held out, None if none are."""
-    if wanted.top == wanted.fraction == 1.0 and not wanted.held_out:
+    if spec.top == spec.fraction == 1.0 and not spec.held_out:
         return None, None
     returns = summary.returns
-    best = np.argsort(-returns, kind="stable")[: max(1, round(wanted.top * len(returns)))]
-    drawn = stream(seed, "data").permutation(best)[: max(1, round(wanted.fraction * len(best)))]
+    best = np.argsort(-returns, kind="stable")[: max(1, round(spec.top * len(returns)))]
+    drawn = stream(seed, "data").permutation(best)[: max(1, round(spec.fraction * len(best)))]
     chosen, held_out = np.zeros((2, len(returns)), bool)
-    if wanted.held_out:
-        count = max(1, round(wanted.held_out * len(drawn)))
+    if spec.held_out:
+        count = max(1, round(spec.held_out * len(drawn)))
         if count >= len(drawn):
             raise JoystickError(
-                f"algo_cfg.data_held_out: {wanted.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
+                f"algo_cfg.data_held_out: {spec.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
                 "from"
             )
         drawn, kept = drawn[count:], drawn[:count]
         held_out[kept] = True
     chosen[drawn] = True
-    return chosen, held_out if wanted.held_out else None
+    return chosen, held_out if spec.held_out else None

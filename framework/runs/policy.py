@@ -72,15 +72,15 @@ class TrainedPolicy(_Trained):
 
     def _observation(self, obs: Any) -> Array:
         """Returns an observation as the agent gets it. Raises JoystickError for one that does not fit its space."""
-        wanted = self._env.observation_space
+        space = self._env.observation_space
         try:
             encoded = self._env.encode(obs)
         except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise JoystickError(f"act: the observation does not fit {wanted}: {error}") from error
-        if encoded.shape != wanted.shape and np.shape(obs) == wanted.shape:  # as an exported program gets it
-            encoded = np.asarray(obs, wanted.dtype)
-        if encoded.shape != wanted.shape:
-            raise JoystickError(f"act: the observation has shape {encoded.shape}; expected {wanted.shape}")
+            raise JoystickError(f"act: the observation does not fit {space}: {error}") from error
+        if encoded.shape != space.shape and np.shape(obs) == space.shape:  # as an exported program gets it
+            encoded = np.asarray(obs, space.dtype)
+        if encoded.shape != space.shape:
+            raise JoystickError(f"act: the observation has shape {encoded.shape}; expected {space.shape}")
         check_finite(encoded, "act")
         return encoded
 

@@ -370,12 +370,12 @@ class Run:
         """Learns from a sample as from a window of fresh steps, counts its steps and episodes, and returns the means of
         the metrics. For algorithms that learn from fresh steps."""
         experiment, algo = self._rested(), self.config.algo
-        wanted = algo.memory(self.config.env.n_envs)
-        if not isinstance(wanted, RolloutSpec) or self.config.policies:
+        memory = algo.memory(self.config.env.n_envs)
+        if not isinstance(memory, RolloutSpec) or self.config.policies:
             name = self.config.algo_package.NAME
             raise JoystickError(f"update is for algorithms that learn from fresh steps; {name} learns by train()")
         progress = experiment.trainer.progress()
-        windows = sampling.chunks(wanted, sample, self.config.env.n_envs, progress.fraction)
+        windows = sampling.chunks(memory, sample, self.config.env.n_envs, progress.fraction)
         with self._alone("update"), self._in_use():
             return experiment.trainer.learn_from(sampling.accepted(sample, progress), windows)
 

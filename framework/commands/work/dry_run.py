@@ -108,15 +108,15 @@ def _data(data: OfflineData | None) -> Iterator[str]:
 
 def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str]:
     """Yields the line about the memory of what a policy collects."""
-    wanted = policy.memory
-    if wanted.data is not None and wanted.data.updates < 0:
+    memory = policy.memory
+    if memory.data is not None and memory.data.updates < 0:
         return  # nothing is collected
     size = byte_size(resources.policy_bytes(config, policy) * windows) + " when full"
     if resources.depth_of(policy):
         size = f"about {size}, since each {'frame' if policy.spec.frames > 1 else 'observation'} is stored once"
-    if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
+    if isinstance(memory, RolloutSpec) and memory.unit == "episodes":
         size = byte_size(resources.step_bytes(config, policy)) + " for each step of them"
-    kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, policy.spec.rows, windows)
+    kept = _replay(memory) if isinstance(memory, ReplaySpec) else _rollout(memory, policy.spec.rows, windows)
     of = f"{policy.name}: " if policy.name else ""
     yield f"memory        {of}{kept}, {size}"
 
