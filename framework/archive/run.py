@@ -197,8 +197,8 @@ class RecordedRun:
         beginning, which is of fewer episodes."""
         step, value = _curve(self.episodes, "return", over)
         mean = running_mean(step, value)
-        kept = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
-        return mean.step[kept], mean.value[kept]
+        mask = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
+        return mean.step[mask], mean.value[mask]
 
     # pauses -----------------------------------------------------------------------------------------------
 

@@ -26,8 +26,8 @@ def interquartile_mean(values: Array) -> Array:
     a whole number, the value at the border counts with the part that is left."""
     count = values.shape[-1]
     places = np.arange(count)
-    kept = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
-    weights = np.maximum(kept, 0.0)
+    overlap = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
+    weights = np.maximum(overlap, 0.0)
     return np.asarray(np.sort(values, axis=-1) @ weights / weights.sum())
 
 

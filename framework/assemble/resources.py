@@ -179,11 +179,11 @@ def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     assert isinstance(memory, ReplaySpec)
     if memory.data is not None and memory.data.updates < 0:
         return 0  # given data are in no checkpoint
-    kept = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
+    journals = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
     apart = float(cfg.model_save_fre)
     if cfg.model_save_unit == "update":
         apart /= memory.updates_per_step
-    steps = min(memory.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
+    steps = min(memory.capacity + journals * apart, policy.per_row * (most_steps(config) or float("inf")))
     return int(steps * kept_bytes(config, policy, compressed=False))
 
 

@@ -97,13 +97,13 @@ class ReplayBuffer:
         if self.settings.save_only_last_obs:
             keep_newest(values, -1)
         after = self._prepare(values, None)
-        kept = self._table.fitted(values, None)
-        place = int(self._rings.append(0, kept))
+        row = self._table.fitted(values, None)
+        place = int(self._rings.append(0, row))
         if after is not None or self._beyond.at:
-            self._beyond.remember([place], None if after is None else Batch.stack([after]), [kept["truncated"]])
+            self._beyond.remember([place], None if after is None else Batch.stack([after]), [row["truncated"]])
         if self._priorities is not None:
             self._priorities.new(place)
-        return self._episodes.add_one(place, kept["rew"], bool(kept["done"]))
+        return self._episodes.add_one(place, row["rew"], bool(row["done"]))
 
     def _add_rows(self, values: dict[str, Any], buffer_ids: Any) -> Added:
         """Adds a transition to each of several buffers."""
@@ -114,13 +114,13 @@ class ReplayBuffer:
         if self.settings.save_only_last_obs:
             keep_newest(values, (slice(None), -1))
         after = self._prepare(values, len(ring))
-        kept = self._table.fitted(values, len(ring))
-        place = self._rings.append(ring, kept)
+        rows = self._table.fitted(values, len(ring))
+        place = self._rings.append(ring, rows)
         if after is not None or self._beyond.at:
-            self._beyond.remember(place.tolist(), after, kept["truncated"])
+            self._beyond.remember(place.tolist(), after, rows["truncated"])
         if self._priorities is not None:
             self._priorities.new(place)
-        return self._moved(self._episodes.add(ring, place, kept["rew"], kept["done"]), ring, kept["done"])
+        return self._moved(self._episodes.add(ring, place, rows["rew"], rows["done"]), ring, rows["done"])
 
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         """Returns the rings [K] of the rows that are added."""
@@ -164,10 +164,10 @@ class ReplayBuffer:
         after = self._prepare(values, count)
         if done is not None:
             values["done"] = done
-        kept = self._table.fitted(values, count)
+        rows = self._table.fitted(values, count)
         self.break_off()
-        slots = self._rings.scatter(np.zeros(count, np.int64), kept)
-        self._beyond.remember(slots.tolist(), after, kept["truncated"])
+        slots = self._rings.scatter(np.zeros(count, np.int64), rows)
+        self._beyond.remember(slots.tolist(), after, rows["truncated"])
         if self._priorities is not None:
             self._priorities.new(slots)
         return slots

@@ -85,13 +85,13 @@ def _followed(columns: Columns, changes: Changes) -> tuple[Columns, Columns | No
     held = None if ends[-1] else rows(columns, slice(-1, None))
     cut = columns["truncated"] & ~columns["terminated"] & ("next_obs" not in columns)
     columns = {**_after(columns, ends), **columns}
-    kept = ~cut
+    mask = ~cut
     if cut.any():
         changes.dropped += int(cut.sum())
         before = cut[1:] & ~ends[:-1]  # the step before, if it is of the same episode
         columns["truncated"] = np.append(before, False)
-    kept[-1] &= held is None
-    return (columns if kept.all() else rows(columns, kept)), held
+    mask[-1] &= held is None
+    return (columns if mask.all() else rows(columns, mask)), held
 
 
 def _after(columns: Columns, ends: np.ndarray) -> Columns:

@@ -187,7 +187,7 @@ def _chosen(spec: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | N
                 f"algo_cfg.data_held_out: {spec.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
                 "from"
             )
-        drawn, kept = drawn[count:], drawn[:count]
-        held_out[kept] = True
+        drawn, aside = drawn[count:], drawn[:count]
+        held_out[aside] = True
     chosen[drawn] = True
     return chosen, held_out if spec.held_out else None

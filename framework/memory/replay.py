@@ -81,10 +81,10 @@ class Replay(Memory):
                 self._cut(slot, np.ones(1, bool))
         if not len(ring):
             return
-        kept = self._kept(columns)
+        batch = self._kept(columns)
         if not rings.flat:
-            self._allocate({name: value[:1, None] for name, value in kept.items()})
-        places = rings.scatter(ring, kept)
+            self._allocate({name: value[:1, None] for name, value in batch.items()})
+        places = rings.scatter(ring, batch)
         if self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
         if self._count() * rings.rows >= self.spec.warmup:
@@ -97,11 +97,11 @@ class Replay(Memory):
     def _kept(self, columns: Columns) -> Columns:
         """Returns the columns to store: the two flags become a discount and the end of a trajectory."""
         flags = ("truncated",) if self.spec.terminated else ("terminated", "truncated")
-        kept = {name: value for name, value in columns.items() if name not in flags}
-        kept["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
-        kept["end"] = columns["terminated"] | columns["truncated"]
-        kept["reward"] = clipped(columns["reward"], self.spec.reward_clip)
-        return kept
+        batch = {name: value for name, value in columns.items() if name not in flags}
+        batch["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
+        batch["end"] = columns["terminated"] | columns["truncated"]
+        batch["reward"] = clipped(columns["reward"], self.spec.reward_clip)
+        return batch
 
     def _allocate(self, columns: Columns) -> None:
         self._rings.allocate(columns)

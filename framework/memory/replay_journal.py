@@ -124,10 +124,10 @@ def _packed(frames: Frames, columns: Columns, room: int) -> Columns:
     step_bytes = sum(value[:1].nbytes for value in columns.values())
     size = until * frames.frame_bytes + np.arange(1, len(until) + 1) * step_bytes
     steps = max(1, int(np.searchsorted(size, room, side="right")))
-    kept = {name: value[:steps] for name, value in columns.items()}
+    pack = {name: value[:steps] for name, value in columns.items()}
     for number, name in enumerate(SEEN):
-        kept[name] = places[:steps, number]
-    return {**kept, _FRAMES: frames.single(shown[: until[steps - 1]])}
+        pack[name] = places[:steps, number]
+    return {**pack, _FRAMES: frames.single(shown[: until[steps - 1]])}
 
 
 def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator[Columns]:

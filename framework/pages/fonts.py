@@ -36,8 +36,8 @@ def fit(figure: Any) -> None:
 
 def _lacking(text: Any) -> frozenset[str]:
     """Returns the characters of a text that its font lacks."""
-    written = text.get_text()
-    return frozenset() if written.isascii() else _without(_font(text.get_fontproperties()), written)
+    letters = text.get_text()
+    return frozenset() if letters.isascii() else _without(_font(text.get_fontproperties()), letters)
 
 
 def _font(properties: Any) -> Any:

@@ -80,8 +80,8 @@ def _said(chart: Mapping[str, Any]) -> str:
 
 def _json(value: Any) -> str:
     """Returns JSON that cannot end the element that it is in."""
-    written = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return written.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
 
 
 def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:

@@ -99,8 +99,8 @@ def settings_table(config: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    written = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
-    return written.removesuffix("\n...\n").strip()
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
+    return text.removesuffix("\n...\n").strip()
 
 
 # ------------------------------------------------------------------------------------------- parts of a test

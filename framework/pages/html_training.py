@@ -129,12 +129,12 @@ def _levels(facts: RunFacts) -> dict[str, float]:
 
 def _evaluations(run: RecordedRun) -> str:
     """Returns a table that also shows which evaluated models are kept."""
-    rows, numbers, best, kept = run.evaluations, run.facts.numbers or [], run.best, set(run.checkpoints)
+    rows, numbers, best, checkpoints = run.evaluations, run.facts.numbers or [], run.best, set(run.checkpoints)
     shown, cells = rows[-html.MOST_ROWS :], []
     for row in shown:
         update = row.get("update")
         names = ["best"] if row is best else []
-        names += [f"models/{update}"] if update in kept else []
+        names += [f"models/{update}"] if update in checkpoints else []
         values = (row.get("min"), row.get("max"), *(row.get(name) for name in numbers))
         cells.append((update, row.get("step"), html.Number(spread(row)), *values, ", ".join(names)))
     episodes = {row["episodes"] for row in rows if "episodes" in row}

@@ -99,8 +99,8 @@ class MultiPolicyAgent(TrainableActor):
             if before is not None and act.state is not None and after is not None:
                 columns[f"{name}/state"] = before.reshape(*shape, -1)
                 start, size = self._states[name]
-                kept = np.where(seen.acts.reshape(-1, 1), act.state, before)
-                after[:, start : start + size * slots.count] = kept.reshape(len(obs), -1)
+                states = np.where(seen.acts.reshape(-1, 1), act.state, before)
+                after[:, start : start + size * slots.count] = states.reshape(len(obs), -1)
         return Act(self.layout.encode(joint), columns, after)
 
     def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:

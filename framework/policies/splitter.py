@@ -111,9 +111,9 @@ class Splitter:
         slots, now = np.arange(len(self._open)), self._begun >= 0
         for name, value in first.items():
             latest = _rows(value)[self._begun, slots]
-            kept = self._carried.get(name)
-            if kept is not None and kept.shape == latest.shape and not now.all():
-                latest[~now] = kept[~now]
+            carried = self._carried.get(name)
+            if carried is not None and carried.shape == latest.shape and not now.all():
+                latest[~now] = carried[~now]
             self._carried[name] = latest
 
     # stopping and going on --------------------------------------------------------------------------------

@@ -103,16 +103,16 @@ class AgentSteps:
         own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
         table |= {RENAMED.get(name, name): column for name, column in own.items()}
         present = slots.present(before)
-        kept = _by_agent(present)
+        mask = _by_agent(present)
 
         def chosen(column: Array) -> Array:
             """Takes the rows of the table from a column [T, N, S, ...], or [T, N, 1, ...] for all agents of a row."""
-            return _by_agent(np.broadcast_to(column, (*present.shape, *column.shape[3:])))[kept]
+            return _by_agent(np.broadcast_to(column, (*present.shape, *column.shape[3:])))[mask]
 
         batch: dict[str, Any] = {
             "eps_id": chosen(steps.eps_id[..., None]),
             "agent_id": chosen(steps.agents[..., slots.numbers]),
-            "policy": [policy] * int(kept.sum()),
+            "policy": [policy] * int(mask.sum()),
             "t": chosen(steps.t[..., None]),
             **{name: chosen(column) for name, column in table.items()},
         }

@@ -101,19 +101,19 @@ class TraceRecorder(Recorder):
 def _of_one(fragment: Fragment, steps: Steps, env: VectorEnv) -> dict[str, Any]:
     """Returns the columns of a single agent, without dummy steps."""
     columns = dict(fragment.columns)
-    kept = _by_row(columns.pop("valid", np.ones((fragment.steps, fragment.rows), bool)))
+    mask = _by_row(columns.pop("valid", np.ones((fragment.steps, fragment.rows), bool)))
     columns["obs"] = columns["obs"] + env.observation_start
     columns["next_obs"] = columns["next_obs"] + env.observation_start
     columns["action"] = columns["action"] + env.action_start
     batch: dict[str, Any] = {
-        "eps_id": _by_row(steps.eps_id)[kept],
-        "agent_id": np.zeros(kept.sum(), np.int64),
-        "policy": ["default"] * int(kept.sum()),
-        "t": _by_row(steps.t)[kept],
-        **{RENAMED.get(name, name): _by_row(column)[kept] for name, column in columns.items()},
+        "eps_id": _by_row(steps.eps_id)[mask],
+        "agent_id": np.zeros(mask.sum(), np.int64),
+        "policy": ["default"] * int(mask.sum()),
+        "t": _by_row(steps.t)[mask],
+        **{RENAMED.get(name, name): _by_row(column)[mask] for name, column in columns.items()},
     }
     batch["dones"] = batch["terminateds"] | batch["truncateds"]
-    batch["infos"] = list(_by_row(steps.infos)[kept])
+    batch["infos"] = list(_by_row(steps.infos)[mask])
     return batch
 
 

@@ -80,8 +80,8 @@ def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> 
     if not path:
         return f"; {remark}" if remark else did_you_mean(name, arguments)
     section, _, key = path.partition(".")
-    written = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
-    return f"; a setting is written {written}{remark and f' ({remark})'}"
+    spelling = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
+    return f"; a setting is written {spelling}{remark and f' ({remark})'}"
 
 
 class Run:

@@ -116,17 +116,17 @@ def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str
         size = f"about {size}, since each {'frame' if policy.spec.frames > 1 else 'observation'} is stored once"
     if isinstance(memory, RolloutSpec) and memory.unit == "episodes":
         size = byte_size(resources.step_bytes(config, policy)) + " for each step of them"
-    kept = _replay(memory) if isinstance(memory, ReplaySpec) else _rollout(memory, policy.spec.rows, windows)
+    description = _replay(memory) if isinstance(memory, ReplaySpec) else _rollout(memory, policy.spec.rows, windows)
     of = f"{policy.name}: " if policy.name else ""
-    yield f"memory        {of}{kept}, {size}"
+    yield f"memory        {of}{description}, {size}"
 
 
 def _disk(config: RunConfig, its: Plan, per_save: int, journal: int) -> str:
     """Returns the disk space that checkpoints and the journal of the memory take in all, if the limits tell."""
-    kept = resources.checkpoints(config, its)
-    if kept is None:
+    number = resources.checkpoints(config, its)
+    if number is None:
         return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
-    return f"at most about {byte_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
+    return f"at most about {byte_size(number * per_save + journal)} in all, with {counted(number, 'checkpoint')}"
 
 
 def _replay(spec: ReplaySpec) -> str:
