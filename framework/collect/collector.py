@@ -164,8 +164,8 @@ class Collector:
         if mask is not None and self.env.action_mask is not None:
             masks = {"action_mask": mask, "next_action_mask": self.env.action_mask}
             act = act._replace(columns={**act.columns, **masks})
-        ended = step.terminated | step.truncated
-        episodes = self._finish(ended, step, progress.phase) if np.count_nonzero(ended) else []
+        ends = step.terminated | step.truncated
+        episodes = self._finish(ends, step, progress.phase) if np.count_nonzero(ends) else []
         return obs, act, step, episodes
 
     def _advance(self, action: Array) -> Step:
@@ -182,9 +182,9 @@ class Collector:
         now.obs = obs.copy()
         return step
 
-    def _finish(self, ended: Array, step: Step, phase: float) -> list[Episode]:
+    def _finish(self, ends: Array, step: Step, phase: float) -> list[Episode]:
         now, episodes = self._now, []
-        for row in np.flatnonzero(ended).tolist():
+        for row in np.flatnonzero(ends).tolist():
             episode = Episode(
                 worker=self.worker,
                 row=row,
@@ -200,8 +200,8 @@ class Collector:
                 if metrics := recorder.end(episode, self.env):
                     episode = episode._replace(metrics={**episode.metrics, **metrics})
             episodes.append(episode)
-        now.phase[ended] = phase
-        self.begin(ended)
+        now.phase[ends] = phase
+        self.begin(ends)
         return episodes
 
     def _reset(self, rows: Array, seeds: Array, phases: Array) -> Array:
@@ -243,8 +243,8 @@ class Collector:
         origin = Origin(self.worker, self.steps, progress.fraction)
         episodes: list[Episode] = []
         for t in range(steps):
-            obs, act, step, ended = self.step(progress)
-            episodes += ended
+            obs, act, step, results = self.step(progress)
+            episodes += results
             if t == 0:
                 buffers = self._room(steps, obs, act, step)
             buffers["obs"][t] = obs

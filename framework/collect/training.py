@@ -85,9 +85,9 @@ class TrainingCollector(Collector):
             step = self._advance(self._legal(tape[t]))
             self._tape.actions[-1] = tape[t]
             # An idle row may end; a running one ends only if the environment does not repeat itself.
-            ended = step.terminated | step.truncated
-            if ended.any():
-                self._restart(ended)
+            ends = step.terminated | step.truncated
+            if ends.any():
+                self._restart(ends)
         if total and (now.born == total).any():
             self._restart(now.born == total)
         self._begun(now.born == total)

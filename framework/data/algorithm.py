@@ -219,7 +219,7 @@ class AlgorithmPolicy(Policy):
         def shaped(value: Array) -> Array:
             return value.reshape(*places.shape, *value.shape[1:])
 
-        ended = shaped(batch.done)
+        ends = shaped(batch.done)
         policy = {name: shaped(value) for name, value in _of_policy(batch).items()}
         columns = {
             **policy,
@@ -229,7 +229,7 @@ class AlgorithmPolicy(Policy):
             "reward": clipped(shaped(batch.rew.astype(np.float32)), spec.reward_clip),
             "next_obs": shaped(batch.obs_next),
             "discount": np.float32(spec.gamma) * ~shaped(batch.terminated),
-            "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]]),
+            "first": np.concatenate([np.zeros_like(ends[:1]), ends[:-1]]),
             **{name: shaped(batch[name]) for name in MASKS if name in batch},
         }
         if spec.terminated:

@@ -135,7 +135,7 @@ class ReplayBuffer:
         )
         return None if stored else without_next(values)
 
-    def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
+    def _moved(self, added: Added, ring: Array, ends: Array) -> Added:
         """Returns where the transitions are after their rings have been looked through; here where they were added."""
         return added
 

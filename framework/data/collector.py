@@ -106,10 +106,10 @@ class Collector:
         steps, episodes = 0, list[Episode]()
         with self.policy.phase(training=not testing):
             while until.active.any():
-                stored, ended = self._step(until.active)
+                stored, results = self._step(until.active)
                 steps += stored
-                episodes += ended
-                until.count(steps, ended)
+                episodes += results
+                until.count(steps, results)
         if self._idled:
             self._collector.begin(np.ones(self.env.rows, bool))
             self._idled = False
@@ -123,9 +123,9 @@ class Collector:
             self.env.only(active)
         else:
             self._idled |= not active.all()
-        obs, act, step, ended = self._collector.step(Progress())
+        obs, act, step, episodes = self._collector.step(Progress())
         self._actor.tell(step.reward)
-        self._actor.begin([episode.row for episode in ended])
+        self._actor.begin([episode.row for episode in episodes])
         rows = np.flatnonzero(active if self.env.valid is None else active & self.env.valid)
         columns = self._columns(obs, act, step)
         if self.buffer is None:
@@ -135,7 +135,7 @@ class Collector:
             stored = len(rows)
         else:
             stored = self._move(self.buffer, Batch(columns), rows, step)
-        return stored, [episode for episode in ended if active[episode.row]]
+        return stored, [episode for episode in episodes if active[episode.row]]
 
     def _columns(self, obs: Array, act: Act, step: Step) -> dict[str, Any]:
         """Returns the columns [N, ...] of a transition of each row."""
@@ -174,7 +174,7 @@ class _UntilSteps:
     def __init__(self, rows: int, steps: int) -> None:
         self.active, self._steps = np.ones(rows, bool), steps
 
-    def count(self, steps: int, ended: Sequence[Episode]) -> None:
+    def count(self, steps: int, episodes: Sequence[Episode]) -> None:
         """steps: transitions stored so far. ended: episodes that have ended with this step."""
         self.active[:] = steps < self._steps
 
@@ -192,8 +192,8 @@ class _UntilEpisodes:
         """Number of episodes that no environment has got yet."""
         self.active = self._left > 0
 
-    def count(self, steps: int, ended: Sequence[Episode]) -> None:
-        for episode in ended:
+    def count(self, steps: int, episodes: Sequence[Episode]) -> None:
+        for episode in episodes:
             if self._free:
                 self._free -= 1
             else:

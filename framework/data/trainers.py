@@ -172,11 +172,11 @@ def _train(
             if not hooks.good_enough(collected, epoch, step):
                 results += learn(collected["n/st"])
         learned = results or learned
-        ended = hooks.stopped or hooks.test(epoch, step)
+        stop = hooks.stopped or hooks.test(epoch, step)
         if hooks.show:
             test = hooks.tests[-1]
             print(f"epoch {epoch}: step {step}, episode {episode}, test {test['rew']:.2f} ± {test['rew_std']:.2f}")
-        if ended:
+        if stop:
             break
     best = hooks.best or {"rew": float("nan"), "rew_std": float("nan"), "epoch": 0}
     return {

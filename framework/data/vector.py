@@ -117,13 +117,13 @@ class CachedReplayBuffer(ReplayBuffer):
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         return super()._ring_numbers(buffer_ids) + 1
 
-    def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
+    def _moved(self, added: Added, ring: Array, ends: Array) -> Added:
         """Moves the episodes that ended to the main part. Returns their places there."""
         index, start = added.index.copy(), added.ep_start.copy()
-        for row in np.flatnonzero(ended).tolist():
+        for row in np.flatnonzero(ends).tolist():
             moved = self._move(int(ring[row]))
             start[row], index[row] = moved[0], moved[-1]
-        if ended.any():
+        if ends.any():
             self._show()
         return added._replace(index=index, ep_start=start)
 

@@ -162,15 +162,15 @@ def _columns(name: str, observations: Space, actions: Space, n: int, s: Any, a: 
         raise JoystickError(f"{name}.update: mask: has other values than 0, where a dialogue ends, and 1")
     if flags[-1]:
         raise JoystickError(f"{name}.update: mask: ends with 1; the last dialogue is whole, and ends with 0")
-    ended = flags == 0.0
-    following = np.where(ended.reshape(-1, *(1 for _ in obs.shape[1:])), obs, np.roll(obs, -1, axis=0))
+    ends = flags == 0.0
+    following = np.where(ends.reshape(-1, *(1 for _ in obs.shape[1:])), obs, np.roll(obs, -1, axis=0))
     return {
         "obs": obs,
         "action": action,
         "reward": reward,
         "next_obs": following,
-        "terminated": ended,
-        "truncated": np.zeros_like(ended),
+        "terminated": ends,
+        "truncated": np.zeros_like(ends),
     }
 
 

@@ -89,13 +89,13 @@ def dialogues(env: Any, policy: Any, numbers: Sequence[int], seed: int) -> list[
 def _dialogue(env: Any, policy: Any, seed: int, k: int) -> Steps:
     steps, rng = Steps([], [], [], [], [], []), stream(seed, "dialogue actions", k)
     obs, info = env.reset(seed=number(seed, "dialogue", k))
-    ended = False
-    while not ended:
+    end = False
+    while not end:
         legal = info.get(KEY)
         action = policy.act(obs, legal, rng) if hasattr(policy, "act") else policy.predict(obs)
         after, reward, terminated, truncated, info = env.step(action)
-        ended = bool(terminated or truncated)
-        for column, value in zip(steps, (obs, action, float(reward), float(not ended), after), strict=False):
+        end = bool(terminated or truncated)
+        for column, value in zip(steps, (obs, action, float(reward), float(not end), after), strict=False):
             column.append(value)
         if legal is not None:
             steps.legal.append(legal)

@@ -107,12 +107,12 @@ def _film_at_once(
             video.abandon()
             raise
         made = video.close()
-    ended = [
+    differences = [
         _difference(take, repetition.episode, own.rewards)
         for take, repetition, own in zip(taped, repetitions, rewards, strict=True)
         if repetition.episode
     ]
-    return made, next(filter(None, ended), "")
+    return made, next(filter(None, differences), "")
 
 
 def _difference(taped: Taped, again: Episode, rewards: Sequence[float]) -> str:

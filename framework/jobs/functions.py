@@ -173,14 +173,14 @@ class Functions(Processes):
         return call
 
     def poll(self) -> list[StageEnd]:
-        ended = super().poll()
-        for end in ended:
+        ends = super().poll()
+        for end in ends:
             self._pipes.pop(end.stage.trial, None)
         for stage in list(self._children):
             if _has_paused(self._pipes[stage.trial]):
                 self._waiting[stage.trial] = (stage, self._children.pop(stage))
-                ended.append(StageEnd(stage, 0))
-        return ended
+                ends.append(StageEnd(stage, 0))
+        return ends
 
     def end_at_once(self, number: int) -> None:
         self._children |= dict(self._waiting.values())

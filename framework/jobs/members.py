@@ -82,8 +82,8 @@ def unfinished(folder: Path) -> list[Member]:
     its files do not say how they begin."""
     facts = read_facts(GroupFiles(folder).group)
     members = _named(folder, facts.get("runs", facts.get("seeds")))
-    ended = [RecordedRun(folder / member.folder).facts.finished for member in members]
-    return [] if all(ended) and "seconds" in facts else members
+    flags = [RecordedRun(folder / member.folder).facts.finished for member in members]
+    return [] if all(flags) and "seconds" in facts else members
 
 
 def _named(folder: Path, names: Any) -> list[Member]:

@@ -53,11 +53,11 @@ class OfflineData:
             steps += len(piece["reward"])
             if not self.masked:
                 piece = {name: column for name, column in piece.items() if name not in MASKS}
-            ended = piece["terminated"] | piece["truncated"]
-            number = first + np.concatenate([[0], np.cumsum(ended)[:-1]]).astype(np.int64)
-            first += int(ended.sum())
+            ends = piece["terminated"] | piece["truncated"]
+            number = first + np.concatenate([[0], np.cumsum(ends)[:-1]]).astype(np.int64)
+            first += int(ends.sum())
             if self.returns is not None:
-                piece = piece | earnings.of(piece["reward"], ended)
+                piece = piece | earnings.of(piece["reward"], ends)
                 piece["episode_return"] = self.data.summary.returns[number].astype(np.float32)
                 piece["highest_return"] = np.full(len(number), self.returns.max(), np.float32)
                 piece["largest_return"] = np.full(len(number), np.abs(self.returns).max(), np.float32)
@@ -91,17 +91,17 @@ class Earnings:
     def __init__(self) -> None:
         self._earned, self._steps = 0.0, 0
 
-    def of(self, reward: np.ndarray, ended: np.ndarray) -> Columns:
+    def of(self, reward: np.ndarray, ends: np.ndarray) -> Columns:
         """Returns `earned` and `timestep` of the next steps [K]: the sum of the rewards before each, and its number."""
         place, total = np.arange(len(reward)), np.cumsum(reward, dtype=np.float64)
-        begins = np.concatenate([[False], ended[:-1]])
+        begins = np.concatenate([[False], ends[:-1]])
         start = np.maximum.accumulate(np.where(begins, place, 0))
         before = total - reward
         earned, steps = before - before[start], place - start
         going_on = start == 0
         earned[going_on] += self._earned
         steps[going_on] += self._steps
-        self._earned, self._steps = (0.0, 0) if ended[-1] else (float(earned[-1] + reward[-1]), int(steps[-1]) + 1)
+        self._earned, self._steps = (0.0, 0) if ends[-1] else (float(earned[-1] + reward[-1]), int(steps[-1]) + 1)
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 

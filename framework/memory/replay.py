@@ -195,8 +195,8 @@ class Replay(Memory):
         begin = rings.choose(self.rng, shape, length)
         places = rings.ahead(begin[:, None], np.arange(length)[:, None])
         columns = self._gather(places)
-        ended = rings.flat["end"][places]
-        columns["first"] = np.concatenate([np.zeros_like(ended[:, :1]), ended[:, :-1]], axis=1)
+        ends = rings.flat["end"][places]
+        columns["first"] = np.concatenate([np.zeros_like(ends[:, :1]), ends[:, :-1]], axis=1)
         if "state" in rings.flat:
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:

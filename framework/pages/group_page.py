@@ -60,12 +60,12 @@ class Group(NamedTuple):
 
 def write(folder: Path, group: Group) -> Path:
     """Writes the page into the folder of the group. Returns its path."""
-    ended = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
+    note = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
     begun = Circumstances.read(group.facts)
     head = [
         html.paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
         html.cards(_facts(group)),
-        html.paragraph(ended, "quiet"),
+        html.paragraph(note, "quiet"),
     ]
     sections = [
         html.section("Learning curves", _curves(group)),
@@ -87,9 +87,9 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
         called = statistics.name_of_interval(facts["finished"])
         means += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
         means.append(("interquartile mean", facts["interquartile_mean"]))
-    ended = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
+    progress = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
     levels = list(group.levels.items())
-    return [*means, *levels, *ended] if means else [*ended, *levels]
+    return [*means, *levels, *progress] if means else [*progress, *levels]
 
 
 # ------------------------------------------------------------------------------------------------------ the curves

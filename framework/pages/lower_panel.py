@@ -92,8 +92,8 @@ def _draw(axes: Any, train: Rows, evaluations: Rows, name: str, **look: Any) -> 
 
 def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
     """Draws the running mean of a column."""
-    ended, value = finite(column_of(rows, "step"), column_of(rows, name))
-    step, mean, _ = running_mean(ended, value)
+    steps, value = finite(column_of(rows, "step"), column_of(rows, name))
+    step, mean, _ = running_mean(steps, value)
     some = some_of(len(step))
     axes.plot(step[some], mean[some], **{"linewidth": 1.6, **look})
 

@@ -206,8 +206,8 @@ class JointSlots(Slots):
         fields = records[self._field][..., self._places]
         obs = as_vector(self.type.observation_space, fields["obs"])
         acts, active = fields["acts"], fields["active"]
-        ended = fields["terminated"] | fields["truncated"]
-        over: Array = np.asarray(active.any(-1) & ~(active & ~ended).any(-1))
+        ends = fields["terminated"] | fields["truncated"]
+        over: Array = np.asarray(active.any(-1) & ~(active & ~ends).any(-1))
         mask = _opened(fields["mask"]) if self.type.masked else None
         # not for an agent that joins the others
         begins = fields["first"].any(-1) & ~(active & ~fields["first"]).any(-1)

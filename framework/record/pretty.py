@@ -10,8 +10,8 @@ def pretty(result: Result) -> str:
     lines = [f"iteration {result['iteration']}   {counts} in {clock(result['seconds_total'])}"]
     if result["episodes_this_iteration"]:
         low, mean, high = (short(result[f"return_{name}"]) for name in ("min", "mean", "max"))
-        ended = counted(result["episodes_this_iteration"], "episode")
-        lines.append(f"return      {mean} (from {low} to {high}), length {short(result['length_mean'])}, {ended}")
+        episodes = counted(result["episodes_this_iteration"], "episode")
+        lines.append(f"return      {mean} (from {low} to {high}), length {short(result['length_mean'])}, {episodes}")
     if result["evaluation"] is not None:
         lines.append(f"evaluation  {short(result['evaluation'])}")
     if result["phase"] is not None:

@@ -167,11 +167,11 @@ class FinalOutput:
         log.flush()
         if self.config.general.save_fig:
             self._curve(self.task.facts().random_return, show=False)
-        ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
+        blank = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
         parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
         load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
         said = "; limit: ".join(filter(None, load)) or None
-        now = {**ended, **so_far(trainer), "profile": parts, "processes_said": said}
+        now = {**blank, **so_far(trainer), "profile": parts, "processes_said": said}
         html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
 
     def draw_curve(self, random_return: float | None) -> Path | None:
