@@ -358,5 +358,5 @@ class ReplayBuffer:
 
     def _shown(self) -> dict[str, Any]:
         """Returns the values of all places by key, for __repr__."""
-        shown = {key: getattr(self, key) for key in self._table.tree}
-        return shown | {key: Batch() for key in ("info", "policy") if key not in shown}
+        columns = {key: getattr(self, key) for key in self._table.tree}
+        return columns | {key: Batch() for key in ("info", "policy") if key not in columns}

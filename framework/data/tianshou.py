@@ -80,8 +80,8 @@ class ReplayBuffer(buffer.ReplayBuffer):
 
     def _shown(self) -> dict[str, Any]:
         """Returns what these versions stored, sorted by name."""
-        shown = super()._shown()
-        return {key: shown[key] for key in sorted(shown) if key not in ("terminated", "truncated")}
+        columns = super()._shown()
+        return {key: columns[key] for key in sorted(columns) if key not in ("terminated", "truncated")}
 
     def __getattr__(self, key: str) -> Any:
         value = super().__getattr__(key)

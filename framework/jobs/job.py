@@ -171,8 +171,8 @@ class Job(ABC):
         began, before = begun
         if before < share < 1:  # runs wait for a free place, so that all of them move at an even pace
             head += f", about {clock((now - began) * (1 - share) / (share - before))} left"
-        shown = every if len(every) <= MOST_ROWS else [stage for stage in every if stage in running]
-        self.screen.draw(share, head, [(stage.label, looks[stage][1]) for stage in shown])
+        stages = every if len(every) <= MOST_ROWS else [stage for stage in every if stage in running]
+        self.screen.draw(share, head, [(stage.label, looks[stage][1]) for stage in stages])
         if now >= self._next_page:
             self.refresh()
             self._written = time.monotonic()

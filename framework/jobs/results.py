@@ -183,8 +183,8 @@ def _together(results: Sequence[RunResult]) -> list[str]:
         return ["no run finished with an evaluation"]
     lines = []
     for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
-        shown = between(facts[f"{key}_interval"])
-        interval = f"   {statistics.name_of_interval(count)} {shown}" if shown else ""
+        limits = between(facts[f"{key}_interval"])
+        interval = f"   {statistics.name_of_interval(count)} {limits}" if limits else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
     episodes = {result.episodes for result in results if result.status == 0 and result.episodes}
     detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""

@@ -38,7 +38,7 @@ class Answers:
         self._curves: OrderedDict[tuple[Path, str], Growing] = OrderedDict()
         self._lock = threading.Lock()
 
-    def now(self, shown: Sequence[str], column: str) -> Answer:
+    def now(self, ids: Sequence[str], column: str) -> Answer:
         """Returns all runs, running ones first, and more about those that are shown. column: of train.csv."""
         with self._lock:
             runs = list(self.overview.runs())
@@ -49,7 +49,7 @@ class Answers:
                 "folder": printable(str(self.folder)),
                 "runs": rows,
                 "groups": {name: self._group(group) for group, name in groups.items()},
-                "shown": {key: self._details(by_id[key], column) for key in shown[:MOST_SHOWN] if key in by_id},
+                "shown": {key: self._details(by_id[key], column) for key in ids[:MOST_SHOWN] if key in by_id},
             }
 
     def _group(self, folder: Path) -> Answer:

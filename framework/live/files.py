@@ -52,8 +52,8 @@ class Files:
         self._listed[key] = path
         name = quote(path.name, errors="surrogateescape", safe="")
         url = f"/file/{key}/{name}?{status.st_mtime_ns}"
-        shown = printable(path.relative_to(folder).as_posix())
-        return Shown(shown, url, KINDS[path.suffix], status.st_size)
+        place = printable(path.relative_to(folder).as_posix())
+        return Shown(place, url, KINDS[path.suffix], status.st_size)
 
     def open(self, key: str) -> tuple[BinaryIO, str] | None:
         """Returns a file that was listed, and its type; None for any other key, and if it is gone."""

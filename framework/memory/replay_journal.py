@@ -120,14 +120,14 @@ def _shared(first: np.ndarray, new: np.ndarray, steps: int) -> np.ndarray:
 
 def _packed(frames: Frames, columns: Columns, room: int) -> Columns:
     """Returns as many of these steps as have room, with the frames of their observations, each once."""
-    shown, places, until = frames.named(np.stack([columns[name] for name in SEEN], 1))
+    numbers, places, until = frames.named(np.stack([columns[name] for name in SEEN], 1))
     step_bytes = sum(value[:1].nbytes for value in columns.values())
     size = until * frames.frame_bytes + np.arange(1, len(until) + 1) * step_bytes
     steps = max(1, int(np.searchsorted(size, room, side="right")))
     pack = {name: value[:steps] for name, value in columns.items()}
     for number, name in enumerate(SEEN):
         pack[name] = places[:steps, number]
-    return {**pack, _FRAMES: frames.single(shown[: until[steps - 1]])}
+    return {**pack, _FRAMES: frames.single(numbers[: until[steps - 1]])}
 
 
 def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator[Columns]:

@@ -98,16 +98,16 @@ def _settings(compared: Comparison) -> Iterator[str]:
     if not chosen:
         yield "\nno setting differs"
         return
-    shown = {printable(path): [_short(value) for value in row] for path, row in chosen}
+    cells = {printable(path): [_short(value) for value in row] for path, row in chosen}
     names = [_name(row) for row in compared.rows]
     heads = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, start=1)]
-    table = lines([{"setting": path, **dict(zip(heads, row, strict=True))} for path, row in shown.items()])
+    table = lines([{"setting": path, **dict(zip(heads, row, strict=True))} for path, row in cells.items()])
     yield ""
     if len(table[0]) <= WIDTH:
         yield from table
     else:
-        yield from (f"{path}: {' | '.join(row)}" for path, row in shown.items())
-    if more := len(every) - len(shown):
+        yield from (f"{path}: {' | '.join(row)}" for path, row in cells.items())
+    if more := len(every) - len(cells):
         yield f"and {counted(more, 'more setting')} in compare.html"
 
 

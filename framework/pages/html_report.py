@@ -120,13 +120,13 @@ def _tested(run: RecordedRun) -> str:
 
 def _episodes(rows: Sequence[Row]) -> str:
     names = ("episode", "return", "length", "terminated", "seed")
-    shown = rows[: html.MOST_ROWS]
+    first = rows[: html.MOST_ROWS]
     returns = [name for name in (rows[0] if rows else ()) if name.startswith(RETURN)]
     cells = [
         [*(row.get(name) for name in names[:-1]), html.plain(row.get("seed")), *(row.get(name) for name in returns)]
-        for row in shown
+        for row in first
     ]
-    part = html.part_of(rows, shown, "first", "results/test.csv")
+    part = html.part_of(rows, first, "first", "results/test.csv")
     return html.paragraph(part, "quiet") + html.table((*names, *returns), cells)
 
 
@@ -136,9 +136,9 @@ def _episodes(rows: Sequence[Row]) -> str:
 def _warnings(run: RecordedRun) -> str:
     """Returns the last warnings in logs/log.txt."""
     warnings = run.warnings
-    shown = warnings[-MOST_WARNINGS:]
-    part = html.part_of(warnings, shown, "last", "logs/log.txt")
-    return html.paragraph(part, "quiet") + "".join(html.paragraph(warning, "warning") for warning in shown)
+    last = warnings[-MOST_WARNINGS:]
+    part = html.part_of(warnings, last, "last", "logs/log.txt")
+    return html.paragraph(part, "quiet") + "".join(html.paragraph(warning, "warning") for warning in last)
 
 
 _ABOUT = {

@@ -151,16 +151,16 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def _trials(contents: TuningContents) -> str:
-    shown = contents.rows[: html.MOST_ROWS]
+    best = contents.rows[: html.MOST_ROWS]
     names = short_names([domain.path for domain in contents.domains])
     rows = [
         [
             html.Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
             row.step, row.last_return, row.seconds, row.state,
         ]
-        for row in shown
+        for row in best
     ]  # fmt: skip
-    part = html.part_of(contents.rows, shown, "best", GroupFiles(contents.folder).table("trial").name)
+    part = html.part_of(contents.rows, best, "best", GroupFiles(contents.folder).table("trial").name)
     note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
         *map(html.Number, ("trial", "score", "best")),

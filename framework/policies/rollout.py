@@ -103,12 +103,12 @@ class SlotRollout:
         columns, slot = self._joined()
         ready = self._ready(columns, slot)
         position, _ = in_order(slot, self.rows)
-        shown = ready
+        mask = ready
         if self._stepwise:
             ready &= position == 0
-            shown = position <= self.spec.overlap
-        window = self._window({name: value[shown] for name, value in columns.items()}, slot[shown], position[shown],
-                              ready[shown])  # fmt: skip
+            mask = position <= self.spec.overlap
+        window = self._window({name: value[mask] for name, value in columns.items()}, slot[mask], position[mask],
+                              ready[mask])  # fmt: skip
         chunk, left = Chunk(window, fraction=self._fraction), ~ready
         self._keep({name: value[left] for name, value in columns.items()}, slot[left])
         return chunk

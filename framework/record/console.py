@@ -102,13 +102,13 @@ class Console(Narrator):
         count: Counts,
         seconds: float = 0.0,
         best: float | None = None,
-        shown: Sequence[str] = (),
+        policies: Sequence[str] = (),
         evaluated: Sequence[str] = (),
     ) -> None:
         """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
         mean return. shown: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
         beside the score of an evaluation."""
-        self._shown, self._evaluated = shown, evaluated
+        self._shown, self._evaluated = policies, evaluated
         self._began = time.monotonic()
         self._earlier = seconds
         self._highest_mean = float("-inf") if best is None else best

@@ -221,8 +221,8 @@ class FinalOutput:
         if self.config.env.render_mode == self.config.env.FILM[0]:
             self.console.note(made.text)
         if selection.worst:
-            shown = ", ".join(f"{episode.number:,} (return {short(episode.episode.total)})" for episode in taped)
-            self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
+            returns = ", ".join(f"{episode.number:,} (return {short(episode.episode.total)})" for episode in taped)
+            self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {returns}")
         return made.path
 
     def write_report(self) -> None:
