@@ -141,11 +141,11 @@ def _row(
         math.inf if math.isinf(step) else _seconds_at(run, step, curves.over)
         for run, step in zip(runs, steps, strict=True)
     ]
-    said = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
+    remark = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
     if first is not None and lines and _unequal([float(line[0][-1]) for line in (*within, *first.within)]):
-        said = BUDGETS
+        remark = BUDGETS
     reached = sum(math.isfinite(step) for step in steps)
-    return SeriesScores(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
+    return SeriesScores(series, lines, within, final, best, better, remark, reached, _median(steps), _median(seconds))
 
 
 # ------------------------------------------------------------------------------------------------- what is read
@@ -230,10 +230,10 @@ def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
 
 def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
     """Returns the lowest goal that the runs have, if one of them reaches it; else a part of the way to the best end."""
-    own = "reward_threshold" if _evaluated(curves) else "stop_return"
+    setting = "reward_threshold" if _evaluated(curves) else "stop_return"
     goals = [
-        (run.general.get(own), f"general_cfg.{own}")
-        if run.general.get(own) is not None
+        (run.general.get(setting), f"general_cfg.{setting}")
+        if run.general.get(setting) is not None
         else (run.facts.expected_return, "what the preset promises")
         for run in runs
     ]

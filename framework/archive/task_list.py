@@ -50,8 +50,8 @@ def listing(part: str = "", root: Path = ROOT) -> str:
     lines = aligned(rows)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     if max(map(len, lines)) > width:
-        rest = aligned([row[1:] for row in rows])
-        lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, rest, strict=True)]
+        columns = aligned([row[1:] for row in rows])
+        lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, columns, strict=True)]
     reasons = ["", *(f"  {run.reason}\n" if run.reason else "" for run in runs)]
     return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 

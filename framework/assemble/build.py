@@ -211,30 +211,30 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     try:
         cls = own.find(name)
         fault = callbacks.problem(cls)
-        made: Callbacks | None = None if fault else cls()
+        instance: Callbacks | None = None if fault else cls()
     except Exception as error:  # the user's own code may raise anything
         raise JoystickError(f"general_cfg.callbacks: {error}") from error
     if fault:
         raise JoystickError(f"general_cfg.callbacks: {fault}")
-    return made
+    return instance
 
 
 def make_loggers(config: RunConfig) -> dict[str, Logger]:
     """Makes the loggers of a run, by their names; csv is none. Raises JoystickError if one cannot be made."""
     own.provide(config.objects)
-    made: dict[str, Logger] = {}
+    instances: dict[str, Logger] = {}
     for name in config.general.loggers:
-        if name in made or name == "csv":
+        if name in instances or name == "csv":
             continue
         try:
             cls = own.find(loggers.HOMES.get(name, name))
             fault = loggers.problem(cls)
-            made |= {} if fault else {name: cls()}
+            instances |= {} if fault else {name: cls()}
         except Exception as error:  # the user's own code may raise anything
             raise JoystickError(f"general_cfg.loggers: {error}") from error
         if fault:
             raise JoystickError(f"general_cfg.loggers: {fault}")
-    return made
+    return instances
 
 
 def _parts_in(config: RunConfig, env: VectorEnv) -> Parts:

@@ -61,8 +61,8 @@ def _check_format(config: RunConfig) -> None:
 
 def _check_compile(config: RunConfig, several: bool) -> None:
     """Raises ConfigError if updates that cannot be compiled should be."""
-    asked = config.general.mode == "train" and compiling.is_asked_for(config)
-    if asked and (why := compiling.reason_not(config, several)):
+    compiled = config.general.mode == "train" and compiling.is_asked_for(config)
+    if compiled and (why := compiling.reason_not(config, several)):
         place = config.where.get("general_cfg.compile", "default")
         raise ConfigError([f"{place}: general_cfg.compile: {why}; auto and off do without"])
 

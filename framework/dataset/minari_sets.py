@@ -110,12 +110,12 @@ def write(folder: Path, name: str, episodes: Iterable[Columns], obs: Range, acti
     storage, folder = storages(), folder.absolute()  # Minari takes a relative path twice
     (folder / "data").mkdir(parents=True)
     minari = import_module("minari")
-    made = storage.new(
+    dataset = storage.new(
         folder / "data", observation_space=space_of(obs), action_space=space_of(action), jpeg_encoding=False
     )
-    made.update_metadata({"dataset_id": f"joystick/{name}-v0", "minari_version": minari.__version__})
+    dataset.update_metadata({"dataset_id": f"joystick/{name}-v0", "minari_version": minari.__version__})
     make = import_module("minari.data_collector").EpisodeBuffer
-    made.update_episodes(_buffer(make, episode) for episode in episodes)
+    dataset.update_episodes(_buffer(make, episode) for episode in episodes)
 
 
 def _buffer(make: Any, episode: Columns) -> Any:

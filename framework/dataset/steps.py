@@ -113,10 +113,10 @@ def pieces(parts: Iterable[Columns]) -> Iterator[Columns]:
         if waiting and size + size_of(part) > PIECE_BYTES:
             yield joined(waiting)
             waiting, size = [], 0
-        *whole, rest = _cut(part)
+        *whole, remainder = _cut(part)
         yield from whole
-        waiting.append(rest)
-        size += size_of(rest)
+        waiting.append(remainder)
+        size += size_of(remainder)
     if waiting:
         yield joined(waiting)
 

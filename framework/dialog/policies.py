@@ -144,10 +144,10 @@ def _of_file(config: Any, algo: str) -> dict[str, Any]:
 
 def _made(policy: SystemPolicy, env: Any) -> AlgorithmPolicy:
     """Makes networks and optimizer for an environment."""
-    made = algorithm.policy(policy.algo, env, seed=policy.seed, device=policy.device, **policy.settings)
-    if made.agent.initial_state(1) is not None:
+    trained = algorithm.policy(policy.algo, env, seed=policy.seed, device=policy.device, **policy.settings)
+    if trained.agent.initial_state(1) is not None:
         raise JoystickError(f"{policy.name} learns here from single exchanges; leave out lstm and gru layers")
-    return made
+    return trained
 
 
 def _columns(name: str, observations: Space, actions: Space, n: int, s: Any, a: Any, r: Any, mask: Any) -> Columns:

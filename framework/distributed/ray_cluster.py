@@ -232,10 +232,10 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
 def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float = 0, learner: float = 0) -> None:
     """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
-    asked = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
-    demand = sum(count * need for count, need in asked.values())
+    demands = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
+    demand = sum(count * need for count, need in demands.values())
     if demand > has:
-        parts = [f"general_cfg.{key} {count} times {need:g}" for key, (count, need) in asked.items() if need]
+        parts = [f"general_cfg.{key} {count} times {need:g}" for key, (count, need) in demands.items() if need]
         raise RayError(
             f"Ray has {has:g} {kind}s and this run asks for {demand:g}: {' and '.join(parts)}; choose fewer of them, "
             f"or a smaller {SMALLER[kind]}"

@@ -79,8 +79,8 @@ def film_into(
         except BaseException:
             camera.abandon()
             raise
-        made = camera.close()
-    return made, different
+        film = camera.close()
+    return film, different
 
 
 def _film_at_once(
@@ -106,13 +106,13 @@ def _film_at_once(
         except BaseException:
             video.abandon()
             raise
-        made = video.close()
+        film = video.close()
     differences = [
-        _difference(take, repetition.episode, own.rewards)
-        for take, repetition, own in zip(taped, repetitions, rewards, strict=True)
+        _difference(take, repetition.episode, recorder.rewards)
+        for take, repetition, recorder in zip(taped, repetitions, rewards, strict=True)
         if repetition.episode
     ]
-    return made, next(filter(None, differences), "")
+    return film, next(filter(None, differences), "")
 
 
 def _difference(taped: Taped, again: Episode, rewards: Sequence[float]) -> str:
@@ -207,11 +207,11 @@ class TrainingVideos(Observer):
         self.folder.mkdir(exist_ok=True)
         with self.console.during(f"filming episode {due.number:,}"):
             taped = [Taped(due.number, episode, due.actions)]
-            made, different = film_into(
+            film, different = film_into(
                 self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch
             )
-        if made.path is None:
-            self._warn(made.text)
+        if film.path is None:
+            self._warn(film.text)
             return
         if different:
             self._warn(different)

@@ -82,8 +82,8 @@ class Tuner(Job):
     def run(self, stop: StopSignals) -> None:
         """Trains until the course ends. Raises Waiting if it is asked to stop before."""
         number = 0
-        while asked := self.plan.search.ask():
-            trials = [Trial(f"{number + place:03}", settings) for place, settings in enumerate(asked)]
+        while batch := self.plan.search.ask():
+            trials = [Trial(f"{number + place:03}", settings) for place, settings in enumerate(batch)]
             number += len(trials)
             for trial in trials:
                 self.add(trial)
@@ -249,13 +249,13 @@ class Tuner(Job):
         return [self.row(record, record.trial.name in replaced) for record in self.records.values()]
 
     def row(self, record: TrialState, replaced: bool) -> TrialResult:
-        said = facts(self.tasks(record.trial), self.cfg.mode)
+        cells = facts(self.tasks(record.trial), self.cfg.mode)
         status = record.failure.get("status", 0 if record.state in ("paused", "finished") else None)
         state = "replaced" if replaced else self.state(record)
         folder = self.files.trials / record.trial.name
         return TrialResult(
-            record.trial, state, _or_none(record.score), said["best"], said["step"], said["seconds"], status, folder,
-            said["last_return"],
+            record.trial, state, _or_none(record.score), cells["best"], cells["step"], cells["seconds"], status, folder,
+            cells["last_return"],
         )  # fmt: skip
 
     def state(self, record: TrialState) -> str:

@@ -147,5 +147,5 @@ class Frames:
 
 def joined(frames: Array, places: Array) -> Array:
     """Returns the stacks [..., *shape] of frames [M, *frame], given the places of their frames [..., K] among these."""
-    _, first, *rest = frames.shape
-    return frames.take(places, axis=0).reshape(*places.shape[:-1], places.shape[-1] * first, *rest)
+    _, first, *shape = frames.shape
+    return frames.take(places, axis=0).reshape(*places.shape[:-1], places.shape[-1] * first, *shape)

@@ -134,10 +134,10 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
             start, end = map(place, score.interval)
             bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{colour}"></i>'
         bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
-        said = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
-        said += f", {row.verdict}" if mark is not None else ""
+        caption = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
+        caption += f", {row.verdict}" if mark is not None else ""
         name = html.text(row.series.name)
-        parts.append(f'<span>{name}</span><span class=n>{html.text(said)}</span><div class="track">{bar}</div>')
+        parts.append(f'<span>{name}</span><span class=n>{html.text(caption)}</span><div class="track">{bar}</div>')
     marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
     scale = f'<div class="track ends">{marks}</div>'
     return f'<div class="ranges">{"".join(parts)}{scale}</div>'

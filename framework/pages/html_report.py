@@ -169,8 +169,8 @@ def system(facts: Circumstances) -> Iterable[tuple[str, Any]]:
 
 def _memory(facts: RunFacts) -> str:
     """Returns the largest memory of a run's processes."""
-    own, children, count = ((facts.peak_memory or {}).get(key) for key in ("own", "children", "processes"))
-    parts = [f"{own / 2**20:,.0f} MiB"] if isinstance(own, int) and own else []
+    parent, children, count = ((facts.peak_memory or {}).get(key) for key in ("own", "children", "processes"))
+    parts = [f"{parent / 2**20:,.0f} MiB"] if isinstance(parent, int) and parent else []
     if isinstance(children, int) and isinstance(count, int) and count:
         kinds = "child process" if count == 1 else "child processes"
         parts.append(f"{count} {kinds} {children / 2**20:,.0f} MiB, where what they share counts in each")

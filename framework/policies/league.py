@@ -34,10 +34,10 @@ class League:
         self._add(self.agent.weights())
 
     def _add(self, weights: dict[str, Array]) -> None:
-        own = {name: np.array(value) for name, value in weights.items()}
+        version = {name: np.array(value) for name, value in weights.items()}
         place = self.versions % self.keep
-        self._weights[place : place + 1] = [own]
-        self._actors[place].load_weights(own)
+        self._weights[place : place + 1] = [version]
+        self._actors[place].load_weights(version)
         self.versions += 1
 
     def learned(self, updates: int) -> None:
@@ -70,8 +70,8 @@ class League:
                 versions.setdefault(int(number), {})[key] = np.array(value)
         if versions:
             self._weights = [versions[number] for number in sorted(versions)]
-            for actor, own in zip(self._actors, self._weights, strict=False):
-                actor.load_weights(own)
+            for actor, version in zip(self._actors, self._weights, strict=False):
+                actor.load_weights(version)
 
     def state(self) -> Tree:
         return {"updates": self.updates, "versions": self.versions, "weights": self.weights()}

@@ -152,9 +152,9 @@ class Slots:
 
     def global_state(self, records: Array, seen: Seen) -> Array:
         """Returns the columns `global_state` [..., S, G]."""
-        own = as_vector(self.observation_space, seen.obs)
-        state = np.broadcast_to(records["global_state"][..., None, :], (*own.shape[:-1], self.state_size))
-        return np.concatenate([state, own], axis=-1)
+        obs = as_vector(self.observation_space, seen.obs)
+        state = np.broadcast_to(records["global_state"][..., None, :], (*obs.shape[:-1], self.state_size))
+        return np.concatenate([state, obs], axis=-1)
 
     def actions(self, records: Array) -> Array:
         """Returns the actions [..., S, *shape] of the slots in records of joint actions [...]."""

@@ -102,13 +102,13 @@ class Console(Narrator):
         count: Counts,
         seconds: float = 0.0,
         best: float | None = None,
-        policies: Sequence[str] = (),
+        columns: Sequence[str] = (),
         evaluated: Sequence[str] = (),
     ) -> None:
         """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
-        mean return. shown: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
+        mean return. columns: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
         beside the score of an evaluation."""
-        self._shown, self._evaluated = policies, evaluated
+        self._shown, self._evaluated = columns, evaluated
         self._began = time.monotonic()
         self._earlier = seconds
         self._highest_mean = float("-inf") if best is None else best
@@ -178,12 +178,12 @@ class Console(Narrator):
         self._highest_return = max(self._highest_return, *returns)
         self._length, self._values = lengths[-1], self._shown_of(rows[-1])
         self._pace.episodes(lengths)
-        values, said = None, ""
+        values, numbers = None, ""
         for episode, row in zip(episodes, rows, strict=True):
             if row["episode"] % self.cfg.interact_summary_fre == 0:
                 if values != (values := self._shown_of(row)):
-                    said = f", {listed(values)}" if values else ""
-                outcome = f"return {short(episode.total)}, length {episode.length}{said}"
+                    numbers = f", {listed(values)}" if values else ""
+                outcome = f"return {short(episode.total)}, length {episode.length}{numbers}"
                 self._log.later(f"episode {row['episode']}: {outcome}")
 
     def _shown_of(self, row: Row) -> Mapping[str, float]:

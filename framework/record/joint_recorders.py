@@ -100,8 +100,8 @@ class AgentSteps:
         before = self._layout.decode(columns["obs"])
         table = self._table(slots, columns, before)
         prefix = f"{policy}/"
-        own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
-        table |= {RENAMED.get(name, name): column for name, column in own.items()}
+        values = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
+        table |= {RENAMED.get(name, name): column for name, column in values.items()}
         present = slots.present(before)
         mask = _by_agent(present)
 

@@ -18,9 +18,9 @@ def pretty(result: Result) -> str:
         lines.append(f"phase       {result['phase']:g}")
     metrics = dict(result["metrics"])
     for policy, returns in result["policies"].items():
-        own = {name: metrics.pop(name) for name in list(metrics) if name.startswith(f"{policy}/")}
+        values = {name: metrics.pop(name) for name in list(metrics) if name.startswith(f"{policy}/")}
         numbers = {"return": returns["return_mean"]} if returns["return_mean"] is not None else {}
-        numbers |= {name.removeprefix(f"{policy}/"): value for name, value in own.items()}
+        numbers |= {name.removeprefix(f"{policy}/"): value for name, value in values.items()}
         lines.append(f"{policy:<10}  {listed(numbers)}")
     if metrics:
         lines.append(f"metrics     {listed(metrics)}")

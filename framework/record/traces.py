@@ -80,14 +80,14 @@ class TraceRecorder(Recorder):
     def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
         seeds, numbers, infos, agents = zip(*self._steps[-fragment.steps :], strict=True)  # those before were replayed
         self._steps = []
-        said = np.empty((fragment.steps, fragment.rows), object)
-        said[:] = infos
-        steps = Steps(np.stack(seeds), np.stack(numbers), said, np.array(agents))
+        info = np.empty((fragment.steps, fragment.rows), object)
+        info[:] = infos
+        steps = Steps(np.stack(seeds), np.stack(numbers), info, np.array(agents))
         if self._by_policy is None:
             line = {"type": "SampleBatch", **self._packed(_of_one(fragment, steps, env))}
         else:
             batches = {policy: self._packed(batch) for policy, batch in self._by_policy(fragment, steps).items()}
-            line = {"type": "MultiAgentBatch", "count": said.size, "policy_batches": batches}
+            line = {"type": "MultiAgentBatch", "count": info.size, "policy_batches": batches}
         if not len(line.get("t", ())) and not line.get("policy_batches"):
             return ()
         text = json.dumps(line, separators=(",", ":"), default=_as_json)

@@ -195,9 +195,9 @@ class Experiment:
     def _check_columns(self, numbers: Sequence[str]) -> None:
         """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""
         agent, user = self.backend.agent, self.callbacks.METRICS if self.callbacks else ()
-        own, whole = EpisodeRows(agent), EpisodeRows(agent, numbers)
+        standard, whole = EpisodeRows(agent), EpisodeRows(agent, numbers)
         for names, rows, where in (
-            (numbers, own, f"{self.spec.id}: metrics"),
+            (numbers, standard, f"{self.spec.id}: metrics"),
             (user, whole, "general_cfg.callbacks: METRICS"),
         ):
             if fault := taken(names, (*rows.columns, *rows.progress_columns, *EVAL_COLUMNS, "phase"), where):
@@ -462,7 +462,7 @@ class Experiment:
     def pause(self, reason: str) -> bool:
         """Reports a run that has paused, and notes its score there in run.json: neither changes what a resume does.
         Returns False if the run was asked to stop meanwhile."""
-        trainer, asked = self.trainer, str(self.trainer.rules.pause_at)
+        trainer, limit = self.trainer, str(self.trainer.rules.pause_at)
         try:
             evaluation: dict[str, Any] | None = None if trainer.points.unsaved else {}
             if evaluation is not None and not self.config.no_evaluation:
@@ -474,7 +474,7 @@ class Experiment:
         if evaluation is not None:
             run = RecordedRun(self.task.path)
             pause = {**trainer.count._asdict(), **evaluation, "evaluations": len(run.evaluations)}
-            self.task.write_run({"pauses": {**(run.facts.pauses or {}), asked: pause}})
+            self.task.write_run({"pauses": {**(run.facts.pauses or {}), limit: pause}})
         return True
 
     def interrupted(self, reason: str = "interrupted") -> None:

@@ -170,8 +170,8 @@ class FinalOutput:
         blank = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
         parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
         load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
-        said = "; limit: ".join(filter(None, load)) or None
-        now = {**blank, **so_far(trainer), "profile": parts, "processes_said": said}
+        limits = "; limit: ".join(filter(None, load)) or None
+        now = {**blank, **so_far(trainer), "profile": parts, "processes_said": limits}
         html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
 
     def draw_curve(self, random_return: float | None) -> Path | None:
@@ -215,15 +215,15 @@ class FinalOutput:
         taped = selection.of(evaluation, tape)
         with self.console.during(f"filming {counted(len(taped), 'episode')}"):
             path, open_env = self.task.videos / file_name(self.config), build.open_drawing(self.config, watch)
-            made, different = film_into(path, open_env, taped, check, watch, selection.columns)
+            film, different = film_into(path, open_env, taped, check, watch, selection.columns)
         if different:
             self.console.warn(different)
         if self.config.env.render_mode == self.config.env.FILM[0]:
-            self.console.note(made.text)
+            self.console.note(film.text)
         if selection.worst:
             returns = ", ".join(f"{episode.number:,} (return {short(episode.episode.total)})" for episode in taped)
             self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {returns}")
-        return made.path
+        return film.path
 
     def write_report(self) -> None:
         """Writes report.html."""

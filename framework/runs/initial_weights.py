@@ -40,8 +40,8 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     except (tasks.TaskError, JoystickError) as error:
         raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
     state = agent.state()
-    own = agent.by_policy()[""]
-    ours = {part: state[part] for part in own.KEPT if isinstance(getattr(own, part), Module)}
+    learner = agent.by_policy()[""]
+    ours = {part: state[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
     arrays: dict[str, dict[str, Array]] = {}
     new: list[str] = []
     for part, weights in ours.items():
@@ -58,8 +58,8 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
         here = f"; here are {', '.join(new[:MOST_NAMED])}" if new else f": {config.algo_package.NAME} has no networks"
         why = f"no weights of {saved} have a name and a shape of this run's{here}"
         raise ConfigError([f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED)])
-    rest = f"; new: {_listed(new, taken)}" if new else ""
-    return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{rest}")
+    additions = f"; new: {_listed(new, taken)}" if new else ""
+    return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{additions}")
 
 
 def _listed(names: Sequence[str], others: Sequence[str]) -> str:
@@ -130,10 +130,10 @@ def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
     """Replaces the state of policies, except for their random streams. Raises JoystickError if it does not fit."""
     whole = backend.state()
     for name, (state, place) in states.items():  # they come last, so that they count for layers that they share
-        own = whole["agent"]["policies"].pop(name)
-        if misfit := _misfit(own, state):
+        current = whole["agent"]["policies"].pop(name)
+        if misfit := _misfit(current, state):
             raise JoystickError(f"policies_cfg.{name}.load: {place} does not fit this policy: {misfit}")
-        whole["agent"]["policies"][name] = {**state, **({"learn": own["learn"]} if "learn" in own else {})}
+        whole["agent"]["policies"][name] = {**state, **({"learn": current["learn"]} if "learn" in current else {})}
     try:
         backend.load_state(whole, ())
         backend.agent.begin_leagues(states)

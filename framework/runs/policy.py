@@ -131,8 +131,8 @@ class TrainedPolicies(_Trained):
         """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
         itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state."""
         slots = self._slots(obs)
-        own = {slots[name]: mask for name, mask in (masks or {}).items() if name in slots}
-        records = _records(self._env, {slots[name]: value for name, value in obs.items()}, own)
+        legal = {slots[name]: mask for name, mask in (masks or {}).items() if name in slots}
+        records = _records(self._env, {slots[name]: value for name, value in obs.items()}, legal)
         records["seed"] = self._seed
         for name, slot in slots.items():
             number, place = self.agent.layout.place(slot)

@@ -92,8 +92,8 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
             if key in allowed[section]:
                 changed.append(line)
             elif key not in recorded:
-                said = f"{section}.{key}={json.dumps(before[key])}"
-                refused.append(f"{line}: the run began before this setting existed; {said} goes on as it began")
+                setting = f"{section}.{key}={json.dumps(before[key])}"
+                refused.append(f"{line}: the run began before this setting existed; {setting} goes on as it began")
             else:
                 place = config.where.get(f"{section}.{key}", "default")
                 refused.append(f"{place}: {line}: cannot change in a resumed run; start a new run for that")
