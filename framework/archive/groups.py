@@ -41,7 +41,7 @@ def members(folder: Path) -> list[tuple[str, Path]]:
 
 def order_of(folder: Path) -> dict[str, int]:
     """Returns the places that the folders of runs have in the table of their group."""
-    rows = [row for what in ("seed", "run") for row in read_csv(GroupFiles(folder).table(what))]
+    rows = [row for unit in ("seed", "run") for row in read_csv(GroupFiles(folder).table(unit))]
     return {str(row.get("folder")): place for place, row in enumerate(rows)}
 
 

@@ -186,7 +186,7 @@ def _check(path: Path, rows: Rows, score: str) -> None:
 
 
 def _evaluated(curves: Curves) -> bool:
-    return curves.what.startswith("evaluation")
+    return curves.quantity.startswith("evaluation")
 
 
 # ----------------------------------------------------------------------------------------------------- the scores

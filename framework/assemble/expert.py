@@ -69,9 +69,9 @@ class Expert:
             raise self._unfit(f"{np.unique(action)[:5].tolist()}", shape)
         return action.astype(space.dtype)
 
-    def _unfit(self, what: str, shape: tuple[int, ...]) -> JoystickError:
+    def _unfit(self, result: str, shape: tuple[int, ...]) -> JoystickError:
         return JoystickError(
-            f"algo_cfg.expert: {self.name} returned {what}; expected {shape[0]} actions of {self._space}, "
+            f"algo_cfg.expert: {self.name} returned {result}; expected {shape[0]} actions of {self._space}, "
             f"as an array of shape {shape}"
         )
 

@@ -294,8 +294,8 @@ class _Actor(Actor):
         if not isinstance(out, Batch) or "act" not in out:
             self._refuse("no act; return Batch(act=...)")
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
-        for what, value in (("act", self.act), ("state", self._state)):
-            self._check_rows(what, value, len(obs))
+        for name, value in (("act", self.act), ("state", self._state)):
+            self._check_rows(name, value, len(obs))
         self._check_actions()
         return Act(self.act)
 
@@ -317,13 +317,13 @@ class _Actor(Actor):
     def _refuse(self, text: str) -> NoReturn:
         raise JoystickError(f"{type(self.policy).__name__}.forward gave {text}")
 
-    def _check_rows(self, what: str, values: Any, rows: int) -> None:
+    def _check_rows(self, name: str, values: Any, rows: int) -> None:
         """Raises JoystickError unless all arrays of a value have so many rows."""
         for value in values.values() if isinstance(values, Batch) else () if values is None else (values,):
             if isinstance(value, Batch):
-                self._check_rows(what, value, rows)
+                self._check_rows(name, value, rows)
             elif value is not None and np.shape(value)[:1] != (rows,):
-                self._refuse(f"{what} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
+                self._refuse(f"{name} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
 
     def tell(self, reward: Array) -> None:
         """Tells a recurrent policy the rewards [N] of the step."""

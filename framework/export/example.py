@@ -108,8 +108,8 @@ def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, 
     yield from ("import numpy as np", "import onnxruntime", "")
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))
-    what = "gymnasium.spaces.flatten of an observation" if flat else "an observation as training saw it"
-    yield f"obs = np.zeros({shape}, np.{observed.dtype})  # {what}"
+    comment = "gymnasium.spaces.flatten of an observation" if flat else "an observation as training saw it"
+    yield f"obs = np.zeros({shape}, np.{observed.dtype})  # {comment}"
     if "action_mask" in module.inputs:
         yield f"mask = np.ones({(1, *masks)}, bool)  # True for legal actions"
     yield "for step in range(3):"

@@ -20,15 +20,15 @@ LEAST_TRIALS = 8
 """Number of trials below which a quarter of them tells nothing."""
 
 
-def package(what: str) -> ModuleType:
-    """Returns the package optuna. Raises ConfigError if it is missing or too old. what: who needs it."""
+def package(place: str) -> ModuleType:
+    """Returns the package optuna. Raises ConfigError if it is missing or too old. place: who needs it."""
     try:
         import optuna
     except ImportError as error:
-        raise ConfigError([f"{what} needs the package {error.name}, which is not installed: {INSTALL}"]) from None
+        raise ConfigError([f"{place} needs the package {error.name}, which is not installed: {INSTALL}"]) from None
     version: str = optuna.__version__
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise ConfigError([f"{what}: Optuna {version} is too old: {INSTALL}"])
+        raise ConfigError([f"{place}: Optuna {version} is too old: {INSTALL}"])
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 

@@ -120,11 +120,11 @@ def sentence(result: RunResult) -> str:
 
 
 def table_of_runs(
-    results: Sequence[RunResult], what: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
+    results: Sequence[RunResult], unit: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
 ) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
-    ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
-    rows = [{what: str(result.name)[-LONGEST_NAME:], **_cells(result)} for result in results]
+    ones. unit: head of the first column. groups: the results of each experiment that has several seeds."""
+    rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result)} for result in results]
     table = tables.lines(rows)
     for names in LESS:
         if len(table[0]) <= tables.WIDTH:
@@ -134,7 +134,7 @@ def table_of_runs(
     if groups:
         called = statistics.name_of_interval(max(summary(group)["finished"] for group in groups.values()))
         return ["", *table, "", *tables.lines([_means(name, group, called) for name, group in groups.items()]), ""]
-    return ["", *table, "", *([*_together(results), ""] if what == "seed" else [])]
+    return ["", *table, "", *([*_together(results), ""] if unit == "seed" else [])]
 
 
 def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, str]:

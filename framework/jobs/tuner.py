@@ -319,10 +319,10 @@ class Tuner(Job):
         """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
         tasks = [self.tasks(row.trial) for row in rows]
         runs = {str(task.relative_to(self.files.trials)): RecordedRun(task) for seeds in tasks for task in seeds}
-        lines, what, over = curves_of(runs, config.general.online_eval)
+        lines, quantity, over = curves_of(runs, config.general.online_eval)
         best = sum(name in lines for name in list(runs)[: len(tasks[0])])
         if lines:
-            figures.trial_curves(lines, path, title=results.title(config), what=what, over=over, best=best)
+            figures.trial_curves(lines, path, title=results.title(config), quantity=quantity, over=over, best=best)
         return bool(lines)
 
     def by_score(self) -> list[TrialResult]:

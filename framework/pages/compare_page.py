@@ -75,7 +75,7 @@ def _curves(compared: Comparison) -> str:
         "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
-    drawn = svg.curves(lines, compared.curves.what, compared.curves.over, bands, levels)
+    drawn = svg.curves(lines, compared.curves.quantity, compared.curves.over, bands, levels)
     return svg.legend([series.name for series in several]) + drawn + html.paragraph(note, "quiet")
 
 

@@ -73,8 +73,8 @@ def learning_curve(
         _draw_evaluations(axes, eval_rows)
     for name, level in (("expected", expected_return), ("data", data_return), ("random policy", random_return)):
         _draw_reference(axes, level, name)
-    what = f"return of {score}" if score else "return of all agents" if policies else "return"
-    dress(axes, title, counted(len(train_rows), "episode"), what, UPDATES if offline else STEPS)
+    quantity = f"return of {score}" if score else "return of all agents" if policies else "return"
+    dress(axes, title, counted(len(train_rows), "episode"), quantity, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
         lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
@@ -125,7 +125,7 @@ def seed_curves(
     path: Path,
     *,
     title: str,
-    what: str,
+    quantity: str,
     over: str = STEPS,
     names: Sequence[str] = (),
     levels: Mapping[str, float | None] = MappingProxyType({}),
@@ -133,7 +133,7 @@ def seed_curves(
 ) -> None:
     """Draws runs that differ in their seed: each as a thin line with its name, and their mean with its interval (of two
     runs: between them) where all of them have values. levels: returns to compare with, by their names."""
-    words = (title, counted(len(curves), "seed"), what, over)
+    words = (title, counted(len(curves), "seed"), quantity, over)
     with _picture_of_runs(curves, path, words, levels, names, show) as axes:
         for number, (step, value) in enumerate(curves):
             label = None if number or len(curves) == 1 else "one run"
@@ -145,10 +145,12 @@ def seed_curves(
             _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
 
 
-def trial_curves(lines: Mapping[str, Line], path: Path, *, title: str, what: str, best: int, over: str = STEPS) -> None:
+def trial_curves(
+    lines: Mapping[str, Line], path: Path, *, title: str, quantity: str, best: int, over: str = STEPS
+) -> None:
     """Draws runs that differ in their settings: each as a thin line with its name, the first `best` of them as thick
     ones."""
-    words = (title, counted(len(lines), "run"), what, over)
+    words = (title, counted(len(lines), "run"), quantity, over)
     with _picture_of_runs(list(lines.values()), path, words, names=list(lines)) as axes:
         for number, line in reversed(list(enumerate(lines.values()))):
             look = {"color": LIGHT.blue, "linewidth": 0.9, "alpha": 0.4}
@@ -163,7 +165,7 @@ def comparison(
     path: Path,
     *,
     title: str,
-    what: str,
+    quantity: str,
     over: str,
     levels: Mapping[str, float | None] = MappingProxyType({}),
     show: bool = False,
@@ -171,7 +173,7 @@ def comparison(
     """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
     most = max(len(curves) for curves in groups.values())
     beside = f"mean of {counted(most, 'seed')}, {statistics.name_of_interval(most)}"
-    words = (title, beside if most > 1 else counted(len(groups), "run"), what, over)
+    words = (title, beside if most > 1 else counted(len(groups), "run"), quantity, over)
     every = [line for curves in groups.values() for line in curves]
     with _picture_of_runs(every, path, words, levels, show=show) as axes:
         for number, (name, curves) in enumerate(groups.items()):

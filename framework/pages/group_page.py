@@ -101,7 +101,7 @@ def _curves(group: Group) -> str:
     several = _series(group, group.curves.lines)
     levels = {name: level for name, level in group.levels.items() if level is not None and np.isfinite(level)}
     lines, bands = svg.series(several, statistics.mean)
-    drawn = svg.curves(lines, group.curves.what, group.curves.over, bands, levels)
+    drawn = svg.curves(lines, group.curves.quantity, group.curves.over, bands, levels)
     names = svg.legend([series.name for series in several]) if len(several) > 1 else ""
     return names + drawn + html.paragraph(_said(several, bool(bands), group.levels), "quiet")
 

@@ -68,8 +68,8 @@ def _folded(chart: Mapping[str, Any]) -> str:
 def _said(chart: Mapping[str, Any]) -> str:
     """Returns what a point of these curves is, and which columns have no curve."""
     unit = "updates" if chart["over"] == UPDATES else "steps"
-    what = f"the rows of {chart['rows']} {unit}" if chart["counts"] else f"{chart['rows']} rows"
-    sentences = [f"Each point is the mean of {what}."] if chart["rows"] > 1 else []
+    rows = f"the rows of {chart['rows']} {unit}" if chart["counts"] else f"{chart['rows']} rows"
+    sentences = [f"Each point is the mean of {rows}."] if chart["rows"] > 1 else []
     if chart["counts"] and chart["key"] == "train":
         band = "; the band goes from the lowest to the highest" if chart["bands"] else ""
         sentences.append(f"Episodes that end together are one point{band}.")

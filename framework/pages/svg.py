@@ -218,7 +218,7 @@ def wrapped(name: str, letters: int) -> list[str]:
 
 def curves(
     lines: Sequence[Polyline],
-    what: str,
+    quantity: str,
     over: str = STEPS,
     bands: Sequence[Band] = (),
     levels: Mapping[str, float] = MappingProxyType({}),
@@ -232,7 +232,7 @@ def curves(
     points += [(x, y) for band in bands for x, *ends in band.points for y in ends]
     low, high = min(y for _, y in points), max(y for _, y in points)
     heights = round_numbers(low, high)
-    along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (heights[0], heights[-1]))
+    along, up = Axis(over, "linear", (0.0, last)), Axis(quantity, "linear", (heights[0], heights[-1]))
     parts = list(_grid(along, up, heights))
 
     def placed(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -245,4 +245,4 @@ def _curves(contents: TuningContents) -> str:
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
             lines.append((line, svg.thinned(step, value)))
-    return svg.curves(lines, contents.curves.what, contents.curves.over) if lines else ""
+    return svg.curves(lines, contents.curves.quantity, contents.curves.over) if lines else ""

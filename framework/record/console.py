@@ -145,12 +145,12 @@ class Console(Narrator):
             self._screen, self._next = before, 0.0
 
     @contextlib.contextmanager
-    def during(self, what: str) -> Iterator[None]:
+    def during(self, activity: str) -> Iterator[None]:
         """Shows what keeps training waiting, such as an evaluation, until it is over."""
-        head, self._waits_for = self._picture[1], (what, time.monotonic())
-        LOGGER.info(what)  # how other processes know, see `pausing_for`
+        head, self._waits_for = self._picture[1], (activity, time.monotonic())
+        LOGGER.info(activity)  # how other processes know, see `pausing_for`
         if not head and isinstance(self._screen, terminal.Plain):
-            self._screen.say(what)
+            self._screen.say(activity)
         self._next = 0.0
         self.waiting()
         try:
@@ -168,8 +168,8 @@ class Console(Narrator):
         if self._waits_for is None or now < self._next:
             return
         self._next = now + self._screen.interval
-        (what, began), (fraction, head, rows) = self._waits_for, self._picture
-        so_far = f"{what}, {clock(now - began)} so far" if now - began >= 1 else what
+        (activity, began), (fraction, head, rows) = self._waits_for, self._picture
+        so_far = f"{activity}, {clock(now - began)} so far" if now - began >= 1 else activity
         self._screen.draw(fraction, head or so_far, [*rows, ("now", so_far)] if head else [])
 
     def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:

@@ -136,8 +136,8 @@ class RunLog(Observer):
         names = self.task.facts().altered_files or []
         name = str(path.relative_to(self.task.path))
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
-        what = "has lost rows that it had at" if lost else "was altered or damaged since"
-        self.console.warn(f"{as_written(path)} {what} the checkpoint; the run continues, the file is kept")
+        fault = "has lost rows that it had at" if lost else "was altered or damaged since"
+        self.console.warn(f"{as_written(path)} {fault} the checkpoint; the run continues, the file is kept")
 
     def close(self) -> None:
         """Writes buffered rows and closes the files."""

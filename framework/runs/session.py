@@ -492,11 +492,11 @@ class Run:
         return bool(self._busy) and self._thread != threading.get_ident()
 
     @contextlib.contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
+    def _alone(self, method: str) -> Iterator[None]:
         """Refuses a call from within another one: a callback must not train, restore or close the run."""
-        self._check_free(what)
-        self._busy = f"a callback of {what} calls it"
-        self._call, self._thread = what, threading.get_ident()
+        self._check_free(method)
+        self._busy = f"a callback of {method} calls it"
+        self._call, self._thread = method, threading.get_ident()
         try:
             yield
         finally:
@@ -509,11 +509,11 @@ class Run:
             name = place.name if place.parent == ROOT else str(place)
             raise JoystickError(f"the run is closed; Run.resume({name!r}) continues it")
 
-    def _check_free(self, what: str) -> None:
+    def _check_free(self, method: str) -> None:
         """Raises JoystickError while another call is under way, in a callback of it or in another thread."""
-        self._check_thread(f"{what} is not possible now")
+        self._check_thread(f"{method} is not possible now")
         if self._busy:
-            raise JoystickError(f"{what} is not possible now: {self._busy}")
+            raise JoystickError(f"{method} is not possible now: {self._busy}")
 
     def _check_thread(self, refusal: str) -> None:
         """Raises JoystickError while another thread trains: only between two rounds is the state whole."""
