@@ -7,15 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from framework.data import places, saved
+from framework.data import neighbors, saved
 from framework.data.absent import METHODS
 from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
-from framework.data.incoming import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
-from framework.data.reading import Reader
+from framework.data.reader import Reader
 from framework.data.settings import Settings, whole
 from framework.data.table import Table
+from framework.data.transitions import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.values import brief
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
@@ -150,7 +150,7 @@ class ReplayBuffer:
 
     def _take_over(self, other: "ReplayBuffer") -> Array:
         """Adds the transitions of another buffer to the first ring."""
-        place = places.in_time(other._rings)[-self.maxsize :]
+        place = neighbors.in_time(other._rings)[-self.maxsize :]
         if not len(place):
             return place
         values = {key: other._table.read(key, place) for key in other._table.tree if key != "obs_next"}
@@ -224,20 +224,20 @@ class ReplayBuffer:
 
     def prev(self, index: Any) -> Array:
         """Returns the indices of the transitions before; the same ones where an episode begins."""
-        return places.previous(self._rings, places.checked(self._rings, index))
+        return neighbors.previous(self._rings, neighbors.checked(self._rings, index))
 
     def next(self, index: Any) -> Array:
         """Returns the indices of the transitions after; the same ones where an episode ends, and for the newest."""
-        return places.following(self._rings, places.checked(self._rings, index))
+        return neighbors.following(self._rings, neighbors.checked(self._rings, index))
 
     def unfinished_index(self) -> Array:
         """Returns the index of the newest transition of each running episode."""
-        return places.unfinished(self._rings)
+        return neighbors.unfinished(self._rings)
 
     def sample_indices(self, batch_size: int | None) -> Array:
         """Returns so many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
         if not batch_size:
-            every = places.in_time(self._rings)
+            every = neighbors.in_time(self._rings)
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
         count = whole("sample", batch_size)
         if not len(self):
@@ -264,11 +264,11 @@ class ReplayBuffer:
 
     def _has_stack(self, place: Array) -> Array:
         """Returns true where the whole stack of observations is in the episode."""
-        return places.has_before(self._rings, place, self.stack_num - 1)
+        return neighbors.has_before(self._rings, place, self.stack_num - 1)
 
     def rings_at(self, index: Any) -> tuple[Rings, Array]:
         """Returns the storage, and the places in it that an index means."""
-        return self._rings, places.checked(self._rings, index)
+        return self._rings, neighbors.checked(self._rings, index)
 
     def update_weight(self, index: Any, new_weight: Any) -> None:
         """Sets the priorities of transitions, usually their errors. Does nothing in a buffer without priorities."""
@@ -290,7 +290,7 @@ class ReplayBuffer:
 
     def __getitem__(self, index: Any) -> Batch:
         """Returns the transitions with these indices; a slice chooses among all in the order of their indices."""
-        return self._at(places.checked(self._rings, index))
+        return self._at(neighbors.checked(self._rings, index))
 
     def __iter__(self) -> Iterator[Batch]:
         """Yields all transitions in the order of their indices."""
@@ -298,14 +298,14 @@ class ReplayBuffer:
 
     def chronological(self) -> Batch:
         """Returns all transitions in order of time, one buffer after another."""
-        return self._at(places.in_time(self._rings))
+        return self._at(neighbors.in_time(self._rings))
 
     def get(self, index: Any, key: str, default: Any = None, stack_num: int | None = None) -> Any:
         """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
         if key not in self._table.tree:
             return default
         count = self.stack_num if stack_num is None else whole("stack_num", stack_num)
-        return self._reader.stacked(key, places.checked(self._rings, index), count)
+        return self._reader.stacked(key, neighbors.checked(self._rings, index), count)
 
     def _at(self, place: Array) -> Batch:
         """Returns the transitions at these places, with their weights if they have priorities."""

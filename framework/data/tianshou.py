@@ -15,7 +15,7 @@ from framework.data.algorithm import policy
 from framework.data.batch import Batch
 from framework.data.collector import Collector
 from framework.data.conversion import to_numpy, to_torch
-from framework.data.growing import ListReplayBuffer
+from framework.data.list_buffer import ListReplayBuffer
 from framework.data.policy import Policy as BasePolicy
 from framework.data.prioritized import PrioritizedReplayBuffer, PrioritizedVectorReplayBuffer
 from framework.data.trainers import offpolicy_trainer, onpolicy_trainer

@@ -10,7 +10,7 @@ from config.tell.names import printable
 from config.tune.section import Tuning
 from framework.jobs import schedulers, session
 from framework.jobs.many_runs import Checked
-from framework.jobs.plan import RunPlan
+from framework.jobs.tuning_plan import RunPlan
 from framework.pages.tuning_page import short_names
 from framework.screen import tables
 from framework.screen.formatting import byte_size, cell, counted

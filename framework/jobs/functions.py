@@ -26,10 +26,10 @@ from framework.disk.atomic import make_folder, sync_folder
 from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
 from framework.jobs.children import Begin, Child
-from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.search import Settings
 from framework.jobs.stages import Stage
+from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.runs import signals
 
 Function = Callable[[dict[str, Any], "Report"], Any]
@@ -37,7 +37,7 @@ ENDS = 2.0
 """Seconds that a process may take to end after it was told to."""
 
 
-class FunctionPlan(Plan):
+class FunctionPlan(TuningPlan):
     """Trials are calls of a function with their settings."""
 
     def __init__(self, tuning: Tuning) -> None:

@@ -14,10 +14,10 @@ from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.many_runs import Checked
-from framework.jobs.plan import Plan, RunPlan
 from framework.jobs.processes import Runner, locked
 from framework.jobs.runners import runner
 from framework.jobs.tuner import Tuner
+from framework.jobs.tuning_plan import RunPlan, TuningPlan
 from framework.screen.formatting import counted
 from framework.screen.terminal import Screen
 
@@ -46,7 +46,7 @@ def runs_at_once(plan: RunPlan, checks: Sequence[Checked]) -> int:
     return at_once(configs, plan.cfg.jobs, min((check.fitting for check in checks), default=math.inf))
 
 
-def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
+def drive(plan: TuningPlan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
     text = f"{counted(plan.search.total, 'trial')}, {counted(running.free, 'run')} at once: {as_written(folder)}"
     screen.say(text)

@@ -29,11 +29,11 @@ from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import results
 from framework.jobs.job import Job, Waiting
-from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome
 from framework.jobs.stages import Stage
+from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import begin_command, counted, play_command, resume_command, short, video_command
@@ -63,7 +63,7 @@ class TrialState:
 class Tuner(Job):
     """One session of a tuning."""
 
-    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
+    def __init__(self, plan: TuningPlan, folder: Path, runner: Runner, screen: Screen) -> None:
         super().__init__(folder, runner, screen, in_cluster=plan.cfg.ray_address is not None)
         self.plan, self.cfg = plan, plan.cfg
         self.paths = [domain.path for domain in plan.domains]

@@ -26,9 +26,9 @@ from framework.archive.curves import (
 )
 from framework.disk.atomic import write_whole
 from framework.log import LOGGER
-from framework.pages import fonts, lower_panel
+from framework.pages import fonts, panel
 from framework.pages.axes import LIGHT, dress, legend_columns
-from framework.pages.lower_panel import label_of, look_of
+from framework.pages.panel import label_of, look_of
 from framework.screen.formatting import counted
 
 MOST_BARS = 60
@@ -77,9 +77,9 @@ def learning_curve(
     dress(axes, title, counted(len(train_rows), "episode"), quantity, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
-        lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
+        panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
     elif numbers:
-        lower_panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers)
+        panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers)
     _save(figure, path)
     if show:
         _open_window(path)

@@ -14,11 +14,11 @@ from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
 from framework.jobs import job
 from framework.jobs.job import Waiting
-from framework.jobs.plan import RunPlan
 from framework.jobs.processes import StageEnd
 from framework.jobs.schedulers import Leg, Trial
 from framework.jobs.stages import Stage
 from framework.jobs.tuner import Tuner
+from framework.jobs.tuning_plan import RunPlan
 from framework.runs.signals import StopSignals
 from framework.screen.terminal import Screen
 from tests.tools.tuning import GENERAL, forking, run, table, written

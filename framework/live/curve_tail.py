@@ -18,7 +18,7 @@ Point = tuple[float, ...]
 lowest and the highest."""
 
 
-class Thinned:
+class ThinnedCurve:
     """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbors become their mean.
     Values of the same step and update are one point."""
 
@@ -62,7 +62,7 @@ def _joined(first: list[float], other: list[float] | None) -> list[float]:
     return [*other[:2], *sums, min(first[5], other[5]), max(first[6], other[6])]
 
 
-class Growing:
+class CurveTail:
     """A column of one of our CSV files over steps and updates; each read takes up what is new."""
 
     def __init__(self, path: Path, column: str) -> None:
@@ -72,7 +72,7 @@ class Growing:
     def _begin(self) -> None:
         self.columns: tuple[str, ...] = ()
         """Head of the file; empty before it is read."""
-        self.line = Thinned()
+        self.line = ThinnedCurve()
         self._place = 0
         self._seen = b""
         """Last bytes before the place."""

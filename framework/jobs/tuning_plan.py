@@ -47,7 +47,7 @@ class Ready:
     """None for a function of the user's own."""
 
 
-class Plan(ABC):
+class TuningPlan(ABC):
     """The search, the trials of its first batch, and the course of their training."""
 
     def __init__(self, domains: Sequence[Domain], cfg: TuneConfig) -> None:
@@ -120,7 +120,7 @@ class Plan(ABC):
         return (count + copies) * self.cfg.seeds
 
 
-class RunPlan(Plan):
+class RunPlan(TuningPlan):
     """Trials are training runs."""
 
     def __init__(self, tuning: Tuning) -> None:
