@@ -13,7 +13,7 @@ class Palette(NamedTuple):
     blue: str
     orange: str
     green: str
-    grey: str
+    gray: str
     ink: str
     grid: str
     paper: str
@@ -34,7 +34,7 @@ def dress(axes: Any, title: str, beside: str, quantity: str, over: str = STEPS) 
     figure.set_facecolor(LIGHT.paper)
     axes.set_facecolor(LIGHT.paper)
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
-    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
+    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.gray)
     axes.set_xlabel(over, color=LIGHT.ink)
     axes.set_ylabel(quantity, color=LIGHT.ink)
     axes.tick_params(colors=LIGHT.ink)

@@ -128,12 +128,12 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
     for number, (row, score) in enumerate(zip(compared.rows, scores, strict=True)):
         if score.value is None:
             continue
-        colour = f"background:var({svg.tone(number)})"
+        color = f"background:var({svg.tone(number)})"
         bar = "" if mark is None else f'<u style="left:{place(mark):.2f}%"></u>'
         if score.interval:
             start, end = map(place, score.interval)
-            bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{colour}"></i>'
-        bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
+            bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{color}"></i>'
+        bar += f'<b style="left:{place(score.value):.2f}%;{color}"></b>'
         caption = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
         caption += f", {row.verdict}" if mark is not None else ""
         name = html.text(row.series.name)

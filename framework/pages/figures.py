@@ -37,7 +37,7 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
-LEVELS = {"expected": LIGHT.green, "data": LIGHT.ink, "random policy": LIGHT.grey}
+LEVELS = {"expected": LIGHT.green, "data": LIGHT.ink, "random policy": LIGHT.gray}
 """Color of each return to compare with."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
@@ -284,15 +284,15 @@ def _draw_evaluations(axes: Any, rows: Rows) -> None:
     step, mean, lower, upper = error_bars(rows)
     if not len(step):
         return
-    colour, label = LIGHT.orange, "evaluation ± standard error"
+    color, label = LIGHT.orange, "evaluation ± standard error"
     if len(step) <= MOST_BARS:
         axes.errorbar(
-            step, mean, np.maximum([mean - lower, upper - mean], 0), color=colour, fmt="o-", markersize=4,
+            step, mean, np.maximum([mean - lower, upper - mean], 0), color=color, fmt="o-", markersize=4,
             linewidth=1.2, elinewidth=0.9, capsize=2, label=label,
         )  # fmt: skip
         return
-    axes.fill_between(step, lower, upper, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(step, mean, color=colour, linewidth=1.5, label=label)
+    axes.fill_between(step, lower, upper, color=color, alpha=0.15, linewidth=0)
+    axes.plot(step, mean, color=color, linewidth=1.5, label=label)
 
 
 def _draw_reference(axes: Any, value: float | None, name: str) -> None:

@@ -134,5 +134,5 @@ def test_the_first_number_is_drawn_in_front(tmp_path: Path, monkeypatch: pytest.
     figures.learning_curve(rows, rows[:2], tmp_path / "x.png", title="x", numbers=["success", "recall"])
     _, axes = drawn.pop().axes
     *_, front = sorted(axes.lines, key=lambda line: line.get_zorder())
-    assert front.get_color() == panel.COLOURS[0]
+    assert front.get_color() == panel.COLORS[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["success", "recall"]

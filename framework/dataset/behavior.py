@@ -15,7 +15,7 @@ NEAR = 1e-3
 """Share of the range within which an action counts as at its bound."""
 
 
-class Behaviour:
+class Behavior:
     """Statistics of the actions, of the first MOST transitions at the most."""
 
     def __init__(self, data: Dataset) -> None:
