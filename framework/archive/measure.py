@@ -76,7 +76,7 @@ class Comparison(NamedTuple):
     curves: Curves
     threshold: Threshold
     evaluated: bool
-    """True if the scores are those of evaluations, False if they are returns of training."""
+    """True if the scores are from evaluations, False if they are returns of training."""
     at: float | None = None
     """Step (or update) up to which scores count, since some runs ended there or soon after; None: to the end of each
     run."""

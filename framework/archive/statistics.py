@@ -11,7 +11,7 @@ Statistic = Callable[[Array], Array]
 RESAMPLES = 10_000
 COVERED = 0.95
 LEAST_SEEDS = 3
-"""Number of seeds below which there is no interval; the bootstrap of two values is those two."""
+"""Number of seeds below which there is no interval; the bootstrap of two values gives just these two."""
 BAND_POINTS = 50
 """Number of points of a band, each of which is a bootstrap."""
 

@@ -22,7 +22,7 @@ MOST_FILES = 20_000
 
 
 class Listed(NamedTuple):
-    """A run, as far as its directory tells."""
+    """What the directory of a run tells about it."""
 
     name: str
     algorithm: str

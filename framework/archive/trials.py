@@ -27,7 +27,7 @@ class Trial(NamedTuple):
 
 
 class TrialResult(NamedTuple):
-    """A trial, as far as it has come; None for what is not known."""
+    """The progress of a trial; None for what is not known."""
 
     trial: Trial
     state: str

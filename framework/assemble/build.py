@@ -108,7 +108,7 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
 
 def choose_threads(config: RunConfig, agent: TrainableActor, processes: int = 1) -> None:
     """Sets the number of torch's threads in a process that learns: as many as an update has work for, at most all
-    cores, shared among so many processes. It depends on the settings and the number of cores alone."""
+    cores, shared among this many processes. It depends on the settings and the number of cores alone."""
     most = max(1, machine.cores() // processes)
     torch.set_num_threads(config.general.torch_threads or min(most, _useful_threads(config, agent)))
 
@@ -242,8 +242,8 @@ def _parts_in(config: RunConfig, env: VectorEnv) -> Parts:
 
 
 def numbers_of_episodes(plan: Plan, env: VectorEnv) -> tuple[str, ...]:
-    """Returns the names of the numbers of an episode besides its return: those of the environment, and the returns of
-    several policies."""
+    """Returns the names of the numbers of an episode besides its return: the environment's, and the returns of several
+    policies."""
     return (*env.metrics, *return_names(plan))
 
 
@@ -268,7 +268,7 @@ def make_evaluator(
 
 
 def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:
-    """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
+    """Makes what records whole trajectories; one of each agent in a multi-agent environment."""
     return _parts_in(config, env).trajectories(writer, env.rows)
 
 

@@ -53,7 +53,7 @@ class Expert:
         self.name, self._ask, self._space = name, ask, space
 
     def __call__(self, obs: Array, mask: Array | None) -> Array:
-        """Returns actions [N, ...] for observations [N, ...]; those of a Box are clipped to its bounds."""
+        """Returns actions [N, ...] for observations [N, ...]; the actions of a Box are clipped to its bounds."""
         space, shape = self._space, (len(obs), *(self._space.shape or ()))
         try:
             action = np.asarray(self._ask(obs, mask))

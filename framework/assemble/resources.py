@@ -21,7 +21,7 @@ PROCESS_BYTES = 300 * 2**20
 NUMBER_BYTES = 4
 """Size of the number of a frame."""
 COMPRESSED = 4
-"""Least factor by which images are taken to shrink; those of Atari games shrink by 5 to 32."""
+"""Least factor by which images are taken to shrink; images of Atari games shrink by 5 to 32."""
 FRAME_COUNTERS = 8
 """Size of what a memory notes of each frame."""
 RETURNS_BYTES = 20
@@ -55,7 +55,7 @@ def needed_bytes(config: RunConfig, plan: "Plan") -> int:
 
 
 def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> None:
-    """Raises JoystickError if so many given transitions do not fit into the memory of this machine."""
+    """Raises JoystickError if this many given transitions do not fit into the memory of this machine."""
     needed, free = transitions * kept_bytes(config, policy), machine.available_bytes()
     if free is not None and needed > free:
         raise JoystickError(
@@ -218,7 +218,7 @@ def _bytes(space: spaces.Space) -> int:
 
 
 def processes_that_fit(workers: int, learners: int, size: int = PROCESS_BYTES) -> None:
-    """Raises RayError if this machine lacks the memory for so many processes and the data server."""
+    """Raises RayError if this machine lacks the memory for this many processes and the data server."""
     free, count = machine.available_bytes(), workers + learners + 1
     if free is not None and count * size > free:
         key = "n_workers" if workers >= learners else "n_learners"

@@ -283,7 +283,7 @@ class Collector:
         return results
 
     def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
-        """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""
+        """Returns arrays [T, N, ...] for a fragment; reuses the arrays of the last round if they fit."""
         if self._buffers and self._buffers["reward"].shape[0] == steps:
             return self._buffers
         samples = {

@@ -81,7 +81,7 @@ class AlgorithmPolicy(Policy):
         return Progress(step=self.steps, update=self.updates, fraction=self.fraction)
 
     def forward(self, batch: Batch, state: Any = None) -> Batch:
-        """Returns actions with exploration while training, otherwise those of an evaluation; `policy` holds the columns
+        """Returns actions with exploration while training, otherwise as in an evaluation; `policy` holds the columns
         that the algorithm needs to learn, such as log_prob."""
         obs, mask = self._observations(batch), batch.get("action_mask")
         check_finite(obs, self.name)

@@ -43,7 +43,7 @@ class ReplayBuffer:
         save_only_last_obs: bool = False,
         seed: int = 0,
     ) -> None:
-        """size: number of transitions. stack_num: observations are returned as the newest so many of their episode.
+        """size: number of transitions. stack_num: observations are returned as the newest stack_num of their episode.
         ignore_obs_next: stores no successor; that of a step is the observation of the next one. sample_avail: samples
         only where the whole stack is in the episode. save_only_last_obs: stores obs[-1] of observations that are
         stacked already. seed: of sampling."""
@@ -235,7 +235,7 @@ class ReplayBuffer:
         return neighbors.unfinished(self._rings)
 
     def sample_indices(self, batch_size: int | None) -> Array:
-        """Returns so many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
+        """Returns this many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
         if not batch_size:
             every = neighbors.in_time(self._rings)
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
@@ -283,7 +283,7 @@ class ReplayBuffer:
     # reading ----------------------------------------------------------------------------------------------
 
     def sample(self, batch_size: int | None) -> tuple[Batch, Array]:
-        """Returns so many transitions, drawn with the same chance each, and their indices. 0 or None: all of them, in
+        """Returns this many transitions, drawn with the same chance each, and their indices. 0 or None: all of them, in
         order of time."""
         indices = self.sample_indices(batch_size)
         return self._at(indices), indices

@@ -169,7 +169,7 @@ class Collector:
 
 
 class _UntilSteps:
-    """Steps all environments until there are so many transitions."""
+    """Steps all environments until there are this many transitions."""
 
     def __init__(self, rows: int, steps: int) -> None:
         self.active, self._steps = np.ones(rows, bool), steps
@@ -180,7 +180,7 @@ class _UntilSteps:
 
 
 class _UntilEpisodes:
-    """Plays exactly so many episodes: for each environment, or for all of them, shared out as they become free. All
+    """Plays exactly this many episodes: for each environment, or for all of them, shared out as they become free. All
     that begin are played to their end, since the first ones to finish would be the short ones."""
 
     def __init__(self, rows: int, episodes: int | Sequence[int]) -> None:
@@ -252,7 +252,7 @@ def by_part(obs: Array, parts: Any) -> Any:
 
 
 class _Infos(Recorder):
-    """Keeps the info dicts of the latest step: the environment itself has those of a reset afterwards."""
+    """Keeps the info dicts of the latest step: the environment itself has the dicts of a reset afterwards."""
 
     latest: Array
 
@@ -318,7 +318,7 @@ class _Actor(Actor):
         raise JoystickError(f"{type(self.policy).__name__}.forward gave {text}")
 
     def _check_rows(self, name: str, values: Any, rows: int) -> None:
-        """Raises JoystickError unless all arrays of a value have so many rows."""
+        """Raises JoystickError unless all arrays of a value have this many rows."""
         for value in values.values() if isinstance(values, Batch) else () if values is None else (values,):
             if isinstance(value, Batch):
                 self._check_rows(name, value, rows)

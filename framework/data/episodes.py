@@ -70,7 +70,7 @@ class Beyond:
         """Place -> a Batch with the observation as `obs`."""
 
     def remember(self, places: list[int], after: Batch | None, truncated: Any) -> None:
-        """Keeps the observations [K, ...] after truncated steps, and forgets those of steps that are overwritten."""
+        """Keeps the observations [K, ...] after truncated steps, and forgets the ones of overwritten steps."""
         for row, place in enumerate(places):
             self.at.pop(place, None)
             if after is not None and truncated[row]:

@@ -144,7 +144,7 @@ class _Hooks:
         return self.stopped
 
     def good_enough(self, collected: dict[str, Any], epoch: int, step: int) -> bool:
-        """Returns True if the episodes of a collection, and then those of a test, satisfy stop_fn."""
+        """Returns True if the episodes of a collection, and then the episodes of a test, satisfy stop_fn."""
         if not (self.in_train and collected["n/ep"] and self.stops(collected["rew"])):
             return False
         return self.test(epoch, step)

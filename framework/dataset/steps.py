@@ -10,12 +10,12 @@ from framework.errors import DataError
 from framework.screen.formatting import counted
 
 FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
-"""Columns of all data; some have those of MASKS too."""
+"""Columns of all data; some have the columns of MASKS too."""
 
 
 @dataclass
 class Changes:
-    """Numbers of steps that were added to those of a file, or left out."""
+    """Numbers of steps that were added to the steps of a file, or left out."""
 
     unmarked: int = 0
     """Number of episodes whose last step no flag marks."""

@@ -24,7 +24,7 @@ DATASET = "multiwoz"
 
 def ppo(is_train: bool = False, dataset: str = "Multiwoz", **settings: Any) -> "SystemPolicy":
     """Makes a policy that PPO trains. is_train: it explores in samples, and may be updated. settings: seed, device,
-    config (a config.json of ConvLab-2's PPO, or its content), and those of algo_cfg."""
+    config (a config.json of ConvLab-2's PPO, or its content), and the settings of algo_cfg."""
     return SystemPolicy("PPO", is_train, dataset, **settings)
 
 

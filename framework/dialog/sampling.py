@@ -55,8 +55,8 @@ def _next_seed(env: Any) -> int:
 
 
 def _enough(env: Any, policy: Any, least: int, processes: int, seed: int) -> list[Steps]:
-    """Returns the dialogues 0, 1, 2 ... of a sample, as few as have so many steps. So it is the same dialogues, however
-    many processes play them."""
+    """Returns the dialogues 0, 1, 2 ... of a sample, as few as have this many steps. So the dialogues are the same,
+    however many processes play them."""
     played: list[Steps] = []
     count = 0
     while count < least:

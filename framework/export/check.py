@@ -19,9 +19,9 @@ class Checked(NamedTuple):
 
     observations: int
     largest: float
-    """Largest difference of the outputs from those of the agent's networks."""
+    """Largest difference of the outputs from the outputs of the agent's networks."""
     equal: float
-    """Share of the actions that are equal to those of the agent."""
+    """Share of the actions that are equal to the agent's."""
 
     def __str__(self) -> str:
         return (

@@ -53,7 +53,7 @@ class _Enough(Exception):
 
 
 def play(agent: TrainableActor, evaluator: Evaluator, observations: int) -> dict[str, list[Seen]]:
-    """Returns at least so many observations of each policy, by its name, which is empty for a single agent."""
+    """Returns at least this many observations of each policy, by its name, which is empty for a single agent."""
     several = agent if isinstance(agent, MultiPolicyAgent) else None
     heard = {name: Heard(actor) for name, actor in agent.by_policy().items()}
     check = evaluator.check

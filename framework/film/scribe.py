@@ -27,7 +27,7 @@ class Scribe(Recorder):
     """Never True: a text takes as many episodes as are played."""
 
     def __init__(self, path: Path, numbers: Sequence[int]) -> None:
-        """numbers: those of the episodes."""
+        """numbers: of the episodes."""
         self.path, self.numbers = path, numbers
         self.episodes: list[tuple[str, str]] = []
         """Heading and text of each episode."""

@@ -117,7 +117,7 @@ class Report:
 
 
 class Forked:
-    """A call in a forked process; the methods are those of subprocess.Popen."""
+    """A call in a forked process; the methods are the same as subprocess.Popen's."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._process = multiprocessing.get_context("fork").Process(target=work)

@@ -87,7 +87,7 @@ def unfinished(folder: Path) -> list[Member]:
 
 
 def _named(folder: Path, names: Any) -> list[Member]:
-    """Returns the runs of these names; none if the files beside them are not those of such runs."""
+    """Returns the runs of these names; none if the files beside them do not belong to such runs."""
     if not isinstance(names, list) or len({type(name) for name in names} & {int, str}) != 1:
         return []
     parts = [str(name).rpartition(" ") for name in names]

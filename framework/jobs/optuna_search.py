@@ -15,7 +15,7 @@ OLDEST = (4, 7)
 INSTALL = 'pip install "optuna>=4.7"'
 INSTALL_CMAES = f'{INSTALL} "cmaes>=0.12"'
 TOP = 0.25
-"""Share of the trials whose settings are compared with those of all."""
+"""Share of the trials whose settings are compared with the settings of all."""
 LEAST_TRIALS = 8
 """Number of trials below which a quarter of them tells nothing."""
 

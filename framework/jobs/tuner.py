@@ -97,7 +97,7 @@ class Tuner(Job):
         self.session = "ended"
 
     def outcome(self, trial: Trial, scores: Scores) -> Outcome:
-        """Returns what a search is told of a trial. scores: those of the last legs."""
+        """Returns what a search is told of a trial. scores: of the last legs."""
         record = self.records[trial.name]
         return Outcome(
             trial.settings, None if record.failure else _or_none(record.score), len(record.legs), trial.name in scores

@@ -237,7 +237,7 @@ class RunPlan(TuningPlan):
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
         """Returns the settings of a copy: those that may change are drawn anew, or multiplied. Keeps all of them if the
-        result is no valid configuration."""
+        result is not a valid configuration."""
         changed = tuple(
             _explored(domain, value, random) if may else value
             for domain, value, may in zip(self.domains, settings, self._adjusted, strict=True)

@@ -132,7 +132,7 @@ class EpisodeRows:
 
 def _shown(measured: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:
     """Returns the columns for one line: all that is measured, or with several policies the return of each and the
-    first metric of those that learn, as far as there is room."""
+    first metric of those that learn, while there is room."""
     if not policies:
         return tuple(measured)
     firsts = [next((name for name in measured if name.startswith(f"{policy}/")), None) for policy in policies]

@@ -99,7 +99,7 @@ class Frames:
 
     def _fresh(self, stacks: Array, before: Array) -> tuple[Array, Array]:
         """Returns how many frames of each stack [2 T, N, K, values], observations and successors in turn, are new
-        [2 T, N], and whether it is no continuation of the stack before it [2 T, N]."""
+        [2 T, N], and whether it is not a continuation of the stack before it [2 T, N]."""
         obs, after = stacks[0::2], stacks[1::2]
         same = np.concatenate([self._store.read(before)[None] == obs[:1], after[:-1] == obs[1:]]).all((2, 3))
         moved = (obs[:, :, 1:] == after[:, :, :-1]).all((2, 3))
@@ -118,7 +118,7 @@ class Frames:
         return bits.reshape(*stacks.shape[:2], self.depth, -1)
 
     def _added(self, count: int) -> Array:
-        """Returns the numbers of so many frames that no stack uses."""
+        """Returns the numbers of this many frames that no stack uses."""
         left = max(0, len(self._free) - count)
         freed, self._free[left:] = self._free[left:], []
         first, self._end = self._end, self._end + count - len(freed)

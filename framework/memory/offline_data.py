@@ -122,7 +122,7 @@ def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = T
 
 
 def updates_of(spec: DataSpec, seed: int, epochs: int, size: int) -> int:
-    """Returns the number of updates in so many passes over the chosen episodes. size: transitions in a minibatch."""
+    """Returns the number of updates in this many passes over the chosen episodes. size: transitions in a minibatch."""
     summary = _opened(spec).summary
     return math.ceil(epochs * transitions(summary, _chosen(spec, summary, seed)[0]) / size)
 
@@ -163,7 +163,7 @@ def transitions(summary: Summary, chosen: np.ndarray | None) -> int:
 
 
 def check_same(then: str, now: str) -> None:
-    """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not those of now."""
+    """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not the data of now."""
     if then != now:
         raise JoystickError(
             f"algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then[:12]} then, {now[:12]} now); "

@@ -271,7 +271,7 @@ class Replay(Memory):
         return None
 
     def _load_other_rings(self, state: Tree, frames: Iterable[Frame]) -> None:
-        """Restores a memory of another number of collectors: moves its steps to these rings, as far as there is room.
+        """Restores a memory of another number of collectors: moves its steps to these rings, while there is room.
         Holds both memories for that time. The next write() begins the journal again."""
         spec, depth = replace(self.spec, relabel=0.0), self._rings.depth
         other = Replay(spec, self.rng, collectors=len(state["added"]), depth=depth)

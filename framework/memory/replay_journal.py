@@ -114,7 +114,7 @@ class ReplayJournal:
 
 
 def _shared(first: np.ndarray, new: np.ndarray, steps: int) -> np.ndarray:
-    """Returns the step of each ring behind the first so many new ones: all of the first ring, then of the next one."""
+    """Returns the step of each ring behind the first `steps` new ones: all of the first ring, then of the next one."""
     return first + np.clip(steps - (np.cumsum(new) - new), 0, new)
 
 

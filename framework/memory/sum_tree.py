@@ -82,7 +82,7 @@ class SumTree:
         return self._leaves[leaves]
 
     def changes(self, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the first leaves, at most so many, that changed since forget_changes(), and their priorities."""
+        """Returns the first leaves, at most this many, that changed since forget_changes(), and their priorities."""
         leaves = np.flatnonzero(self._changed)[:most]
         return leaves, self._leaves[leaves]
 

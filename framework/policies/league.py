@@ -62,7 +62,7 @@ class League:
         }
 
     def load_weights(self, weights: dict[str, Array]) -> None:
-        """Loads `weights`, if there are any: other ones are those of a policy that was trained without a league."""
+        """Loads `weights`, if there are any: without them the policy was trained without a league."""
         versions: dict[int, dict[str, Array]] = {}
         for name, value in weights.items():
             if name.startswith(PREFIX):

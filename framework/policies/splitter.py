@@ -29,7 +29,7 @@ class Splitter:
     def __init__(self, name: str, slots: Slots, layout: JointLayout, global_state: bool) -> None:
         self._prefix, self.slots, self.layout, self._global = f"{name}/", slots, layout, global_state
         self._carried: Columns = {}
-        """Columns [M, ...] of the incomplete transitions; those of other slots are meaningless."""
+        """Columns [M, ...] of the incomplete transitions; the values of other slots are meaningless."""
         self._reward = np.zeros(0, np.float32)
         """Reward [M] that they have got so far."""
         self._open = np.zeros(0, bool)

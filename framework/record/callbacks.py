@@ -66,7 +66,7 @@ class Callbacks:
 
 class RunningEpisode:
     """An episode while it is played, for callbacks. In a multi-agent environment, observations, actions and infos are
-    dicts by agent, and `agent` asks for those of one agent: None if it has none."""
+    dicts by agent, and `agent` asks for the dict of one agent: None if it has none."""
 
     def __init__(self, seed: int, worker: int, row: int, obs: Array, env: VectorEnv, in_evaluation: bool) -> None:
         self.episode_id = self.seed = seed
@@ -98,7 +98,7 @@ class RunningEpisode:
         return _of(views.observations(self._layout, self._obs, self._names), agent)
 
     def last_action(self, agent: str | None = None) -> Any:
-        """Returns the newest action, and those of the agents that acted in the newest step; None before the first
+        """Returns the newest action, and the actions of the agents that acted in the newest step; None before the first
         step."""
         if self._layout is None or self._action is None:
             return self._action

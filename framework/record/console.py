@@ -190,7 +190,7 @@ class Console(Narrator):
         return {name: row[name] for name in self._shown if name in row}
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
-        """Shows an evaluation; one that equals an earlier best is no news."""
+        """Shows an evaluation; one that equals an earlier best is not news."""
         mean = evaluation.mean
         of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
         self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"

@@ -88,7 +88,7 @@ class RunLog(Observer):
         self.loggers.scalars("interact", values, count.step)
 
     def _returns(self, name: str, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Returns the returns of the policies as curves beside those of their metrics: train_POLICY/NAME."""
+        """Returns the returns of the policies as curves beside the curves of their metrics: train_POLICY/NAME."""
         returns = {policy: metrics.get(f"{RETURN}{policy}") for policy in self._policies}
         return {f"train_{policy}/{name}": value for policy, value in returns.items() if value is not None}
 

@@ -52,7 +52,7 @@ class Steps(NamedTuple):
 
 
 class TraceRecorder(Recorder):
-    """Makes a line of each fragment: the steps of row 0, then those of row 1, and so on."""
+    """Makes a line of each fragment: the steps of row 0, then the steps of row 1, and so on."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class TraceRecorder(Recorder):
         by_policy: Callable[[Fragment, Steps], Mapping[str, dict[str, Any]]] | None = None,
         first_worker: int = 0,
     ) -> None:
-        """by_policy: returns the columns of each policy, in place of those of a single agent. first_worker: number of
-        the first worker in names of files, as in EnvContext.worker_index."""
+        """by_policy: returns the columns of each policy, in place of a single agent's. first_worker: number of the
+        first worker in names of files, as in EnvContext.worker_index."""
         self._compress, self._by_policy, self._first_worker = compress, by_policy, first_worker
         self._seed, self._t = np.zeros((2, rows), np.int64)
         self._steps: list[tuple[Array, Array, list[Any], list[Sequence[str]]]] = []

@@ -103,7 +103,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
 def compare(
     before: Mapping[str, Any] | None, now: Mapping[str, Any], changed: Sequence[str] = (), rows: Sequence[str] = ()
 ) -> Exactness:
-    """Compares the facts of a checkpoint with those of this session. changed: settings, as `key: old -> new`. rows:
+    """Compares the facts of a checkpoint with the facts of this session. changed: settings, as `key: old -> new`. rows:
     those whose running episodes could not be replayed."""
     reasons = []
     if rows:

@@ -36,7 +36,7 @@ class Start:
     branch: bool = False
     """True if the run continues in a new directory with new logs."""
     changed: tuple[str, ...] = ()
-    """Settings that differ from those of the checkpoint, as `key: old -> new`."""
+    """Settings that differ from the checkpoint's, as `key: old -> new`."""
 
 
 def start(config: RunConfig, spec: EnvSpec) -> Start:

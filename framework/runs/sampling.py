@@ -29,7 +29,7 @@ class Sampler:
         """Environment step of the run at the latest sample, and number of samples at that step."""
 
     def sample(self, steps: int, progress: Progress) -> Batch:
-        """Returns at least so many steps, of whole episodes. Each row plays episodes until there are enough; then those
+        """Returns at least `steps` steps, of whole episodes. Each row plays episodes until there are enough; then those
         that have begun are played to their end, so that short ones are not preferred. The seeds of the episodes follow
         from the step of the run and the number of samples at it. `window` has the columns that are learned from."""
         self._last = (progress.step, self._last[1] + 1 if self._last[0] == progress.step else 0)

@@ -359,7 +359,7 @@ class Run:
         return path.name
 
     def sample(self, steps: int) -> Batch:
-        """Returns whole episodes of at least so many steps, played with exploration in an environment of their own in
+        """Returns whole episodes of at least this many steps, played with exploration in an environment of their own in
         this process: state, action, reward, mask (0 after a terminal state), next_state, and `window`, the columns that
         `update` learns from. Nothing is learned or counted yet."""
         _check_count("sample", steps)
@@ -562,7 +562,7 @@ def _interrupts(run: Run) -> Iterator[None]:
 
 
 def _check_count(call: str, count: int | None) -> None:
-    """Raises JoystickError for a number of steps or episodes that is no whole number from 1 on."""
+    """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
         raise JoystickError(f"{call}({count!r}): expected a whole number, at least 1")
 
