@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from framework.data.collector import Collector as Collector
     from framework.data.conversion import to_numpy as to_numpy
     from framework.data.conversion import to_torch as to_torch
-    from framework.data.growing import ListReplayBuffer as ListReplayBuffer
+    from framework.data.list_buffer import ListReplayBuffer as ListReplayBuffer
     from framework.data.policy import Policy as Policy
     from framework.data.prioritized import PrioritizedReplayBuffer as PrioritizedReplayBuffer
     from framework.data.prioritized import PrioritizedVectorReplayBuffer as PrioritizedVectorReplayBuffer
@@ -95,7 +95,7 @@ _HOMES = {
     "ConfigError": "config.read.loader",
     "EnvError": "envs.base",
     "JoystickError": "framework.errors",
-    "ListReplayBuffer": "framework.data.growing",
+    "ListReplayBuffer": "framework.data.list_buffer",
     "Logger": "framework.record.loggers",
     "Policy": "framework.data.policy",
     "PrioritizedReplayBuffer": "framework.data.prioritized",
@@ -197,7 +197,7 @@ def _instead(name: str, names: Collection[str]) -> str:
 
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
         return f"; {instead}"
-    algos = {known.lower(): ALGOS.get(known).NAME for known in ALGOS.available()}
+    algos = {key.lower(): ALGOS.get(key).NAME for key in ALGOS.available()}
     if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
         return f'; joystick.policy("{algo}", env) is a policy of this algorithm'
     algo = algos.get(name.lower()) or algos.get(stem_of(name).lower())

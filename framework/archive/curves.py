@@ -24,7 +24,7 @@ class Curves(NamedTuple):
 
     lines: dict[str, Curve]
     """The curve of each run that has one, by its name."""
-    what: str
+    quantity: str
     """Label of the returns: online evaluations if all runs have them, else running means of the training episodes."""
     over: str = STEPS
     """Label of what they are drawn over: updates if a run learned from given data before its first step."""

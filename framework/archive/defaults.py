@@ -28,8 +28,8 @@ def _defaults(finder: Any, name: Any, policy: bool = False) -> dict[str, Any]:
         return {}
     try:
         config = finder.get(name).Config
-        made = policies.combined(config)(agents="*") if policy else config()
-        defaults: dict[str, Any] = made.model_dump(mode="json")
+        instance = policies.combined(config)(agents="*") if policy else config()
+        defaults: dict[str, Any] = instance.model_dump(mode="json")
     except (LookupError, ValueError):
         return {}
     return defaults

@@ -16,11 +16,11 @@ from framework.errors import TaskDirError
 
 def find(words: Iterable[str], root: Path) -> list[Path]:
     """Returns the folders of the runs in the order of the words, none twice. root: folder of the names."""
-    found: dict[Path, Path] = {}
+    folders: dict[Path, Path] = {}
     for word in words:
         for folder in _named(word, root):
-            found.setdefault(folder.resolve(), folder)
-    return list(found.values())
+            folders.setdefault(folder.resolve(), folder)
+    return list(folders.values())
 
 
 def _named(word: str, root: Path) -> list[Path]:
@@ -53,6 +53,6 @@ def _runs(folder: Path) -> list[Path]:
 
 def _others(name: str, root: Path) -> str:
     """Returns the end of a sentence: the nearest name, or where names come from."""
-    known: Sequence[str] = [run.name for run in task_list.found(root=root)]
-    groups = {name.partition("/")[0] for name in known}
-    return did_you_mean(name, [*known, *groups]) or f"; {PROGRAM} runs lists the runs"
+    names: Sequence[str] = [run.name for run in task_list.find_runs(root=root)]
+    groups = {name.partition("/")[0] for name in names}
+    return did_you_mean(name, [*names, *groups]) or f"; {PROGRAM} runs lists the runs"

@@ -41,7 +41,7 @@ def members(folder: Path) -> list[tuple[str, Path]]:
 
 def order_of(folder: Path) -> dict[str, int]:
     """Returns the places that the folders of runs have in the table of their group."""
-    rows = [row for what in ("seed", "run") for row in read_csv(GroupFiles(folder).table(what))]
+    rows = [row for unit in ("seed", "run") for row in read_csv(GroupFiles(folder).table(unit))]
     return {str(row.get("folder")): place for place, row in enumerate(rows)}
 
 
@@ -95,7 +95,7 @@ def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -
 
 def summary(results: Iterable[RunResult]) -> dict[str, Any]:
     """Returns mean and interquartile mean of the last evaluations of the finished runs, each with its interval."""
-    scores = np.array([one.mean for one in results if one.status == 0 and one.mean is not None], float)
+    scores = np.array([result.mean for result in results if result.status == 0 and result.mean is not None], float)
     if not len(scores):
         return {"finished": 0}
     facts: dict[str, Any] = {"finished": len(scores)}
@@ -107,9 +107,9 @@ def summary(results: Iterable[RunResult]) -> dict[str, Any]:
 
 def mean_fact(folder: Path, results: Sequence[RunResult], name: str) -> float | None:
     """Returns the mean of a number in run.json over the runs of a group that have it; None if none has."""
-    values = [getattr(RecordedRun(folder / one.folder).facts, name) for one in results]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    values = [getattr(RecordedRun(folder / result.folder).facts, name) for result in results]
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 # ---------------------------------------------------------------------------------------------------------- curves
@@ -129,5 +129,5 @@ def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, 
 
 def group_curves(folder: Path, configs: Sequence[RunConfig], results: Sequence[RunResult]) -> Curves:
     """Returns the curves of the runs of a group by their folders."""
-    runs = {one.folder: RecordedRun(folder / one.folder) for one in results}
+    runs = {result.folder: RecordedRun(folder / result.folder) for result in results}
     return curves_of(runs, all(config.general.online_eval for config in configs))

@@ -76,7 +76,7 @@ class Comparison(NamedTuple):
     curves: Curves
     threshold: Threshold
     evaluated: bool
-    """True if the scores are those of evaluations, False if they are returns of training."""
+    """True if the scores are from evaluations, False if they are returns of training."""
     at: float | None = None
     """Step (or update) up to which scores count, since some runs ended there or soon after; None: to the end of each
     run."""
@@ -141,11 +141,11 @@ def _row(
         math.inf if math.isinf(step) else _seconds_at(run, step, curves.over)
         for run, step in zip(runs, steps, strict=True)
     ]
-    said = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
+    remark = "" if first is None else verdict(better, final, first.final, min(len(lines), len(first.lines)))
     if first is not None and lines and _unequal([float(line[0][-1]) for line in (*within, *first.within)]):
-        said = BUDGETS
+        remark = BUDGETS
     reached = sum(math.isfinite(step) for step in steps)
-    return SeriesScores(series, lines, within, final, best, better, said, reached, _median(steps), _median(seconds))
+    return SeriesScores(series, lines, within, final, best, better, remark, reached, _median(steps), _median(seconds))
 
 
 # ------------------------------------------------------------------------------------------------- what is read
@@ -160,9 +160,9 @@ def _curves(runs: Sequence[RecordedRun]) -> Curves:
         if not run.evaluations or not evaluated:
             _check(run.task.train, run.episodes, "return")
     # one lucky episode at the beginning is not a score
-    found = curves_of({str(run.folder): run for run in runs}, evaluated, least=1, whole_windows=True)
-    lines = {name: _finite(line) for name, line in found.lines.items()}
-    return found._replace(lines={name: line for name, line in lines.items() if len(line[0])})
+    curves = curves_of({str(run.folder): run for run in runs}, evaluated, least=1, whole_windows=True)
+    lines = {name: _finite(line) for name, line in curves.lines.items()}
+    return curves._replace(lines={name: line for name, line in lines.items() if len(line[0])})
 
 
 def _finite(line: Curve) -> Curve:
@@ -178,31 +178,31 @@ def _check(path: Path, rows: Rows, score: str) -> None:
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
             if not isinstance(row.get(column), int | float):
-                found = repr(row[column])[:40] if column in row else "nothing"
-                raise TaskDirError(f"{path} is damaged: row {number} has {found} as {column}, which is a number")
+                value = repr(row[column])[:40] if column in row else "nothing"
+                raise TaskDirError(f"{path} is damaged: row {number} has {value} as {column}, which is a number")
         if float(row["step"]) < before:
             raise TaskDirError(f"{path} is damaged: the steps go back at row {number}")
         before = float(row["step"])
 
 
 def _evaluated(curves: Curves) -> bool:
-    return curves.what.startswith("evaluation")
+    return curves.quantity.startswith("evaluation")
 
 
 # ----------------------------------------------------------------------------------------------------- the scores
 
 
 def _score(values: Sequence[float]) -> Score:
-    known = np.array(values, float)
-    if not len(known):
+    scores = np.array(values, float)
+    if not len(scores):
         return Score(None, None)
-    between = statistics.interval(known, statistics.interquartile_mean) if len(known) >= LEAST_SEEDS else None
-    return Score(float(statistics.interquartile_mean(known)), between)
+    between = statistics.interval(scores, statistics.interquartile_mean) if len(scores) >= LEAST_SEEDS else None
+    return Score(float(statistics.interquartile_mean(scores)), between)
 
 
 def _improvement(lines: Sequence[Curve], first: Sequence[Curve]) -> Score:
     """Returns the probability that the last value of a line is higher than that of one of the first series."""
-    ends = [np.array([line[1][-1] for line in each], float) for each in (lines, first)]
+    ends = [np.array([line[1][-1] for line in group], float) for group in (lines, first)]
     if not all(map(len, ends)):
         return Score(None, None)
     enough = min(map(len, ends)) >= LEAST_SEEDS
@@ -230,15 +230,15 @@ def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
 
 def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
     """Returns the lowest goal that the runs have, if one of them reaches it; else a part of the way to the best end."""
-    own = "reward_threshold" if _evaluated(curves) else "stop_return"
+    setting = "reward_threshold" if _evaluated(curves) else "stop_return"
     goals = [
-        (run.general.get(own), f"general_cfg.{own}")
-        if run.general.get(own) is not None
+        (run.general.get(setting), f"general_cfg.{setting}")
+        if run.general.get(setting) is not None
         else (run.facts.expected_return, "what the preset promises")
         for run in runs
     ]
-    known = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
-    goal, name = min(known, default=(math.inf, ""))
+    thresholds = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
+    goal, name = min(thresholds, default=(math.inf, ""))
     if any(line[1].max() >= goal for line in curves.lines.values()):
         return Threshold(goal, name)
     low = min(float(line[1].min()) for line in curves.lines.values())

@@ -197,8 +197,8 @@ class RecordedRun:
         beginning, which is of fewer episodes."""
         step, value = _curve(self.episodes, "return", over)
         mean = running_mean(step, value)
-        kept = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
-        return mean.step[kept], mean.value[kept]
+        mask = mean.episodes >= (window_for(len(step)) if whole_windows else 1)
+        return mean.step[mask], mean.value[mask]
 
     # pauses -----------------------------------------------------------------------------------------------
 
@@ -209,19 +209,19 @@ class RecordedRun:
             return pause
         return {"step": self.facts.step, "update": self.facts.update} if self.facts.finished else None
 
-    def score_at(self, until: int | None, what: str, mode: str) -> float | None:
-        """Returns the score at a pause, or at the end (None); None if there is none. what: evaluation, best, or a
+    def score_at(self, until: int | None, score: str, mode: str) -> float | None:
+        """Returns the score at a pause, or at the end (None); None if there is none. score: evaluation, best, or a
         column of progress.csv. Later training changes nothing."""
         pause = (None if until is None else self.paused(until)) or {}
-        if what in ("evaluation", "best"):
+        if score in ("evaluation", "best"):
             means = _values(self.evaluations[: pause.get("evaluations")], "mean")
             means += [pause["mean"]] if "mean" in pause else []
-            return best_of(means, mode) if what == "best" else means[-1] if means else None
-        if what in pause.get("numbers", {}):
-            return float(pause["numbers"][what])
+            return best_of(means, mode) if score == "best" else means[-1] if means else None
+        if score in pause.get("numbers", {}):
+            return float(pause["numbers"][score])
         step = pause.get("step")
         rows = (row for row in self.progress or self.iterations if step is None or row["step"] <= step)
-        values = _values(rows, what)
+        values = _values(rows, score)
         return values[-1] if values else None
 
     def best_score(self, mode: str) -> float | None:

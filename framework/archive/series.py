@@ -43,8 +43,8 @@ def trained(folder: Path) -> RecordedRun:
 
 def distinguishing(run: RecordedRun) -> dict[str, Any]:
     """Returns the value of each setting that distinguishes a series, by section.key."""
-    known = defaults_of(run.settings)
-    flat = {name: {**known.get(name, {}), **keys} for name, keys in policies.flat(run.settings).items()}
+    defaults = defaults_of(run.settings)
+    flat = {name: {**defaults.get(name, {}), **keys} for name, keys in policies.flat(run.settings).items()}
     every = {f"{name}.{key}": value for name, keys in flat.items() for key, value in keys.items()}
     return {path: value for path, value in every.items() if path not in IGNORED}
 
@@ -66,21 +66,21 @@ class Series:
 def gather(folders: Iterable[Path]) -> dict[str, list[Series]]:
     """Returns the series of each environment, in the order of the folders, with their names. Runs of two groups are two
     series, even if their settings are equal; so are two runs with the same seed: code or machine may differ."""
-    found: dict[Any, Series] = {}
+    groups: dict[Any, Series] = {}
     for run in map(trained, folders):
         settings, place = distinguishing(run), 0
         while True:
             key = (run.group, json.dumps(settings, sort_keys=True, default=str), place)
-            if key not in found:
-                found[key] = Series(run, settings)
-            elif any(run.seed == other.seed for other in found[key].runs):
+            if key not in groups:
+                groups[key] = Series(run, settings)
+            elif any(run.seed == other.seed for other in groups[key].runs):
                 place += 1
                 continue
             else:
-                found[key].runs.append(run)
+                groups[key].runs.append(run)
             break
     sections: dict[str, list[Series]] = {}
-    for series in found.values():
+    for series in groups.values():
         sections.setdefault(series.first.environment, []).append(series)
     for several in sections.values():
         _name(several)
@@ -95,13 +95,13 @@ def differing(several: Sequence[Series]) -> tuple[Cells, Cells]:
     """Returns the settings that differ: those that all series have, and those that only some of them have."""
     columns = [series.settings for series in several]
     paths = dict.fromkeys(path for column in columns for path in column)
-    found: tuple[Cells, Cells] = {}, {}
+    tables: tuple[Cells, Cells] = {}, {}
     for path in paths:
         values = [column[path] for column in columns if path in column]
         partial = len(values) < len(columns)
         if partial or any(value != values[0] for value in values):
-            found[partial][path] = [cell(column[path]) if path in column else "" for column in columns]
-    return found
+            tables[partial][path] = [cell(column[path]) if path in column else "" for column in columns]
+    return tables
 
 
 def changes_the_task(path: str) -> bool:

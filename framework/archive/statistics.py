@@ -11,7 +11,7 @@ Statistic = Callable[[Array], Array]
 RESAMPLES = 10_000
 COVERED = 0.95
 LEAST_SEEDS = 3
-"""Number of seeds below which there is no interval; the bootstrap of two values is those two."""
+"""Number of seeds below which there is no interval; the bootstrap of two values gives just these two."""
 BAND_POINTS = 50
 """Number of points of a band, each of which is a bootstrap."""
 
@@ -26,16 +26,16 @@ def interquartile_mean(values: Array) -> Array:
     a whole number, the value at the border counts with the part that is left."""
     count = values.shape[-1]
     places = np.arange(count)
-    kept = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
-    weights = np.maximum(kept, 0.0)
+    overlap = np.minimum(places + 1, 0.75 * count) - np.maximum(places, 0.25 * count)
+    weights = np.maximum(overlap, 0.0)
     return np.asarray(np.sort(values, axis=-1) @ weights / weights.sum())
 
 
 def improvement(values: Array, others: Array) -> Array:
     """Returns the probability of improvement: the share of the pairs of one of values [..., n] and one of others
     [..., m] in which the first is higher; a tie counts one half."""
-    each = [np.sign(values[..., i, None] - others).mean(-1) for i in range(values.shape[-1])]
-    return np.asarray((1 + np.mean(each, 0)) / 2)
+    signs = [np.sign(values[..., i, None] - others).mean(-1) for i in range(values.shape[-1])]
+    return np.asarray((1 + np.mean(signs, 0)) / 2)
 
 
 def name_of_interval(seeds: int) -> str:

@@ -22,7 +22,7 @@ MOST_FILES = 20_000
 
 
 class Listed(NamedTuple):
-    """A run, as far as its directory tells."""
+    """What the directory of a run tells about it."""
 
     name: str
     algorithm: str
@@ -40,31 +40,31 @@ class Listed(NamedTuple):
     left none, as a killed one does."""
 
 
-def listing(wanted: str = "", root: Path = ROOT) -> str:
-    """Returns a table of the runs whose name contains `wanted`, newest first. If a terminal is too narrow for it,
+def listing(part: str = "", root: Path = ROOT) -> str:
+    """Returns a table of the runs whose name contains `part`, newest first. If a terminal is too narrow for it,
     each name has a line of its own."""
-    runs = found(wanted, root)
+    runs = find_runs(part, root)
     if not runs:
-        return f"no runs{f' with {wanted!r} in their name' if wanted else ''} in {root.absolute()}\n"
+        return f"no runs{f' with {part!r} in their name' if part else ''} in {root.absolute()}\n"
     rows = [Listed._fields[:-1], *map(_cells, runs)]
     lines = aligned(rows)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     if max(map(len, lines)) > width:
-        rest = aligned([row[1:] for row in rows])
-        lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, rest, strict=True)]
+        columns = aligned([row[1:] for row in rows])
+        lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, columns, strict=True)]
     reasons = ["", *(f"  {run.reason}\n" if run.reason else "" for run in runs)]
     return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 
 
-def as_json(wanted: str = "", root: Path = ROOT) -> str:
-    """Returns the runs whose name contains `wanted` as a list in JSON, newest first."""
-    return json.dumps([run._asdict() for run in found(wanted, root)], indent=1, ensure_ascii=False) + "\n"
+def as_json(part: str = "", root: Path = ROOT) -> str:
+    """Returns the runs whose name contains `part` as a list in JSON, newest first."""
+    return json.dumps([run._asdict() for run in find_runs(part, root)], indent=1, ensure_ascii=False) + "\n"
 
 
-def found(wanted: str = "", root: Path = ROOT) -> list[Listed]:
-    """Returns the runs whose name contains `wanted`, newest first."""
+def find_runs(part: str = "", root: Path = ROOT) -> list[Listed]:
+    """Returns the runs whose name contains `part`, newest first."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
-    runs = (_listed(name, folder) for name, folder in named.items() if wanted.lower() in name.lower())
+    runs = (_listed(name, folder) for name, folder in named.items() if part.lower() in name.lower())
     return sorted((run for run in runs if run), key=lambda run: run.age)
 
 

@@ -27,7 +27,7 @@ class Trial(NamedTuple):
 
 
 class TrialResult(NamedTuple):
-    """A trial, as far as it has come; None for what is not known."""
+    """The progress of a trial; None for what is not known."""
 
     trial: Trial
     state: str
@@ -48,8 +48,8 @@ class TrialResult(NamedTuple):
 
 def combined(values: Sequence[float | None]) -> float | None:
     """Returns the score of a trial of several seeds: their interquartile mean. None if a seed has none."""
-    known = [value for value in values if value is not None]
-    return float(statistics.interquartile_mean(np.array(known))) if len(known) == len(values) and known else None
+    scores = [value for value in values if value is not None]
+    return float(statistics.interquartile_mean(np.array(scores))) if len(scores) == len(values) and scores else None
 
 
 def facts(tasks: Sequence[Path], mode: str) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
 
 def choose_threads(config: RunConfig, agent: TrainableActor, processes: int = 1) -> None:
     """Sets the number of torch's threads in a process that learns: as many as an update has work for, at most all
-    cores, shared among so many processes. It depends on the settings and the number of cores alone."""
+    cores, shared among this many processes. It depends on the settings and the number of cores alone."""
     most = max(1, machine.cores() // processes)
     torch.set_num_threads(config.general.torch_threads or min(most, _useful_threads(config, agent)))
 
@@ -184,11 +184,11 @@ def make_memory(
 
 def _check_sequences(policy: PolicyPlan) -> None:
     """Raises JoystickError if a replay memory is too small for a single sequence."""
-    wanted, rows = policy.memory, policy.spec.rows
-    if isinstance(wanted, ReplaySpec) and wanted.capacity // rows < wanted.sequence:
+    replay, rows = policy.memory, policy.spec.rows
+    if isinstance(replay, ReplaySpec) and replay.capacity // rows < replay.sequence:
         raise JoystickError(
-            f"a sequence has {wanted.sequence} steps, and {policy.section}.buffer_size {wanted.capacity} keeps "
-            f"{wanted.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
+            f"a sequence has {replay.sequence} steps, and {policy.section}.buffer_size {replay.capacity} keeps "
+            f"{replay.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
         )
 
 
@@ -211,30 +211,30 @@ def make_callbacks(config: RunConfig) -> Callbacks | None:
     try:
         cls = own.find(name)
         fault = callbacks.problem(cls)
-        made: Callbacks | None = None if fault else cls()
+        instance: Callbacks | None = None if fault else cls()
     except Exception as error:  # the user's own code may raise anything
         raise JoystickError(f"general_cfg.callbacks: {error}") from error
     if fault:
         raise JoystickError(f"general_cfg.callbacks: {fault}")
-    return made
+    return instance
 
 
 def make_loggers(config: RunConfig) -> dict[str, Logger]:
     """Makes the loggers of a run, by their names; csv is none. Raises JoystickError if one cannot be made."""
     own.provide(config.objects)
-    made: dict[str, Logger] = {}
+    instances: dict[str, Logger] = {}
     for name in config.general.loggers:
-        if name in made or name == "csv":
+        if name in instances or name == "csv":
             continue
         try:
             cls = own.find(loggers.HOMES.get(name, name))
             fault = loggers.problem(cls)
-            made |= {} if fault else {name: cls()}
+            instances |= {} if fault else {name: cls()}
         except Exception as error:  # the user's own code may raise anything
             raise JoystickError(f"general_cfg.loggers: {error}") from error
         if fault:
             raise JoystickError(f"general_cfg.loggers: {fault}")
-    return made
+    return instances
 
 
 def _parts_in(config: RunConfig, env: VectorEnv) -> Parts:
@@ -242,8 +242,8 @@ def _parts_in(config: RunConfig, env: VectorEnv) -> Parts:
 
 
 def numbers_of_episodes(plan: Plan, env: VectorEnv) -> tuple[str, ...]:
-    """Returns the names of the numbers of an episode besides its return: those of the environment, and the returns of
-    several policies."""
+    """Returns the names of the numbers of an episode besides its return: the environment's, and the returns of several
+    policies."""
     return (*env.metrics, *return_names(plan))
 
 
@@ -268,7 +268,7 @@ def make_evaluator(
 
 
 def trajectories(config: RunConfig, env: VectorEnv, writer: StepStore | None) -> Recorder:
-    """Makes what records whole trajectories; those of each agent in a multi-agent environment."""
+    """Makes what records whole trajectories; one of each agent in a multi-agent environment."""
     return _parts_in(config, env).trajectories(writer, env.rows)
 
 

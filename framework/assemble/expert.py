@@ -53,25 +53,25 @@ class Expert:
         self.name, self._ask, self._space = name, ask, space
 
     def __call__(self, obs: Array, mask: Array | None) -> Array:
-        """Returns actions [N, ...] for observations [N, ...]; those of a Box are clipped to its bounds."""
+        """Returns actions [N, ...] for observations [N, ...]; the actions of a Box are clipped to its bounds."""
         space, shape = self._space, (len(obs), *(self._space.shape or ()))
         try:
-            found = np.asarray(self._ask(obs, mask))
+            action = np.asarray(self._ask(obs, mask))
         except Exception as error:  # the user's own function may raise anything
             raise JoystickError(f"algo_cfg.expert: {self.name} failed: {own.described(error)}") from error
-        if found.shape != shape or found.dtype.kind not in "biuf":
-            raise self._unfit(f"an array of shape {found.shape} and type {found.dtype}", shape)
+        if action.shape != shape or action.dtype.kind not in "biuf":
+            raise self._unfit(f"an array of shape {action.shape} and type {action.dtype}", shape)
         if isinstance(space, Box):
-            if not np.isfinite(found).all():
+            if not np.isfinite(action).all():
                 raise self._unfit("a number that is not finite", shape)
-            return np.clip(found, space.low, space.high).astype(space.dtype)
-        if not (np.equal(found, np.round(found)) & _within(found, space)).all():
-            raise self._unfit(f"{np.unique(found)[:5].tolist()}", shape)
-        return found.astype(space.dtype)
+            return np.clip(action, space.low, space.high).astype(space.dtype)
+        if not (np.equal(action, np.round(action)) & _within(action, space)).all():
+            raise self._unfit(f"{np.unique(action)[:5].tolist()}", shape)
+        return action.astype(space.dtype)
 
-    def _unfit(self, what: str, shape: tuple[int, ...]) -> JoystickError:
+    def _unfit(self, result: str, shape: tuple[int, ...]) -> JoystickError:
         return JoystickError(
-            f"algo_cfg.expert: {self.name} returned {what}; expected {shape[0]} actions of {self._space}, "
+            f"algo_cfg.expert: {self.name} returned {result}; expected {shape[0]} actions of {self._space}, "
             f"as an array of shape {shape}"
         )
 
@@ -109,10 +109,10 @@ def _given(spec: EnvSpec) -> Ask:
 
 def _function(name: str) -> Ask:
     """Returns a function of the user's own, which does not see the masks."""
-    found = own.find(name)
-    if not callable(found):
-        raise JoystickError(f"{name} is a {type(found).__name__}, and no function")
-    return lambda obs, mask: found(obs.copy())
+    function = own.find(name)
+    if not callable(function):
+        raise JoystickError(f"{name} is a {type(function).__name__}, and no function")
+    return lambda obs, mask: function(obs.copy())
 
 
 def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) -> Ask:

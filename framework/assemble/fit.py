@@ -61,8 +61,8 @@ def _check_format(config: RunConfig) -> None:
 
 def _check_compile(config: RunConfig, several: bool) -> None:
     """Raises ConfigError if updates that cannot be compiled should be."""
-    asked = config.general.mode == "train" and compiling.is_asked_for(config)
-    if asked and (why := compiling.reason_not(config, several)):
+    compiled = config.general.mode == "train" and compiling.is_asked_for(config)
+    if compiled and (why := compiling.reason_not(config, several)):
         place = config.where.get("general_cfg.compile", "default")
         raise ConfigError([f"{place}: general_cfg.compile: {why}; auto and off do without"])
 
@@ -72,7 +72,7 @@ def _check_schedules(config: RunConfig) -> None:
     sections = {f"policies_cfg.{name}": policy for name, policy in config.policies.items() if policy.train}
     for section, algo in (sections or {"algo_cfg": config.algo}).items():
         if algo.schedule() != "constant" and not limits.planned(config.general):
-            places = (config.where.get(f"{each}.lr_schedule") for each in (section, "algo_cfg"))
+            places = (config.where.get(f"{part}.lr_schedule") for part in (section, "algo_cfg"))
             message = f"{algo.schedule()} follows the plan of the run, and there is none"
             needed = "general_cfg.max_episode, max_total_step or max_update"
             place = next(filter(None, places), "default")
@@ -184,11 +184,11 @@ def _must_not_lag(policy: PolicyPlan) -> str | None:
     return policy.algo.must_wait()
 
 
-def _minibatch(wanted: MemorySpec, rows: int) -> int | None:
+def _minibatch(memory: MemorySpec, rows: int) -> int | None:
     """Returns the number of samples of a minibatch, which learners divide; None if it depends on the data."""
-    if isinstance(wanted, ReplaySpec):
-        return wanted.batch_size
-    if wanted.unit == "episodes":
+    if isinstance(memory, ReplaySpec):
+        return memory.batch_size
+    if memory.unit == "episodes":
         return None
-    samples = wanted.length * rows // (wanted.sequence or wanted.length)
-    return min(wanted.minibatch or samples, samples)
+    samples = memory.length * rows // (memory.sequence or memory.length)
+    return min(memory.minibatch or samples, samples)

@@ -109,7 +109,7 @@ def _asked(algo: Any) -> frozenset[str]:
     spec = algo.memory(rows=1) if learns and algo.LEARNS else None
     replay = spec if isinstance(spec, ReplaySpec) else None
     expert = algo.asked_expert() if learns else None
-    asked = {
+    needs = {
         "model": algo.NEEDS_MODEL,
         "bounds": algo.NEEDS_BOUNDS,
         "expert of its own": expert == OF_THE_ENVIRONMENT,
@@ -120,7 +120,7 @@ def _asked(algo: Any) -> frozenset[str]:
         "data": spec is not None and spec.data is not None,
         "several agents": algo.JOINT,
     }
-    return frozenset(fact for fact, is_asked in asked.items() if is_asked)
+    return frozenset(fact for fact, is_asked in needs.items() if is_asked)
 
 
 def offers_of(env: VectorEnv, name: str, algo: Any) -> Offers:

@@ -18,19 +18,19 @@ from framework.policies.plan import PolicyPlan
 def offline_data(config: RunConfig, policy: PolicyPlan, seed: int) -> OfflineData | None:
     """Opens the data that a policy is given; None if it is given none. Raises JoystickError if they do not suit the
     environment, or do not fit into this machine."""
-    if (wanted := data_of(config, policy.memory)) is None:
+    if (data_spec := data_of(config, policy.memory)) is None:
         return None
-    found = select_data(wanted, policy.spec, seed, config.env.action_mask)
-    resources.data_that_fit(config, policy, found.transitions)
-    return found
+    data = select_data(data_spec, policy.spec, seed, config.env.action_mask)
+    resources.data_that_fit(config, policy, data.transitions)
+    return data
 
 
 def with_updates(config: RunConfig) -> RunConfig:
     """Returns the settings with the number of updates of a run whose length is written in passes over given data."""
-    cfg, epochs, wanted = config.general, config.algo.data_epochs_of(), memory_of(config)
-    if not epochs or not isinstance(wanted, ReplaySpec) or (data := data_of(config, wanted)) is None:
+    cfg, epochs, memory = config.general, config.algo.data_epochs_of(), memory_of(config)
+    if not epochs or not isinstance(memory, ReplaySpec) or (data := data_of(config, memory)) is None:
         return config
-    updates = updates_of(data, cfg.seed, epochs, wanted.batch_size * wanted.sequence)
+    updates = updates_of(data, cfg.seed, epochs, memory.batch_size * memory.sequence)
     return replace(config, general=cfg.model_copy(update={"max_update": updates}))
 
 

@@ -57,7 +57,7 @@ class Parts(ABC):
 
     @abstractmethod
     def steps(self) -> AgentSteps | None:
-        """Returns what makes the columns of a trace for each policy; None for those of the fragment itself."""
+        """Returns what makes the columns of a trace for each policy; None for the columns of the fragment itself."""
 
 
 class SingleParts(Parts):

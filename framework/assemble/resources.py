@@ -21,7 +21,7 @@ PROCESS_BYTES = 300 * 2**20
 NUMBER_BYTES = 4
 """Size of the number of a frame."""
 COMPRESSED = 4
-"""Least factor by which images are taken to shrink; those of Atari games shrink by 5 to 32."""
+"""Least factor by which images are taken to shrink; images of Atari games shrink by 5 to 32."""
 FRAME_COUNTERS = 8
 """Size of what a memory notes of each frame."""
 RETURNS_BYTES = 20
@@ -55,7 +55,7 @@ def needed_bytes(config: RunConfig, plan: "Plan") -> int:
 
 
 def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> None:
-    """Raises JoystickError if so many given transitions do not fit into the memory of this machine."""
+    """Raises JoystickError if this many given transitions do not fit into the memory of this machine."""
     needed, free = transitions * kept_bytes(config, policy), machine.available_bytes()
     if free is not None and needed > free:
         raise JoystickError(
@@ -72,8 +72,8 @@ def memory_bytes(config: RunConfig, plan: "Plan") -> int:
 
 def policy_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the full memory of one policy."""
-    wanted = policy.memory
-    steps = wanted.capacity if isinstance(wanted, ReplaySpec) else wanted.length * policy.spec.rows
+    memory = policy.memory
+    steps = memory.capacity if isinstance(memory, ReplaySpec) else memory.length * policy.spec.rows
     return steps * kept_bytes(config, policy)
 
 
@@ -89,37 +89,37 @@ def _copied_bytes(config: RunConfig, plan: "Plan") -> int:
 
 def chunk_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of the largest chunk of a policy."""
-    wanted = policy.memory
-    if isinstance(wanted, ReplaySpec):
-        return minibatches_at_once(config, policy) * _minibatch_bytes(wanted, config, policy)
-    return wanted.length * policy.spec.rows * step_bytes(config, policy)
+    memory = policy.memory
+    if isinstance(memory, ReplaySpec):
+        return minibatches_at_once(config, policy) * _minibatch_bytes(memory, config, policy)
+    return memory.length * policy.spec.rows * step_bytes(config, policy)
 
 
 def most_at_once(config: RunConfig, plan: "Plan") -> int:
     """Returns the largest number of minibatches in a chunk of any replay memory; 1 if there are only windows."""
-    found = [minibatches_at_once(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec)]
-    return min(found, default=1)
+    counts = [minibatches_at_once(config, policy) for policy in plan.learning if isinstance(policy.memory, ReplaySpec)]
+    return min(counts, default=1)
 
 
 def minibatches_at_once(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the largest number of minibatches in a chunk of a replay memory; 1 for a window of fresh steps."""
-    wanted = policy.memory
-    if not isinstance(wanted, ReplaySpec):
+    memory = policy.memory
+    if not isinstance(memory, ReplaySpec):
         return 1
-    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(wanted, config, policy)))
+    return max(1, min(MOST_AT_ONCE, CHUNK_BYTES // _minibatch_bytes(memory, config, policy)))
 
 
-def _minibatch_bytes(wanted: ReplaySpec, config: RunConfig, policy: "PolicyPlan") -> int:
-    return wanted.batch_size * wanted.sequence * step_bytes(config, policy)
+def _minibatch_bytes(memory: ReplaySpec, config: RunConfig, policy: "PolicyPlan") -> int:
+    return memory.batch_size * memory.sequence * step_bytes(config, policy)
 
 
 def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
     that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
     any."""
-    spec, wanted = policy.spec, policy.memory
+    spec, memory = policy.spec, policy.memory
     size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10
-    data = wanted.data if isinstance(wanted, ReplaySpec) else None
+    data = memory.data if isinstance(memory, ReplaySpec) else None
     if data is not None and data.returns:
         size += RETURNS_BYTES
     if data is None or data.updates >= 0:
@@ -127,7 +127,7 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     size += 8 * spec.global_state
     if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
         size += 2 * int(spec.action_space.n)
-    if not isinstance(wanted, ReplaySpec):
+    if not isinstance(memory, ReplaySpec):
         size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
         if policy.memory.data is not None:
             size += 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 1  # a transition of the data
@@ -142,8 +142,8 @@ def kept_bytes(config: RunConfig, policy: "PolicyPlan", compressed: bool = True)
     whole, depth = step_bytes(config, policy), depth_of(policy)
     if not depth:
         return whole
-    obs, wanted = _bytes(policy.spec.observation_space), policy.memory
-    factor = COMPRESSED if compressed and isinstance(wanted, ReplaySpec) and wanted.compress else 1
+    obs, memory = _bytes(policy.spec.observation_space), policy.memory
+    factor = COMPRESSED if compressed and isinstance(memory, ReplaySpec) and memory.compress else 1
     frame = obs // depth // factor + FRAME_COUNTERS
     return whole - 2 * obs + 2 * depth * NUMBER_BYTES + frame + frame * depth // EPISODE_STEPS
 
@@ -157,9 +157,9 @@ def depth_of(policy: "PolicyPlan") -> int:
     return frames if (space.shape or (0,))[0] % frames == 0 else 1
 
 
-def keeps_frames(wanted: MemorySpec, space: spaces.Space) -> bool:
+def keeps_frames(memory: MemorySpec, space: spaces.Space) -> bool:
     """Returns True if the memory of a single agent with these observations stores their frames."""
-    return isinstance(wanted, ReplaySpec) and not wanted.relabel and _bytes(space) >= LEAST_OBSERVATION
+    return isinstance(memory, ReplaySpec) and not memory.relabel and _bytes(space) >= LEAST_OBSERVATION
 
 
 def row_bytes(spec: "EnvSpec") -> int:
@@ -170,20 +170,20 @@ def row_bytes(spec: "EnvSpec") -> int:
 def journal_bytes(config: RunConfig, plan: "Plan") -> int:
     """Returns the size that the journal of the replay memories can reach on the disk: what the oldest of the
     checkpoints whose journal is kept remembers, and everything collected since. 0 for windows of fresh steps."""
-    size = sum(_journal_bytes(config, each) for each in plan.learning if isinstance(each.memory, ReplaySpec))
+    size = sum(_journal_bytes(config, policy) for policy in plan.learning if isinstance(policy.memory, ReplaySpec))
     return size + min(size, FRAME_BYTES)  # of the oldest file, one step may be needed
 
 
 def _journal_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
-    wanted, cfg = policy.memory, config.general
-    assert isinstance(wanted, ReplaySpec)
-    if wanted.data is not None and wanted.data.updates < 0:
+    memory, cfg = policy.memory, config.general
+    assert isinstance(memory, ReplaySpec)
+    if memory.data is not None and memory.data.updates < 0:
         return 0  # given data are in no checkpoint
-    kept = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
+    journals = cfg.keep_checkpoints if cfg.keep_checkpoints >= 1 else KEPT_JOURNALS
     apart = float(cfg.model_save_fre)
     if cfg.model_save_unit == "update":
-        apart /= wanted.updates_per_step
-    steps = min(wanted.capacity + kept * apart, policy.per_row * (most_steps(config) or float("inf")))
+        apart /= memory.updates_per_step
+    steps = min(memory.capacity + journals * apart, policy.per_row * (most_steps(config) or float("inf")))
     return int(steps * kept_bytes(config, policy, compressed=False))
 
 
@@ -217,13 +217,13 @@ def _bytes(space: spaces.Space) -> int:
     return int(np.prod(space.shape or ())) * np.dtype(space.dtype or np.int64).itemsize
 
 
-def processes_that_fit(workers: int, learners: int, each: int = PROCESS_BYTES) -> None:
-    """Raises RayError if this machine lacks the memory for so many processes and the data server."""
+def processes_that_fit(workers: int, learners: int, size: int = PROCESS_BYTES) -> None:
+    """Raises RayError if this machine lacks the memory for this many processes and the data server."""
     free, count = machine.available_bytes(), workers + learners + 1
-    if free is not None and count * each > free:
+    if free is not None and count * size > free:
         key = "n_workers" if workers >= learners else "n_learners"
         raise RayError(
             f"general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need about "
-            f"{count * each // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
-            f"{free // each} processes"
+            f"{count * size // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
+            f"{free // size} processes"
         )

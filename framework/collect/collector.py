@@ -164,8 +164,8 @@ class Collector:
         if mask is not None and self.env.action_mask is not None:
             masks = {"action_mask": mask, "next_action_mask": self.env.action_mask}
             act = act._replace(columns={**act.columns, **masks})
-        ended = step.terminated | step.truncated
-        episodes = self._finish(ended, step, progress.phase) if np.count_nonzero(ended) else []
+        ends = step.terminated | step.truncated
+        episodes = self._finish(ends, step, progress.phase) if np.count_nonzero(ends) else []
         return obs, act, step, episodes
 
     def _advance(self, action: Array) -> Step:
@@ -182,9 +182,9 @@ class Collector:
         now.obs = obs.copy()
         return step
 
-    def _finish(self, ended: Array, step: Step, phase: float) -> list[Episode]:
+    def _finish(self, ends: Array, step: Step, phase: float) -> list[Episode]:
         now, episodes = self._now, []
-        for row in np.flatnonzero(ended).tolist():
+        for row in np.flatnonzero(ends).tolist():
             episode = Episode(
                 worker=self.worker,
                 row=row,
@@ -200,8 +200,8 @@ class Collector:
                 if metrics := recorder.end(episode, self.env):
                     episode = episode._replace(metrics={**episode.metrics, **metrics})
             episodes.append(episode)
-        now.phase[ended] = phase
-        self.begin(ended)
+        now.phase[ends] = phase
+        self.begin(ends)
         return episodes
 
     def _reset(self, rows: Array, seeds: Array, phases: Array) -> Array:
@@ -243,8 +243,8 @@ class Collector:
         origin = Origin(self.worker, self.steps, progress.fraction)
         episodes: list[Episode] = []
         for t in range(steps):
-            obs, act, step, ended = self.step(progress)
-            episodes += ended
+            obs, act, step, results = self.step(progress)
+            episodes += results
             if t == 0:
                 buffers = self._room(steps, obs, act, step)
             buffers["obs"][t] = obs
@@ -259,7 +259,7 @@ class Collector:
                 buffers["valid"][t] = self.env.valid
         _check_finite(buffers, origin.first_step)
         fragment = Fragment(buffers, start, origin)
-        self.records = [record for each in self.recorders for record in each.collected(fragment, self.env)]
+        self.records = [record for recorder in self.recorders for record in recorder.collected(fragment, self.env)]
         return fragment, episodes
 
     def play(
@@ -269,21 +269,21 @@ class Collector:
         episodes and steps as asked for. Returns exactly these: the first to finish would be the short ones. `check` is
         called before each step and may raise."""
         done: dict[int, Episode] = {}
-        found: list[Episode] = []
+        results: list[Episode] = []
         taken = 0
-        while len(found) < episodes or taken < steps:
-            if len(found) in done:
-                found.append(done.pop(len(found)))
-                taken += found[-1].length
+        while len(results) < episodes or taken < steps:
+            if len(results) in done:
+                results.append(done.pop(len(results)))
+                taken += results[-1].length
                 continue
             check()
             for episode in self.step(progress)[3]:
                 done[episode.number * self.env.rows + episode.row] = episode
         self.settle()
-        return found
+        return results
 
     def _room(self, steps: int, obs: Array, act: Act, step: Step) -> Columns:
-        """Returns arrays [T, N, ...] for a fragment; reuses those of the last round if they fit."""
+        """Returns arrays [T, N, ...] for a fragment; reuses the arrays of the last round if they fit."""
         if self._buffers and self._buffers["reward"].shape[0] == steps:
             return self._buffers
         samples = {

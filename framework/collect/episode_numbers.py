@@ -15,11 +15,11 @@ class EpisodeNumbers(Recorder):
 
     def end(self, episode: Episode, env: VectorEnv) -> Mapping[str, float]:
         info = env.info(episode.row)
-        given = {name: info[name] for name in env.metrics if info.get(name) is not None}
-        for name, value in given.items():
+        metrics = {name: info[name] for name in env.metrics if info.get(name) is not None}
+        for name, value in metrics.items():
             if not isinstance(value, Real | np.bool_) or not isfinite(value):
                 raise EnvError(
                     f"the environment declares metrics, and info[{name!r}] is {value!r} at the end of an episode "
                     f"(seed {episode.seed}); a finite number is needed, or none where it is undefined"
                 )
-        return {name: float(value) for name, value in given.items()}
+        return {name: float(value) for name, value in metrics.items()}

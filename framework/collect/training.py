@@ -57,8 +57,8 @@ class TrainingCollector(Collector):
 
     def _phases(self, rows: Tree) -> Array:
         """Returns the phases of the running episodes; the first one for a run that had no curriculum yet."""
-        known = rows.get("phase")
-        return np.full(self.env.rows, self.phase or 0.0) if known is None else np.array(known, float)
+        phases = rows.get("phase")
+        return np.full(self.env.rows, self.phase or 0.0) if phases is None else np.array(phases, float)
 
     def _begin_at(self, state: Tree) -> None:
         """Restores a state made by `beginning`."""
@@ -85,9 +85,9 @@ class TrainingCollector(Collector):
             step = self._advance(self._legal(tape[t]))
             self._tape.actions[-1] = tape[t]
             # An idle row may end; a running one ends only if the environment does not repeat itself.
-            ended = step.terminated | step.truncated
-            if ended.any():
-                self._restart(ended)
+            ends = step.terminated | step.truncated
+            if ends.any():
+                self._restart(ends)
         if total and (now.born == total).any():
             self._restart(now.born == total)
         self._begun(now.born == total)

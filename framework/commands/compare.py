@@ -9,8 +9,8 @@ HELP = {"compare RUN RUN ... [--at last] [--into FOLDER]": "scores, curves, sett
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    what = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
-    parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=what)
+    help_text = "name under tasks/, folder, group of --seeds, tuning, or a pattern such as 'Train_CartPole*'"
+    parser.add_argument("runs", metavar="RUN", type=arguments.text, nargs="+", help=help_text)
     parser.add_argument("--threshold", metavar="X", type=arguments.score, help="score to reach; by default a goal")
     where = "scores at a step that all runs have come to (default), or their last ones"
     parser.add_argument("--at", metavar="common|last", choices=arguments.COMPARED_AT, default="common", help=where)

@@ -20,8 +20,8 @@ DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
     parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
-    what = "data in another format; one of several experiments of RLlib"
-    parser.add_argument("target", metavar="NEW|NAME", type=arguments.text, nargs="?", help=what)
+    help_text = "data in another format; one of several experiments of RLlib"
+    parser.add_argument("target", metavar="NEW|NAME", type=arguments.text, nargs="?", help=help_text)
     which = "with hyperparameters of rl-baselines3-zoo: the {}"
     parser.add_argument("--env", metavar="ID", type=arguments.text, help=which.format("environment"))
     algo = which.format("algorithm, by default from the file's name")

@@ -9,8 +9,8 @@ HELP = {"data DATA... [--env ID] [--json]": "what collected data contain,\nand i
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    what = "file, pattern such as 'data/*.npz', or task directory"
-    parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=what)
+    help_text = "file, pattern such as 'data/*.npz', or task directory"
+    parser.add_argument("data", metavar="DATA", type=arguments.text, nargs="+", help=help_text)
     parser.add_argument("--env", metavar="ID", type=arguments.text, help="compare with its spaces")
     parser.switch("--json", "print JSON, with all that is known")
 

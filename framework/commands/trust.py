@@ -15,8 +15,8 @@ HELP = {"trust [--forget [FOLDER]]": "folders of own code that you\nlet settings
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    what = "stop trusting FOLDER (default: the current one)"
-    parser.add_argument("--forget", metavar="FOLDER", type=arguments.text, nargs="?", const=".", help=what)
+    help_text = "stop trusting FOLDER (default: the current one)"
+    parser.add_argument("--forget", metavar="FOLDER", type=arguments.text, nargs="?", const=".", help=help_text)
 
 
 def run(request: Namespace) -> int:

@@ -57,7 +57,7 @@ def run(request: Namespace) -> int:
     folder = Path(request.resume) if request.resume else None
     try:
         read, source = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
-        asked = read(source, request.overrides, values, into=request.into, **options)
+        plan = read(source, request.overrides, values, into=request.into, **options)
     except ConfigError as error:
         return start.nothing_started(error)
     from framework.commands.work.entry import check_training, guarded
@@ -65,6 +65,6 @@ def run(request: Namespace) -> int:
     from framework.screen.terminal import choose
 
     if request.print_config or request.dry_run:
-        return guarded(lambda: (dry_run.settings if request.print_config else dry_run.describe)(asked, check_training))
+        return guarded(lambda: (dry_run.settings if request.print_config else dry_run.describe)(plan, check_training))
     place, screen = fixed(folder) if folder else None, choose(sys.stdout)
-    return guarded(lambda: session.run(asked, check_training, screen, request.command_line, place)[1])
+    return guarded(lambda: session.run(plan, check_training, screen, request.command_line, place)[1])

@@ -23,8 +23,8 @@ LOOK_SECONDS = 0.1
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    what = "folder of runs (default tasks), or one run or group"
-    parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=what)
+    help_text = "folder of runs (default tasks), or one run or group"
+    parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=help_text)
     parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help="default: a free one")
     parser.switch("--open", "open the page in the browser")
 

@@ -48,7 +48,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     count = max(rows.rows, len(several))
     member = rows.member(0)
     faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)
-    wanted = config.algo.memory(count)
+    memory = config.algo.memory(count)
     buffer = needs.Offers("", rows.action_space, rows.observation_space, {}, "buffer")
     for setting, fault in needs.misfits(needs.needs_of(config.algo, name), buffer):
         faults.append((f"{'general_cfg' if setting == needs.ALGORITHM else 'algo_cfg'}.{setting}", fault))
@@ -60,7 +60,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
         agent = algos.agent_class(config.algo_package)(config.algo, spec, streams, torch.device(device))
     except (UnfitError, OwnLossError) as error:
         raise JoystickError(str(error)) from error
-    return AlgorithmPolicy(name, agent, wanted, stream(seed, "act", 0))
+    return AlgorithmPolicy(name, agent, memory, stream(seed, "act", 0))
 
 
 class AlgorithmPolicy(Policy):
@@ -81,17 +81,17 @@ class AlgorithmPolicy(Policy):
         return Progress(step=self.steps, update=self.updates, fraction=self.fraction)
 
     def forward(self, batch: Batch, state: Any = None) -> Batch:
-        """Returns actions with exploration while training, otherwise those of an evaluation; `policy` holds the columns
+        """Returns actions with exploration while training, otherwise as in an evaluation; `policy` holds the columns
         that the algorithm needs to learn, such as log_prob."""
         obs, mask = self._observations(batch), batch.get("action_mask")
         check_finite(obs, self.name)
-        given = self.agent.initial_state(len(obs)) if state is None else state
+        carry = self.agent.initial_state(len(obs)) if state is None else state
         if self.training:
-            act = self.agent.sample_action(obs, given, self.progress(), self._rng, mask)
+            act = self.agent.sample_action(obs, carry, self.progress(), self._rng, mask)
             self.steps += len(obs)
         else:
-            act = self.agent.evaluate_action(obs, given, self._rng, mask)
-        columns = act.columns if given is None else {**act.columns, "state": given}
+            act = self.agent.evaluate_action(obs, carry, self._rng, mask)
+        columns = act.columns if carry is None else {**act.columns, "state": carry}
         out = Batch(act=act.action)
         if columns:
             out.policy = Batch(columns)
@@ -135,9 +135,9 @@ class AlgorithmPolicy(Policy):
 
     def _means(self, learned: list[Learned]) -> dict[str, float]:
         """Counts the updates, and returns the means of the metrics."""
-        self.updates += sum(each.updates for each in learned)
-        names = dict.fromkeys(name for each in learned for name in each.metrics)
-        return {name: float(np.mean([x for each in learned for x in each.metrics.get(name, ())])) for name in names}
+        self.updates += sum(result.updates for result in learned)
+        names = dict.fromkeys(name for result in learned for name in result.metrics)
+        return {name: float(np.mean([x for result in learned for x in result.metrics.get(name, ())])) for name in names}
 
     def weights(self) -> dict[str, Array]:
         """Returns all arrays that acting depends on, by name."""
@@ -219,7 +219,7 @@ class AlgorithmPolicy(Policy):
         def shaped(value: Array) -> Array:
             return value.reshape(*places.shape, *value.shape[1:])
 
-        ended = shaped(batch.done)
+        ends = shaped(batch.done)
         policy = {name: shaped(value) for name, value in _of_policy(batch).items()}
         columns = {
             **policy,
@@ -229,7 +229,7 @@ class AlgorithmPolicy(Policy):
             "reward": clipped(shaped(batch.rew.astype(np.float32)), spec.reward_clip),
             "next_obs": shaped(batch.obs_next),
             "discount": np.float32(spec.gamma) * ~shaped(batch.terminated),
-            "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]]),
+            "first": np.concatenate([np.zeros_like(ends[:1]), ends[:-1]]),
             **{name: shaped(batch[name]) for name in MASKS if name in batch},
         }
         if spec.terminated:

@@ -7,15 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from framework.data import places, saved
+from framework.data import neighbors, saved
 from framework.data.absent import METHODS
 from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
-from framework.data.incoming import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.priorities import Priorities
-from framework.data.reading import Reader
+from framework.data.reader import Reader
 from framework.data.settings import Settings, whole
 from framework.data.table import Table
+from framework.data.transitions import as_rows, complete, keep_newest, ring_numbers, without_next
 from framework.data.values import brief
 from framework.errors import DataError
 from framework.memory.ring import Array, Rings
@@ -43,7 +43,7 @@ class ReplayBuffer:
         save_only_last_obs: bool = False,
         seed: int = 0,
     ) -> None:
-        """size: number of transitions. stack_num: observations are returned as the newest so many of their episode.
+        """size: number of transitions. stack_num: observations are returned as the newest stack_num of their episode.
         ignore_obs_next: stores no successor; that of a step is the observation of the next one. sample_avail: samples
         only where the whole stack is in the episode. save_only_last_obs: stores obs[-1] of observations that are
         stacked already. seed: of sampling."""
@@ -97,13 +97,13 @@ class ReplayBuffer:
         if self.settings.save_only_last_obs:
             keep_newest(values, -1)
         after = self._prepare(values, None)
-        kept = self._table.fitted(values, None)
-        place = int(self._rings.append(0, kept))
+        row = self._table.fitted(values, None)
+        place = int(self._rings.append(0, row))
         if after is not None or self._beyond.at:
-            self._beyond.remember([place], None if after is None else Batch.stack([after]), [kept["truncated"]])
+            self._beyond.remember([place], None if after is None else Batch.stack([after]), [row["truncated"]])
         if self._priorities is not None:
             self._priorities.new(place)
-        return self._episodes.add_one(place, kept["rew"], bool(kept["done"]))
+        return self._episodes.add_one(place, row["rew"], bool(row["done"]))
 
     def _add_rows(self, values: dict[str, Any], buffer_ids: Any) -> Added:
         """Adds a transition to each of several buffers."""
@@ -114,13 +114,13 @@ class ReplayBuffer:
         if self.settings.save_only_last_obs:
             keep_newest(values, (slice(None), -1))
         after = self._prepare(values, len(ring))
-        kept = self._table.fitted(values, len(ring))
-        place = self._rings.append(ring, kept)
+        rows = self._table.fitted(values, len(ring))
+        place = self._rings.append(ring, rows)
         if after is not None or self._beyond.at:
-            self._beyond.remember(place.tolist(), after, kept["truncated"])
+            self._beyond.remember(place.tolist(), after, rows["truncated"])
         if self._priorities is not None:
             self._priorities.new(place)
-        return self._moved(self._episodes.add(ring, place, kept["rew"], kept["done"]), ring, kept["done"])
+        return self._moved(self._episodes.add(ring, place, rows["rew"], rows["done"]), ring, rows["done"])
 
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         """Returns the rings [K] of the rows that are added."""
@@ -135,7 +135,7 @@ class ReplayBuffer:
         )
         return None if stored else without_next(values)
 
-    def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
+    def _moved(self, added: Added, ring: Array, ends: Array) -> Added:
         """Returns where the transitions are after their rings have been looked through; here where they were added."""
         return added
 
@@ -150,7 +150,7 @@ class ReplayBuffer:
 
     def _take_over(self, other: "ReplayBuffer") -> Array:
         """Adds the transitions of another buffer to the first ring."""
-        place = places.in_time(other._rings)[-self.maxsize :]
+        place = neighbors.in_time(other._rings)[-self.maxsize :]
         if not len(place):
             return place
         values = {key: other._table.read(key, place) for key in other._table.tree if key != "obs_next"}
@@ -164,13 +164,13 @@ class ReplayBuffer:
         after = self._prepare(values, count)
         if done is not None:
             values["done"] = done
-        kept = self._table.fitted(values, count)
+        rows = self._table.fitted(values, count)
         self.break_off()
-        found = self._rings.scatter(np.zeros(count, np.int64), kept)
-        self._beyond.remember(found.tolist(), after, kept["truncated"])
+        slots = self._rings.scatter(np.zeros(count, np.int64), rows)
+        self._beyond.remember(slots.tolist(), after, rows["truncated"])
         if self._priorities is not None:
-            self._priorities.new(found)
-        return found
+            self._priorities.new(slots)
+        return slots
 
     @staticmethod
     def from_data(
@@ -178,8 +178,8 @@ class ReplayBuffer:
     ) -> "ReplayBuffer":
         """Returns a full buffer of recorded transitions: columns [T, ...] in order of time. done: is not read, since
         it follows from the two flags."""
-        given = {"obs": obs, "act": act, "rew": rew, "terminated": terminated, "truncated": truncated}
-        columns = {name: as_rows(name, value) for name, value in given.items()}
+        arrays = {"obs": obs, "act": act, "rew": rew, "terminated": terminated, "truncated": truncated}
+        columns = {name: as_rows(name, value) for name, value in arrays.items()}
         if obs_next is not None:
             columns["obs_next"] = as_rows("obs_next", obs_next)
         counts = {name: len(value) for name, value in columns.items()}
@@ -224,51 +224,51 @@ class ReplayBuffer:
 
     def prev(self, index: Any) -> Array:
         """Returns the indices of the transitions before; the same ones where an episode begins."""
-        return places.previous(self._rings, places.checked(self._rings, index))
+        return neighbors.previous(self._rings, neighbors.checked(self._rings, index))
 
     def next(self, index: Any) -> Array:
         """Returns the indices of the transitions after; the same ones where an episode ends, and for the newest."""
-        return places.following(self._rings, places.checked(self._rings, index))
+        return neighbors.following(self._rings, neighbors.checked(self._rings, index))
 
     def unfinished_index(self) -> Array:
         """Returns the index of the newest transition of each running episode."""
-        return places.unfinished(self._rings)
+        return neighbors.unfinished(self._rings)
 
     def sample_indices(self, batch_size: int | None) -> Array:
-        """Returns so many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
+        """Returns this many indices, drawn with the same chance each. 0 or None: all of them, in order of time."""
         if not batch_size:
-            every = places.in_time(self._rings)
+            every = neighbors.in_time(self._rings)
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
         count = whole("sample", batch_size)
         if not len(self):
             raise DataError(f"sample({count}): the buffer is empty")
-        found = self._draw(count)
-        return self._with_stack(found) if self.settings.sample_avail else found
+        indices = self._draw(count)
+        return self._with_stack(indices) if self.settings.sample_avail else indices
 
     def _draw(self, count: int) -> Array:
         if self._priorities is not None:
             return self._priorities.draw(self._rng, count)
         return self._rings.choose(self._rng, (count,))
 
-    def _with_stack(self, found: Array) -> Array:
+    def _with_stack(self, indices: Array) -> Array:
         """Draws again in place of those indices whose stack of observations would reach beyond the episode."""
         for _ in range(_TRIES):
-            lacking = ~self._has_stack(found)
+            lacking = ~self._has_stack(indices)
             if not lacking.any():
-                return found
-            found[lacking] = self._draw(int(lacking.sum()))
+                return indices
+            indices[lacking] = self._draw(int(lacking.sum()))
         every = self.sample_indices(0)
         if not len(every):
             raise DataError(f"no episode in the buffer has {self.stack_num} observations; sample_avail asks for them")
-        return self._rng.choice(every, len(found))
+        return self._rng.choice(every, len(indices))
 
     def _has_stack(self, place: Array) -> Array:
         """Returns true where the whole stack of observations is in the episode."""
-        return places.has_before(self._rings, place, self.stack_num - 1)
+        return neighbors.has_before(self._rings, place, self.stack_num - 1)
 
     def rings_at(self, index: Any) -> tuple[Rings, Array]:
         """Returns the storage, and the places in it that an index means."""
-        return self._rings, places.checked(self._rings, index)
+        return self._rings, neighbors.checked(self._rings, index)
 
     def update_weight(self, index: Any, new_weight: Any) -> None:
         """Sets the priorities of transitions, usually their errors. Does nothing in a buffer without priorities."""
@@ -283,14 +283,14 @@ class ReplayBuffer:
     # reading ----------------------------------------------------------------------------------------------
 
     def sample(self, batch_size: int | None) -> tuple[Batch, Array]:
-        """Returns so many transitions, drawn with the same chance each, and their indices. 0 or None: all of them, in
+        """Returns this many transitions, drawn with the same chance each, and their indices. 0 or None: all of them, in
         order of time."""
         indices = self.sample_indices(batch_size)
         return self._at(indices), indices
 
     def __getitem__(self, index: Any) -> Batch:
         """Returns the transitions with these indices; a slice chooses among all in the order of their indices."""
-        return self._at(places.checked(self._rings, index))
+        return self._at(neighbors.checked(self._rings, index))
 
     def __iter__(self) -> Iterator[Batch]:
         """Yields all transitions in the order of their indices."""
@@ -298,21 +298,21 @@ class ReplayBuffer:
 
     def chronological(self) -> Batch:
         """Returns all transitions in order of time, one buffer after another."""
-        return self._at(places.in_time(self._rings))
+        return self._at(neighbors.in_time(self._rings))
 
     def get(self, index: Any, key: str, default: Any = None, stack_num: int | None = None) -> Any:
         """Returns the values of a key, the newest `stack_num` of the episode in each place; or the default."""
         if key not in self._table.tree:
             return default
         count = self.stack_num if stack_num is None else whole("stack_num", stack_num)
-        return self._reader.stacked(key, places.checked(self._rings, index), count)
+        return self._reader.stacked(key, neighbors.checked(self._rings, index), count)
 
     def _at(self, place: Array) -> Batch:
         """Returns the transitions at these places, with their weights if they have priorities."""
-        found = self._reader.at(place)
+        batch = self._reader.at(place)
         if self._priorities is not None:
-            found["weight"] = self._priorities.weights(place)
-        return found
+            batch["weight"] = self._priorities.weights(place)
+        return batch
 
     @property
     def weight(self) -> Array:
@@ -358,5 +358,5 @@ class ReplayBuffer:
 
     def _shown(self) -> dict[str, Any]:
         """Returns the values of all places by key, for __repr__."""
-        shown = {key: getattr(self, key) for key in self._table.tree}
-        return shown | {key: Batch() for key in ("info", "policy") if key not in shown}
+        columns = {key: getattr(self, key) for key in self._table.tree}
+        return columns | {key: Batch() for key in ("info", "policy") if key not in columns}

@@ -106,10 +106,10 @@ class Collector:
         steps, episodes = 0, list[Episode]()
         with self.policy.phase(training=not testing):
             while until.active.any():
-                stored, ended = self._step(until.active)
+                stored, results = self._step(until.active)
                 steps += stored
-                episodes += ended
-                until.count(steps, ended)
+                episodes += results
+                until.count(steps, results)
         if self._idled:
             self._collector.begin(np.ones(self.env.rows, bool))
             self._idled = False
@@ -123,9 +123,9 @@ class Collector:
             self.env.only(active)
         else:
             self._idled |= not active.all()
-        obs, act, step, ended = self._collector.step(Progress())
+        obs, act, step, episodes = self._collector.step(Progress())
         self._actor.tell(step.reward)
-        self._actor.begin([episode.row for episode in ended])
+        self._actor.begin([episode.row for episode in episodes])
         rows = np.flatnonzero(active if self.env.valid is None else active & self.env.valid)
         columns = self._columns(obs, act, step)
         if self.buffer is None:
@@ -135,7 +135,7 @@ class Collector:
             stored = len(rows)
         else:
             stored = self._move(self.buffer, Batch(columns), rows, step)
-        return stored, [episode for episode in ended if active[episode.row]]
+        return stored, [episode for episode in episodes if active[episode.row]]
 
     def _columns(self, obs: Array, act: Act, step: Step) -> dict[str, Any]:
         """Returns the columns [N, ...] of a transition of each row."""
@@ -169,18 +169,18 @@ class Collector:
 
 
 class _UntilSteps:
-    """Steps all environments until there are so many transitions."""
+    """Steps all environments until there are this many transitions."""
 
     def __init__(self, rows: int, steps: int) -> None:
         self.active, self._steps = np.ones(rows, bool), steps
 
-    def count(self, steps: int, ended: Sequence[Episode]) -> None:
+    def count(self, steps: int, episodes: Sequence[Episode]) -> None:
         """steps: transitions stored so far. ended: episodes that have ended with this step."""
         self.active[:] = steps < self._steps
 
 
 class _UntilEpisodes:
-    """Plays exactly so many episodes: for each environment, or for all of them, shared out as they become free. All
+    """Plays exactly this many episodes: for each environment, or for all of them, shared out as they become free. All
     that begin are played to their end, since the first ones to finish would be the short ones."""
 
     def __init__(self, rows: int, episodes: int | Sequence[int]) -> None:
@@ -192,8 +192,8 @@ class _UntilEpisodes:
         """Number of episodes that no environment has got yet."""
         self.active = self._left > 0
 
-    def count(self, steps: int, ended: Sequence[Episode]) -> None:
-        for episode in ended:
+    def count(self, steps: int, episodes: Sequence[Episode]) -> None:
+        for episode in episodes:
             if self._free:
                 self._free -= 1
             else:
@@ -252,7 +252,7 @@ def by_part(obs: Array, parts: Any) -> Any:
 
 
 class _Infos(Recorder):
-    """Keeps the info dicts of the latest step: the environment itself has those of a reset afterwards."""
+    """Keeps the info dicts of the latest step: the environment itself has the dicts of a reset afterwards."""
 
     latest: Array
 
@@ -294,8 +294,8 @@ class _Actor(Actor):
         if not isinstance(out, Batch) or "act" not in out:
             self._refuse("no act; return Batch(act=...)")
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
-        for what, found in (("act", self.act), ("state", self._state)):
-            self._check_rows(what, found, len(obs))
+        for name, value in (("act", self.act), ("state", self._state)):
+            self._check_rows(name, value, len(obs))
         self._check_actions()
         return Act(self.act)
 
@@ -317,13 +317,13 @@ class _Actor(Actor):
     def _refuse(self, text: str) -> NoReturn:
         raise JoystickError(f"{type(self.policy).__name__}.forward gave {text}")
 
-    def _check_rows(self, what: str, found: Any, rows: int) -> None:
-        """Raises JoystickError unless all arrays of a value have so many rows."""
-        for value in found.values() if isinstance(found, Batch) else () if found is None else (found,):
+    def _check_rows(self, name: str, values: Any, rows: int) -> None:
+        """Raises JoystickError unless all arrays of a value have this many rows."""
+        for value in values.values() if isinstance(values, Batch) else () if values is None else (values,):
             if isinstance(value, Batch):
-                self._check_rows(what, value, rows)
+                self._check_rows(name, value, rows)
             elif value is not None and np.shape(value)[:1] != (rows,):
-                self._refuse(f"{what} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
+                self._refuse(f"{name} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
 
     def tell(self, reward: Array) -> None:
         """Tells a recurrent policy the rewards [N] of the step."""

@@ -31,26 +31,26 @@ class Episodes:
         self.start = starts
         """Place of the first transition."""
 
-    def add_one(self, place: int, reward: Any, ended: bool) -> Added:
+    def add_one(self, place: int, reward: Any, end: bool) -> Added:
         """Counts a transition of the only buffer."""
         length = int(self.length[0]) + 1
         if length == 1:
             self._make_room_for(np.shape(reward))
             self.start[0] = place
         total = self.total[0] + reward
-        self.length[0], self.total[0] = (0, 0.0) if ended else (length, total)
-        whole = total if ended else total * 0
-        return Added(place, whole if self.total.ndim > 1 else float(whole), length if ended else 0, int(self.start[0]))
+        self.length[0], self.total[0] = (0, 0.0) if end else (length, total)
+        whole = total if end else total * 0
+        return Added(place, whole if self.total.ndim > 1 else float(whole), length if end else 0, int(self.start[0]))
 
-    def add(self, ring: Array, place: Array, reward: Array, ended: Array) -> Added:
+    def add(self, ring: Array, place: Array, reward: Array, ends: Array) -> Added:
         """Counts a transition [K] of each of these buffers."""
         self._make_room_for(reward.shape[1:])
         length, total = self.length[ring] + 1, self.total[ring] + reward
         start = np.where(length == 1, place, self.start[ring])
-        going = ~ended
+        going = ~ends
         with_return = going.reshape(-1, *[1] * (total.ndim - 1)) if total.ndim > 1 else going
         self.length[ring], self.total[ring], self.start[ring] = length * going, total * with_return, start
-        return Added(place, total * ~with_return, length * ended, start)
+        return Added(place, total * ~with_return, length * ends, start)
 
     def _make_room_for(self, shape: tuple[int, ...]) -> None:
         """Makes room for the returns of rewards that are vectors."""
@@ -70,27 +70,27 @@ class Beyond:
         """Place -> a Batch with the observation as `obs`."""
 
     def remember(self, places: list[int], after: Batch | None, truncated: Any) -> None:
-        """Keeps the observations [K, ...] after truncated steps, and forgets those of steps that are overwritten."""
+        """Keeps the observations [K, ...] after truncated steps, and forgets the ones of overwritten steps."""
         for row, place in enumerate(places):
             self.at.pop(place, None)
             if after is not None and truncated[row]:
                 self.at[place] = after[row].copy()
 
-    def replace_in(self, found: Any, places: Array, stack: int) -> None:
+    def replace_in(self, stacks: Any, places: Array, stack: int) -> None:
         """Writes the observations that are known into those that were found for these places."""
         for row, place in np.ndenumerate(places) if self.at else ():
             if place in self.at:
-                _replace_newest(found, self.at[place].obs, row, stack)
+                _replace_newest(stacks, self.at[place].obs, row, stack)
 
 
-def _replace_newest(found: Any, after: Any, row: tuple[int, ...], stack: int) -> None:
+def _replace_newest(stacks: Any, after: Any, row: tuple[int, ...], stack: int) -> None:
     """Makes this the newest observation of a row. A stack of several moves on by one."""
-    if isinstance(found, Batch):
-        for key, part in found.items():
+    if isinstance(stacks, Batch):
+        for key, part in stacks.items():
             _replace_newest(part, after[key], row, stack)
     elif stack == 1:
-        found[row] = after
+        stacks[row] = after
     else:
-        newest = found[row]  # a view
+        newest = stacks[row]  # a view
         newest[:-1] = newest[1:].copy()
         newest[-1] = after

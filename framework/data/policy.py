@@ -108,7 +108,7 @@ class Policy(nn.Module, ABC):
 
 
 def check_buffer(buffer: Any) -> None:
-    """Raises JoystickError for something that is no buffer."""
+    """Raises JoystickError for something that is not a buffer."""
     if not isinstance(buffer, ReplayBuffer):
         raise JoystickError(f"update(sample_size, buffer): got {brief(buffer)} as the buffer; expected a ReplayBuffer")
 

@@ -47,7 +47,7 @@ def gae_returns(
     counts after a truncated step and after the newest one, but not after a terminated one.
     """
     rings, place = buffer.rings_at(indices)
-    now, after = (torch.as_tensor(one).reshape(-1, 1) for one in (value, next_value))
+    now, after = (torch.as_tensor(tensor).reshape(-1, 1) for tensor in (value, next_value))
     if not len(now) == len(after) == len(place):
         raise DataError(f"{len(place)} indices, and {len(now)} and {len(after)} values of states")
     goes_on = np.zeros(len(place), bool)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from config.read.opening import named, regular
-from framework.data import places
+from framework.data import neighbors
 from framework.data.batch import Batch
 from framework.data.priorities import Priorities
 from framework.data.settings import Settings
@@ -30,7 +30,7 @@ _BAD_FILE = (
 def save(buffer: Any, path: Path) -> None:
     """Writes a ReplayBuffer to a file. After a crash the file is the old one or the new one."""
     rings, episodes, priorities = buffer._rings, buffer._episodes, buffer._priorities
-    stored = places.in_time(rings)
+    stored = neighbors.in_time(rings)
     paths = buffer._table.paths()
     beyond = Batch.stack(buffer._beyond.at.values()).to_dict() if buffer._beyond.at else {}
     after = dict(_leaves(beyond, ()))
@@ -106,7 +106,7 @@ def _restored(kind: Any, facts: dict[str, Any], arrays: dict[str, np.ndarray]) -
     buffer = kind.__new__(kind)
     buffer._set_up(facts["lengths"], Settings(**facts["settings"]))
     buffer._rings.added[:] = facts["added"]
-    stored = places.in_time(buffer._rings)
+    stored = neighbors.in_time(buffer._rings)
     for number, path in enumerate(facts["columns"]):
         column = arrays[f"column_{number}"]
         name = buffer._table.add_column(tuple(path), column.shape[1:], column.dtype)

@@ -55,10 +55,10 @@ class Table:
 
     def _fitted(self, values: dict[str, Any], rows: int | None) -> Columns:
         """Does the work of fitted()."""
-        found: dict[str, Any] = {}
-        self._flatten(values, self.tree, (), found, rows)
+        columns: dict[str, Any] = {}
+        self._flatten(values, self.tree, (), columns, rows)
         kinds, lead = self._kinds, () if rows is None else (rows,)
-        for name, value in found.items():
+        for name, value in columns.items():
             shape, rank = kinds[name]
             kind = type(value)
             if kind is np.ndarray:
@@ -66,26 +66,26 @@ class Table:
             else:
                 fits = rows is None and not shape and _RANK_OF.get(kind, 9) <= rank
             if not fits:
-                found[name] = self._made_to_fit(name, value, lead)
-        if len(found) < len(kinds):
-            found |= self._blank(kinds.keys() - found.keys())
-        return found
+                columns[name] = self._made_to_fit(name, value, lead)
+        if len(columns) < len(kinds):
+            columns |= self._blank(kinds.keys() - columns.keys())
+        return columns
 
-    def _flatten(self, values: Any, tree: Tree, path: tuple[str, ...], found: dict[str, Any], rows: int | None) -> None:
+    def _flatten(self, values: Any, tree: Tree, path: tuple[str, ...], cells: dict[str, Any], rows: int | None) -> None:
         """Puts the values of a nested mapping under the names of their columns, which it makes if they are new."""
         for key, value in values.items():
             node = tree.get(key)
             if type(node) is str:
-                found[node] = value
+                cells[node] = value
             elif isinstance(value, _NESTED) and _has_names(value):
-                self._flatten(value, {} if node is None else node, (*path, key), found, rows)
+                self._flatten(value, {} if node is None else node, (*path, key), cells, rows)
             elif node is not None and value is not None:
                 raise DataError(f"{_name((*path, key))} was a mapping so far, and is {value!r} now")
             elif value is not None:
                 name, value = self._new((*path, key), value, rows)
-                found[name] = value
+                cells[name] = value
             elif path and node is None:  # None is a value of a nested key, such as one of `info`
-                found[self.add_column((*path, key), (), np.dtype(object))] = None
+                cells[self.add_column((*path, key), (), np.dtype(object))] = None
 
     def _new(self, path: tuple[str, ...], value: Any, rows: int | None) -> tuple[str, Any]:
         """Makes a column for values like this one. Returns its name, and the value as an array."""
@@ -167,17 +167,17 @@ class Table:
 
     def paths(self) -> dict[str, tuple[str, ...]]:
         """Returns the path of each column."""
-        found: dict[str, tuple[str, ...]] = {}
+        columns: dict[str, tuple[str, ...]] = {}
 
         def walk(node: Any, path: tuple[str, ...]) -> None:
             if type(node) is str:
-                found[node] = path
+                columns[node] = path
             else:
                 for key, inner in node.items():
                     walk(inner, (*path, key))
 
         walk(self.tree, ())
-        return found
+        return columns
 
 
 def _has_names(value: Any) -> bool:

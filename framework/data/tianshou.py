@@ -15,7 +15,7 @@ from framework.data.algorithm import policy
 from framework.data.batch import Batch
 from framework.data.collector import Collector
 from framework.data.conversion import to_numpy, to_torch
-from framework.data.growing import ListReplayBuffer
+from framework.data.list_buffer import ListReplayBuffer
 from framework.data.policy import Policy as BasePolicy
 from framework.data.prioritized import PrioritizedReplayBuffer, PrioritizedVectorReplayBuffer
 from framework.data.trainers import offpolicy_trainer, onpolicy_trainer
@@ -73,15 +73,15 @@ class ReplayBuffer(buffer.ReplayBuffer):
         return value.astype(float) if key == "done" and value is not default else value
 
     def _at(self, place: Any) -> Batch:
-        found = super()._at(place)
-        if "done" in found:
-            found["done"] = found["done"].astype(float)
-        return found
+        batch = super()._at(place)
+        if "done" in batch:
+            batch["done"] = batch["done"].astype(float)
+        return batch
 
     def _shown(self) -> dict[str, Any]:
         """Returns what these versions stored, sorted by name."""
-        shown = super()._shown()
-        return {key: shown[key] for key in sorted(shown) if key not in ("terminated", "truncated")}
+        columns = super()._shown()
+        return {key: columns[key] for key in sorted(columns) if key not in ("terminated", "truncated")}
 
     def __getattr__(self, key: str) -> Any:
         value = super().__getattr__(key)

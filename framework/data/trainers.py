@@ -50,9 +50,9 @@ def offpolicy_trainer(
         owed -= count
         return [policy.update(batch_size, buffer) for _ in range(count)]
 
-    buffer, wanted = _buffer_of(train), {"n_step": step_per_collect}
+    buffer, amount = _buffer_of(train), {"n_step": step_per_collect}
     hooks = _Hooks(policy, test, episode_per_test, train_fn, test_fn, stop_fn, save_fn, test_in_train, show)
-    return _train(policy, train, hooks, wanted, learn, max_epoch, step_per_epoch)
+    return _train(policy, train, hooks, amount, learn, max_epoch, step_per_epoch)
 
 
 def onpolicy_trainer(
@@ -85,9 +85,9 @@ def onpolicy_trainer(
         train.reset_buffer()
         return [result]
 
-    buffer, wanted = _buffer_of(train), {"n_step": step_per_collect, "n_episode": episode_per_collect}
+    buffer, amount = _buffer_of(train), {"n_step": step_per_collect, "n_episode": episode_per_collect}
     hooks = _Hooks(policy, test, episode_per_test, train_fn, test_fn, stop_fn, save_fn, test_in_train, show)
-    return _train(policy, train, hooks, wanted, learn, max_epoch, step_per_epoch)
+    return _train(policy, train, hooks, amount, learn, max_epoch, step_per_epoch)
 
 
 def _buffer_of(train: Collector) -> ReplayBuffer:
@@ -135,16 +135,16 @@ class _Hooks:
         self.before_test(epoch, step)
         self.collector.reset_env()
         result = self.collector.collect(n_episode=self.episodes, testing=True)
-        found = {"epoch": epoch, "step": step, "rew": result["rew"], "rew_std": float(result["rews"].std())}
-        self.tests.append(found)
-        if self.best is None or found["rew"] > self.best["rew"]:
-            self.best = found
+        score = {"epoch": epoch, "step": step, "rew": result["rew"], "rew_std": float(result["rews"].std())}
+        self.tests.append(score)
+        if self.best is None or score["rew"] > self.best["rew"]:
+            self.best = score
             self.save(self.policy)
-        self.stopped = bool(self.stops(found["rew"]))
+        self.stopped = bool(self.stops(score["rew"]))
         return self.stopped
 
     def good_enough(self, collected: dict[str, Any], epoch: int, step: int) -> bool:
-        """Returns True if the episodes of a collection, and then those of a test, satisfy stop_fn."""
+        """Returns True if the episodes of a collection, and then the episodes of a test, satisfy stop_fn."""
         if not (self.in_train and collected["n/ep"] and self.stops(collected["rew"])):
             return False
         return self.test(epoch, step)
@@ -154,7 +154,7 @@ def _train(
     policy: Policy,
     train: Collector,
     hooks: _Hooks,
-    wanted: Mapping[str, Any],
+    amount: Mapping[str, Any],
     learn: Callable[[int], list[dict[str, float]]],
     max_epoch: int,
     step_per_epoch: int,
@@ -167,16 +167,16 @@ def _train(
         while step < epoch * step_per_epoch and not hooks.stopped:
             hooks.before_collect(epoch, step)
             policy.fraction = min(1.0, step / total)
-            collected = train.collect(**wanted, testing=False)
+            collected = train.collect(**amount, testing=False)
             step, episode = step + collected["n/st"], episode + collected["n/ep"]
             if not hooks.good_enough(collected, epoch, step):
                 results += learn(collected["n/st"])
         learned = results or learned
-        ended = hooks.stopped or hooks.test(epoch, step)
+        stop = hooks.stopped or hooks.test(epoch, step)
         if hooks.show:
             test = hooks.tests[-1]
             print(f"epoch {epoch}: step {step}, episode {episode}, test {test['rew']:.2f} ± {test['rew_std']:.2f}")
-        if ended:
+        if stop:
             break
     best = hooks.best or {"rew": float("nan"), "rew_std": float("nan"), "epoch": 0}
     return {

@@ -77,13 +77,13 @@ def to_write(mine: Any, value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Returns true if two values have equal type, shape and content."""
-    if isinstance(one, Tensor) or isinstance(other, Tensor):
-        return isinstance(one, Tensor) and isinstance(other, Tensor) and torch.equal(one, other)
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
-    return bool(one == other)
+    if isinstance(value, Tensor) or isinstance(other, Tensor):
+        return isinstance(value, Tensor) and isinstance(other, Tensor) and torch.equal(value, other)
+    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(value, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(value, other)
+    return bool(value == other)
 
 
 def rows_of(value: Any, path: str = "") -> int | None:
@@ -102,7 +102,7 @@ def joined(parts: Sequence[Nested], fill: Any) -> Nested:
     """Returns the rows of these dicts, one after another. fill: value of keys that some of them lack."""
     counts = [rows_of(part) or 0 for part in parts]
 
-    def one(values: list[Any], path: str) -> Any:
+    def join(values: list[Any], path: str) -> Any:
         present = [value for value in values if not _is_missing(value)]
         if len(present) < len(values) and fill is None:
             raise ValueError(f"{path} is missing in some of the Batches; Batch.cat(..., fill=0) fills it with 0")
@@ -123,13 +123,13 @@ def joined(parts: Sequence[Nested], fill: Any) -> Nested:
         with naming(path):
             return np.concatenate(filled)
 
-    return _merged(parts, one)
+    return _merged(parts, join)
 
 
 def stacked(parts: Sequence[Nested], axis: int) -> Nested:
     """Returns dicts in which each of these dicts is a row. Keys that some of them lack become 0 or None."""
 
-    def one(values: list[Any], path: str) -> Any:
+    def stack(values: list[Any], path: str) -> Any:
         present = [value for value in values if not _is_missing(value)]
         if len(present) == len(values) and axis == 0:
             return as_array(values)
@@ -146,25 +146,25 @@ def stacked(parts: Sequence[Nested], axis: int) -> Nested:
         with naming(path):
             return np.stack([empty if _is_missing(value) else np.asarray(value) for value in values], axis)
 
-    return _merged(parts, one)
+    return _merged(parts, stack)
 
 
-def _merged(parts: Sequence[Nested], one: Callable[[list[Any], str], Any], path: str = "") -> Nested:
-    """Returns a dict of one(values, path) for each key that a part has, in order of first appearance; nested as they
+def _merged(parts: Sequence[Nested], merge: Callable[[list[Any], str], Any], path: str = "") -> Nested:
+    """Returns a dict of merge(values, path) for each key that a part has, in order of first appearance; nested as they
     are. An empty dict counts as a missing key where another part has more."""
-    found: Nested = {}
+    tree: Nested = {}
     for key in dict.fromkeys(key for part in parts for key in part):
         values = [part.get(key, _MISSING) for part in parts]
         inner = _inner(path, key)
         if any(isinstance(value, dict) and value for value in values):
             if single := [value for value in values if not isinstance(value, dict) and not _is_missing(value)]:
                 raise ValueError(f"{inner} is a Batch in some of the Batches, and {single[0]!r} in another one")
-            found[key] = _merged([value if isinstance(value, dict) else {} for value in values], one, inner)
+            tree[key] = _merged([value if isinstance(value, dict) else {} for value in values], merge, inner)
         elif all(_is_missing(value) for value in values):
-            found[key] = {}
+            tree[key] = {}
         else:
-            found[key] = one(values, inner)
-    return found
+            tree[key] = merge(values, inner)
+    return tree
 
 
 def _is_missing(value: Any) -> bool:

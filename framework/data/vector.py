@@ -14,7 +14,7 @@ from framework.memory.ring import Array, Rings
 
 
 def parts(total_size: int, buffer_num: int) -> list[int]:
-    """Returns the sizes of equal parts for so many environments; total_size is rounded up."""
+    """Returns the sizes of equal parts for this many environments; total_size is rounded up."""
     count = whole("buffer_num", buffer_num)
     return [ceil(whole("total_size", total_size) / count)] * count
 
@@ -64,13 +64,13 @@ class UnevenRings(Rings):
 
 class CachedReplayBuffer(ReplayBuffer):
     """A buffer with a cache for each of n environments: an episode moves from its cache to the main part when it ends,
-    so that the main part holds whole episodes. The caches have the places after those of the main part. The main
+    so that the main part holds whole episodes. The caches have the places after the places of the main part. The main
     buffer sees the main part: it has no columns of its own."""
 
     _of_rows = True
 
     def __init__(self, main: ReplayBuffer, cached_buffer_num: int, max_episode_length: int) -> None:
-        """main: its size, settings and transitions become those of the main part. max_episode_length: size of a
+        """main: its size, settings and transitions become the main part's. max_episode_length: size of a
         cache; of a longer episode the first steps are lost."""
         if type(main) is not ReplayBuffer:
             raise DataError(f"main: got {type(main).__name__}; expected a ReplayBuffer")
@@ -117,13 +117,13 @@ class CachedReplayBuffer(ReplayBuffer):
     def _ring_numbers(self, buffer_ids: Any) -> Array:
         return super()._ring_numbers(buffer_ids) + 1
 
-    def _moved(self, added: Added, ring: Array, ended: Array) -> Added:
+    def _moved(self, added: Added, ring: Array, ends: Array) -> Added:
         """Moves the episodes that ended to the main part. Returns their places there."""
         index, start = added.index.copy(), added.ep_start.copy()
-        for row in np.flatnonzero(ended).tolist():
+        for row in np.flatnonzero(ends).tolist():
             moved = self._move(int(ring[row]))
             start[row], index[row] = moved[0], moved[-1]
-        if ended.any():
+        if ends.any():
             self._show()
         return added._replace(index=index, ep_start=start)
 

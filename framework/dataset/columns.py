@@ -49,32 +49,32 @@ class Block(NamedTuple):
 # --------------------------------------------------------------------------------------------------- names
 
 
-def renamed(given: Iterable[str]) -> dict[str, str]:
+def renamed(keys: Iterable[str]) -> dict[str, str]:
     """Returns our column -> name in the file; names that mean no column are left out. Raises DataError if one that
     is needed is missing or given twice."""
-    names = set(given)
-    found: dict[str, str] = {}
+    names = set(keys)
+    columns: dict[str, str] = {}
     for column, aliases in NAMES.items():
         match [name for name in aliases if name in names]:
-            case [one]:
-                found[column] = one
-            case [one, other, *_]:
-                raise DataError(f"both {one} and {other} are given; leave one out")
-    if "action_mask" not in found:
-        found.pop("next_action_mask", None)
-    if "terminated" in found:
-        found.pop("done", None)
-    elif "done" in found and "truncated" not in found:
-        found["terminated"] = found.pop("done")
+            case [name]:
+                columns[column] = name
+            case [name, other, *_]:
+                raise DataError(f"both {name} and {other} are given; leave one out")
+    if "action_mask" not in columns:
+        columns.pop("next_action_mask", None)
+    if "terminated" in columns:
+        columns.pop("done", None)
+    elif "done" in columns and "truncated" not in columns:
+        columns["terminated"] = columns.pop("done")
     for column in REQUIRED:
-        if column not in found and not (column == "terminated" and "done" in found):
+        if column not in columns and not (column == "terminated" and "done" in columns):
             raise DataError(missing(column, sorted(names)))
-    return found
+    return columns
 
 
-def missing(column: str, given: list[str]) -> str:
+def missing(column: str, names: list[str]) -> str:
     """Returns the message on a column that no name of the file means."""
-    there = ", ".join(given[:12]) or "nothing"
+    there = ", ".join(names[:12]) or "nothing"
     if column == "terminated":
         return (
             f"nothing tells how an episode ended: add terminated (or terminals, dones), true at the last step of an "

@@ -71,7 +71,7 @@ def _beyond(summary: Summary, name: str, values: Range, low: np.ndarray, high: n
     with np.errstate(over="ignore", invalid="ignore"):
         below = low.astype(np.float64) - values.low.astype(np.float64) - _slack(low)
         above = values.high.astype(np.float64) - high.astype(np.float64) - _slack(high)
-    for excess, found, at, bound, word in (
+    for excess, extremes, at, bound, word in (
         (below, values.low, values.low_at, low, "below"),
         (above, values.high, values.high_at, high, "above"),
     ):
@@ -80,7 +80,7 @@ def _beyond(summary: Summary, name: str, values: Range, low: np.ndarray, high: n
             part = int(excess.argmax())
             place = f"[{', '.join(map(str, np.unravel_index(part, values.shape)))}]" if values.shape else ""
             where = summary.where(int(at[part]))
-            yield f"{name}{place} of {where} is {found[part]}, {word} {bound[part]}; the environment has {space}"
+            yield f"{name}{place} of {where} is {extremes[part]}, {word} {bound[part]}; the environment has {space}"
 
 
 def _slack(bound: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, byte
 
 
 def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:
-    """Returns an episode, columns [T, ...] under our names, as a line without its end. infos: those of its steps.
+    """Returns an episode, columns [T, ...] under our names, as a line without its end. infos: of its steps.
     Raises DataError if the line is longer than what is read."""
     columns = {name: np.asarray(column) for name, column in episode.items()}
     value: dict[str, Any] = {name: column.tolist() for name, column in columns.items()}
@@ -63,7 +63,7 @@ def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:
 
 
 def _without_nan(value: Any) -> Any:
-    """Returns plain values with null in place of what is no number, which JSON does not have."""
+    """Returns plain values with null in place of what is not a number, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -75,9 +75,9 @@ def _opened(data: Path) -> Any:
     facts = json.loads(read_regular(data / "metadata.json", MOST_METADATA))
     for kind in ("observation_space", "action_space"):
         space = facts.get(kind) if isinstance(facts, dict) else None
-        found = json.loads(space)["type"] if isinstance(space, str) else None
-        if found not in _SIMPLE:
-            raise DataError(f"its {kind} is {found or 'not given'}; {', '.join(_SIMPLE)} are read")
+        space_type = json.loads(space)["type"] if isinstance(space, str) else None
+        if space_type not in _SIMPLE:
+            raise DataError(f"its {kind} is {space_type or 'not given'}; {', '.join(_SIMPLE)} are read")
     if facts.get("data_format") != "hdf5":
         raise DataError(f"its format is {facts.get('data_format')}; hdf5 is read")
     for path in contents(data.parent):
@@ -110,12 +110,12 @@ def write(folder: Path, name: str, episodes: Iterable[Columns], obs: Range, acti
     storage, folder = storages(), folder.absolute()  # Minari takes a relative path twice
     (folder / "data").mkdir(parents=True)
     minari = import_module("minari")
-    made = storage.new(
+    dataset = storage.new(
         folder / "data", observation_space=space_of(obs), action_space=space_of(action), jpeg_encoding=False
     )
-    made.update_metadata({"dataset_id": f"joystick/{name}-v0", "minari_version": minari.__version__})
+    dataset.update_metadata({"dataset_id": f"joystick/{name}-v0", "minari_version": minari.__version__})
     make = import_module("minari.data_collector").EpisodeBuffer
-    made.update_episodes(_buffer(make, episode) for episode in episodes)
+    dataset.update_episodes(_buffer(make, episode) for episode in episodes)
 
 
 def _buffer(make: Any, episode: Columns) -> Any:

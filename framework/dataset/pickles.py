@@ -23,9 +23,9 @@ def read(path: Path) -> Iterator[Block]:
                 raise DataError("it holds no trajectories: its lists of episodes differ in length")
             yield from _episodes(dict(zip(names, episode, strict=True)) for episode in zip(*values, strict=True))
         else:
-            yield Block({name: column_of(name, content[found]) for name, found in names.items()}, "file")
+            yield Block({name: column_of(name, content[key]) for name, key in names.items()}, "file")
     elif isinstance(content, list) and all(isinstance(episode, dict) for episode in content):
-        yield from _episodes({name: episode[found] for name, found in renamed(episode).items()} for episode in content)
+        yield from _episodes({name: episode[key] for name, key in renamed(episode).items()} for episode in content)
     else:
         raise DataError("it holds no trajectories: a dict of columns, or a list of a dict for each episode, is needed")
 

@@ -21,11 +21,11 @@ _OTHER_PICKLES = (".pickle",)
 def files(words: str | Path | Sequence[str | Path], start: Path | None = None) -> list[Path]:
     """Returns the data files in natural order (2 before 10), each once. Raises DataError for a word that means none.
     start: working directory that relative paths count from; None: the current one."""
-    given = [words] if isinstance(words, str | Path) else list(words)
-    if not given:
+    sources = [words] if isinstance(words, str | Path) else list(words)
+    if not sources:
         raise DataError("no data are given; name a file, a pattern such as data/*.npz, or a task directory")
-    found = dict.fromkeys(fixed(path, start) for word in given for path in _meant(str(word), start or Path.cwd()))
-    return sorted(found, key=lambda path: natural(as_written(path)))
+    paths = dict.fromkeys(fixed(path, start) for word in sources for path in _meant(str(word), start or Path.cwd()))
+    return sorted(paths, key=lambda path: natural(as_written(path)))
 
 
 @contextlib.contextmanager
@@ -83,9 +83,9 @@ def _in_folder(folder: Path) -> list[Path]:
     """Returns the trajectories of a task directory, or of its folder of results; if there are none, its traces."""
     if minari_sets.is_set(folder):
         return [folder]
-    for place, found in _candidates(folder):
-        if found:
-            files = [_usable(path) for path in found]
+    for place, paths in _candidates(folder):
+        if paths:
+            files = [_usable(path) for path in paths]
             if place != folder and (fault := fault_below(folder)):
                 raise DataError(fault)
             return files

@@ -10,12 +10,12 @@ from framework.errors import DataError
 from framework.screen.formatting import counted
 
 FINAL = ("obs", "action", "reward", "next_obs", "terminated", "truncated")
-"""Columns of all data; some have those of MASKS too."""
+"""Columns of all data; some have the columns of MASKS too."""
 
 
 @dataclass
 class Changes:
-    """Numbers of steps that were added to those of a file, or left out."""
+    """Numbers of steps that were added to the steps of a file, or left out."""
 
     unmarked: int = 0
     """Number of episodes whose last step no flag marks."""
@@ -85,13 +85,13 @@ def _followed(columns: Columns, changes: Changes) -> tuple[Columns, Columns | No
     held = None if ends[-1] else rows(columns, slice(-1, None))
     cut = columns["truncated"] & ~columns["terminated"] & ("next_obs" not in columns)
     columns = {**_after(columns, ends), **columns}
-    kept = ~cut
+    mask = ~cut
     if cut.any():
         changes.dropped += int(cut.sum())
         before = cut[1:] & ~ends[:-1]  # the step before, if it is of the same episode
         columns["truncated"] = np.append(before, False)
-    kept[-1] &= held is None
-    return (columns if kept.all() else rows(columns, kept)), held
+    mask[-1] &= held is None
+    return (columns if mask.all() else rows(columns, mask)), held
 
 
 def _after(columns: Columns, ends: np.ndarray) -> Columns:
@@ -113,10 +113,10 @@ def pieces(parts: Iterable[Columns]) -> Iterator[Columns]:
         if waiting and size + size_of(part) > PIECE_BYTES:
             yield joined(waiting)
             waiting, size = [], 0
-        *whole, rest = _cut(part)
+        *whole, remainder = _cut(part)
         yield from whole
-        waiting.append(rest)
-        size += size_of(rest)
+        waiting.append(remainder)
+        size += size_of(remainder)
     if waiting:
         yield joined(waiting)
 

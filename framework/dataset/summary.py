@@ -67,7 +67,7 @@ class Summary:
 
     def where(self, transition: int) -> str:
         """Returns the place of a transition for a message."""
-        start, path = next(one for one in reversed(self.starts) if one[0] <= transition)
+        start, path = next(pair for pair in reversed(self.starts) if pair[0] <= transition)
         return f"transition {transition - start} of {as_written(path)}"
 
 

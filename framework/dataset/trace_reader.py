@@ -41,12 +41,12 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     for line in lines:
         for policy, columns in line.items():
             batches.setdefault(policy, []).append(columns)
-    found = {policy: _joined(path, columns) for policy, columns in batches.items()}
-    if None not in found:
-        return {str(policy): columns for policy, columns in found.items()}
-    if len(found) > 1:
+    tables = {policy: _joined(path, columns) for policy, columns in batches.items()}
+    if None not in tables:
+        return {str(policy): columns for policy, columns in tables.items()}
+    if len(tables) > 1:
         raise DataError(f"{path} holds traces of a single agent and of several agents")
-    return found[None]
+    return tables[None]
 
 
 def _joined(path: Path, batches: list[Columns]) -> Columns:
@@ -67,9 +67,9 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
             if not line.endswith(b"\n"):
                 return
             try:
-                found = _batches(json.loads(line))
+                batches = _batches(json.loads(line))
                 yield {
-                    policy: {name: _column(value) for name, value in batch.items()} for policy, batch in found.items()
+                    policy: {name: _column(value) for name, value in batch.items()} for policy, batch in batches.items()
                 }
             except _BAD_LINE as error:
                 raise DataError(f"{path}: line {number} is not a trace: {error}") from error
@@ -102,6 +102,6 @@ def _column(value: Any) -> np.ndarray:
 
 def trace_files(folder: Path) -> list[tuple[Path, int, int]]:
     """Returns the files of a folder, with worker and number, in the order in which they are read."""
-    found = [(path, NAME.fullmatch(path.name)) for path in folder.iterdir()]
-    files = [(path, int(match[1]), int(match[2])) for path, match in found if match]
+    names = [(path, NAME.fullmatch(path.name)) for path in folder.iterdir()]
+    files = [(path, int(match[1]), int(match[2])) for path, match in names if match]
     return sorted(files, key=lambda file: file[1:])

@@ -171,7 +171,7 @@ def _keys(batch: Mapping[str, Any], count: int) -> list[tuple[int, int | str]]:
     agents = batch.get("agent_id", batch.get("agent_index", [0] * count))
     episodes = batch.get("eps_id", [0] * count)
     agents, episodes = (
-        [*_column("eps_id", each).tolist()] if isinstance(each, str) else each for each in (agents, episodes)
+        [*_column("eps_id", column).tolist()] if isinstance(column, str) else column for column in (agents, episodes)
     )
     if len(agents) != count or len(episodes) != count:
         raise DataError(

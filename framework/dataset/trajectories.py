@@ -25,7 +25,7 @@ from framework.disk.appended import AppendedFile
 from framework.disk.atomic import ensure_folder, naming, sync_folder
 
 KEYS = ("state", "action", "reward", "next_state", "terminated", "truncated", "info")
-"""Keys of every file; those of MASKS follow if the first episode has them."""
+"""Keys of every file; the keys of MASKS follow if the first episode has them."""
 LIMIT = 1000
 """Number of episodes in a file."""
 MOST_RECOVERED = 2**32
@@ -43,7 +43,7 @@ class PickleFile(AppendedFile):
     def __init__(
         self, path: Path, number: int, limit: int, episodes: int, end: int, keys: tuple[str, ...] = ()
     ) -> None:
-        """Cuts the file after so many episodes, which end there. keys: those of a new file; by default its own."""
+        """Cuts the file after this many episodes, which end there. keys: for a new file; by default its own."""
         super().__init__(path)
         self.number, self.episodes, self._limit = number, episodes, limit
         try:

@@ -35,7 +35,7 @@ def episode_writer(form: Literal["pkl", "npz", "jsonl", "minari"], folder: Path)
 
 def _columns(episode: Mapping[str, Any]) -> Columns:
     """Returns the columns of an episode as a recorder gives it, without its infos."""
-    return {name: np.asarray(episode[given]) for name, given in renamed(episode).items()}
+    return {name: np.asarray(episode[key]) for name, key in renamed(episode).items()}
 
 
 def _policy_of(infos: Sequence[Mapping[str, Any]]) -> str:

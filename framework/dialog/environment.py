@@ -9,8 +9,8 @@ from framework.catalog import ALGOS, ENVS
 
 def environment(sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any, evaluator: Any = None, **settings: Any) -> Any:
     """Makes an environment of everything but the system's policy. None as sys_nlg or sys_nlu, or as nlg or nlu of the
-    user: acts are passed on as they are. None as evaluator: the reward is that of the user. settings: those of env_cfg;
-    without id and data_dir, the databases of MultiWOZ in a folder multiwoz, or else the id mini."""
+    user: acts are passed on as they are. None as evaluator: the reward is that of the user. settings: env_cfg; without
+    id and data_dir, the databases of MultiWOZ in a folder multiwoz, or else the id mini."""
     if placed := [name for name in ENVS.get("dialog").PARTS if name in settings]:
         positions = "Environment(sys_nlg, usr, sys_nlu, sys_dst, evaluator)"
         raise ConfigError(

@@ -24,7 +24,7 @@ DATASET = "multiwoz"
 
 def ppo(is_train: bool = False, dataset: str = "Multiwoz", **settings: Any) -> "SystemPolicy":
     """Makes a policy that PPO trains. is_train: it explores in samples, and may be updated. settings: seed, device,
-    config (a config.json of ConvLab-2's PPO, or its content), and those of algo_cfg."""
+    config (a config.json of ConvLab-2's PPO, or its content), and the settings of algo_cfg."""
     return SystemPolicy("PPO", is_train, dataset, **settings)
 
 
@@ -144,10 +144,10 @@ def _of_file(config: Any, algo: str) -> dict[str, Any]:
 
 def _made(policy: SystemPolicy, env: Any) -> AlgorithmPolicy:
     """Makes networks and optimizer for an environment."""
-    made = algorithm.policy(policy.algo, env, seed=policy.seed, device=policy.device, **policy.settings)
-    if made.agent.initial_state(1) is not None:
+    trained = algorithm.policy(policy.algo, env, seed=policy.seed, device=policy.device, **policy.settings)
+    if trained.agent.initial_state(1) is not None:
         raise JoystickError(f"{policy.name} learns here from single exchanges; leave out lstm and gru layers")
-    return made
+    return trained
 
 
 def _columns(name: str, observations: Space, actions: Space, n: int, s: Any, a: Any, r: Any, mask: Any) -> Columns:
@@ -162,15 +162,15 @@ def _columns(name: str, observations: Space, actions: Space, n: int, s: Any, a: 
         raise JoystickError(f"{name}.update: mask: has other values than 0, where a dialogue ends, and 1")
     if flags[-1]:
         raise JoystickError(f"{name}.update: mask: ends with 1; the last dialogue is whole, and ends with 0")
-    ended = flags == 0.0
-    following = np.where(ended.reshape(-1, *(1 for _ in obs.shape[1:])), obs, np.roll(obs, -1, axis=0))
+    ends = flags == 0.0
+    following = np.where(ends.reshape(-1, *(1 for _ in obs.shape[1:])), obs, np.roll(obs, -1, axis=0))
     return {
         "obs": obs,
         "action": action,
         "reward": reward,
         "next_obs": following,
-        "terminated": ended,
-        "truncated": np.zeros_like(ended),
+        "terminated": ends,
+        "truncated": np.zeros_like(ends),
     }
 
 
@@ -179,8 +179,8 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
     plain = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
     try:
         array = np.asarray(plain)
-        wanted = (n, *(shape or ()))
-        if array.shape == (*wanted, 1):
+        expected = (n, *(shape or ()))
+        if array.shape == (*expected, 1):
             array = array[..., 0]
         if array.dtype.kind not in "biuf":
             raise ValueError
@@ -188,8 +188,8 @@ def _array(name: str, argument: str, value: Any, n: int, shape: tuple[int, ...] 
         raise JoystickError(
             f"{name}.update: {argument}: got {type(value).__name__}; expected an array or a tensor of numbers"
         ) from None
-    if array.shape != wanted:
-        raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {wanted} for n={n}")
+    if array.shape != expected:
+        raise JoystickError(f"{name}.update: {argument}: has the shape {array.shape}; expected {expected} for n={n}")
     if not np.isfinite(array).all():
         raise JoystickError(f"{name}.update: {argument}: has a value that is not a finite number")
     if np.issubdtype(kind, np.integer) and array.dtype.kind == "f" and (array % 1).any():

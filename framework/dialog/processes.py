@@ -61,7 +61,7 @@ class Process:
 
 
 def run_in(count: int, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Returns the results of a function for these arguments, each in one of so many processes, which go on running."""
+    """Returns the results of a function for these arguments, each in one of several processes, which go on running."""
     try:
         messages = [cloudpickle.dumps((function, arguments)) for arguments in calls]
     except Exception as error:  # parts of the user's own may refuse with anything
@@ -81,7 +81,7 @@ def run_in(count: int, function: Callable[..., Any], calls: Sequence[tuple[Any, 
 
 
 def _ready(count: int) -> list[Process]:
-    """Returns so many running processes."""
+    """Returns this many running processes."""
     global _owner
     if _owner != os.getpid():  # a forked child has copies of its parent's
         _running.clear()

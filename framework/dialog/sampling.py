@@ -55,8 +55,8 @@ def _next_seed(env: Any) -> int:
 
 
 def _enough(env: Any, policy: Any, least: int, processes: int, seed: int) -> list[Steps]:
-    """Returns the dialogues 0, 1, 2 ... of a sample, as few as have so many steps. So it is the same dialogues, however
-    many processes play them."""
+    """Returns the dialogues 0, 1, 2 ... of a sample, as few as have this many steps. So the dialogues are the same,
+    however many processes play them."""
     played: list[Steps] = []
     count = 0
     while count < least:
@@ -89,13 +89,13 @@ def dialogues(env: Any, policy: Any, numbers: Sequence[int], seed: int) -> list[
 def _dialogue(env: Any, policy: Any, seed: int, k: int) -> Steps:
     steps, rng = Steps([], [], [], [], [], []), stream(seed, "dialogue actions", k)
     obs, info = env.reset(seed=number(seed, "dialogue", k))
-    ended = False
-    while not ended:
+    end = False
+    while not end:
         legal = info.get(KEY)
         action = policy.act(obs, legal, rng) if hasattr(policy, "act") else policy.predict(obs)
         after, reward, terminated, truncated, info = env.step(action)
-        ended = bool(terminated or truncated)
-        for column, value in zip(steps, (obs, action, float(reward), float(not ended), after), strict=False):
+        end = bool(terminated or truncated)
+        for column, value in zip(steps, (obs, action, float(reward), float(not end), after), strict=False):
             column.append(value)
         if legal is not None:
             steps.legal.append(legal)

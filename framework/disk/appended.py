@@ -55,13 +55,13 @@ class AppendedFile:
         """Writes bytes and the tail over the last tail."""
         if os.getpid() != self._process:  # a forked child has copies of the waiting bytes, which its parent writes
             return
-        whole, written = data + self.TAIL, 0
+        whole, count = data + self.TAIL, 0
         with naming(self.path):
             try:
                 if self.TAIL:
                     self._file.seek(self._size)
-                while written < len(whole):
-                    written += self._file.write(whole[written:])
+                while count < len(whole):
+                    count += self._file.write(whole[count:])
             except OSError:
                 self._file.truncate(self._size)
                 if self.TAIL:

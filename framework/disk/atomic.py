@@ -169,7 +169,7 @@ def recover(folder: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Deletes a folder, or a file in its place, as far as possible."""
+    """Deletes a folder, or a file in its place; leaves what cannot be deleted."""
     shutil.rmtree(path, ignore_errors=True)
     if path.is_file():
         with contextlib.suppress(OSError):

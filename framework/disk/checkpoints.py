@@ -146,9 +146,9 @@ class CheckpointStore:
         """Returns a checkpoint by name, verified, or raises CheckpointError."""
         path = self._place(name)
         if not path.exists():
-            known = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
+            names = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
             raise CheckpointError(
-                f"no checkpoint {name} in {as_written(self.folder)}; it has {', '.join(known[-12:]) or 'none'}"
+                f"no checkpoint {name} in {as_written(self.folder)}; it has {', '.join(names[-12:]) or 'none'}"
             )
         if not path.is_dir():
             raise CheckpointError(

@@ -28,7 +28,7 @@ _DTYPES = {
     "|b1": "BOOL", "|i1": "I8", "|u1": "U8", "<i2": "I16", "<u2": "U16", "<i4": "I32", "<u4": "U32", "<i8": "I64",
     "<u8": "U64", "<f2": "F16", "<f4": "F32", "<f8": "F64",
 }  # fmt: skip
-"""numpy's names of types -> those of safetensors."""
+"""numpy's names of types -> safetensors' names."""
 
 
 class Position(NamedTuple):

@@ -72,7 +72,8 @@ def _store_bytes(config: RunConfig, spec: EnvSpec) -> int:
     its = plan(config, spec)
     longest = its.fragment if its.fresh else LONGEST_FRAGMENT
     step = max(
-        resources.row_bytes(spec), sum(resources.step_bytes(config, each) * each.per_row for each in its.learning)
+        resources.row_bytes(spec),
+        sum(resources.step_bytes(config, learner) * learner.per_row for learner in its.learning),
     )
     fragments = longest * config.general.n_workers * config.env.n_envs * step
     chunk = max((resources.chunk_bytes(config, policy) for policy in its.learning), default=0)

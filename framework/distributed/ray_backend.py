@@ -100,7 +100,7 @@ class RayBackend:
         self.adding: dict[Any, PendingFragments] = {}
         """By the reference to the answer of the data server."""
         self._arrived: dict[int, tuple[WorkerHandle, Report, Any]] = {}
-        """Fragments that wait for those of the other workers, in lockstep."""
+        """Fragments that wait for the fragments of the other workers, in lockstep."""
         self.version, self.weights = 0, None
         self.utilization = Utilization(cfg.n_workers, cfg.n_learners, lockstep=not self.ahead)
         self._check()

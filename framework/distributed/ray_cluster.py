@@ -71,8 +71,8 @@ def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
         cause = " ".join(f"{type(error).__name__}: {error}".split())[: ray_errors.LONGEST_REASON]
         raise RayError(f"Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}") from None
     if version < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={wanted}'; {way_out}")
+        oldest = ".".join(map(str, OLDEST))
+        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={oldest}'; {way_out}")
     return ray
 
 
@@ -118,9 +118,9 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
 @contextlib.contextmanager
 def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words = OF_A_RUN) -> Iterator[None]:
     """Connects to a running cluster and sends our code to it."""
-    known = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
-    if known != "auto":
-        _must_listen(known, words)
+    cluster = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
+    if cluster != "auto":
+        _must_listen(cluster, words)
     try:
         _init(
             ray,
@@ -232,11 +232,11 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
 def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float = 0, learner: float = 0) -> None:
     """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
-    asked = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
-    wanted = sum(count * each for count, each in asked.values())
-    if wanted > has:
-        parts = [f"general_cfg.{key} {count} times {each:g}" for key, (count, each) in asked.items() if each]
+    demands = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
+    demand = sum(count * need for count, need in demands.values())
+    if demand > has:
+        parts = [f"general_cfg.{key} {count} times {need:g}" for key, (count, need) in demands.items() if need]
         raise RayError(
-            f"Ray has {has:g} {kind}s and this run asks for {wanted:g}: {' and '.join(parts)}; choose fewer of them, "
+            f"Ray has {has:g} {kind}s and this run asks for {demand:g}: {' and '.join(parts)}; choose fewer of them, "
             f"or a smaller {SMALLER[kind]}"
         )

@@ -48,9 +48,9 @@ def _named(kind: str, message: str) -> str:
 
 def who_died(error: Exception) -> str:
     """Returns the part of the run whose actor died."""
-    found = re.search(r"class_name: (\w+)", str(error))
+    match = re.search(r"class_name: (\w+)", str(error))
     names = {"DataServer": "the data server", "LearnerActor": "a learner", "Worker": "a worker"}
-    return names.get(found[1] if found else "", "a learner or the data server")
+    return names.get(match[1] if match else "", "a learner or the data server")
 
 
 def raised(kinds: Any, error: Exception) -> Any:

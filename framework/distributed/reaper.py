@@ -36,15 +36,15 @@ class Reaper(subprocess.Popen):
 
 def workers_of(folder: str) -> list[int]:
     """Returns the other processes with this folder in their command line or environment."""
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
             mine = any(folder.encode() in (place / name).read_bytes() for name in ("cmdline", "environ"))
         except OSError:  # it has ended, or belongs to another user
             continue
         if mine and int(place.name) != os.getpid():
-            found.append(int(place.name))
-    return found
+            pids.append(int(place.name))
+    return pids
 
 
 def end(folder: str) -> None:

@@ -105,9 +105,9 @@ class StageActor:
                 if self._signal is not None and not child.signalled:
                     child.send(self._signal)
                 time.sleep(POLL_SECONDS)
-            ended = end_of(here, child)
-            errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not ended.stopped else b""
-            return Result(ended.status or 0, ended.stopped, ended.complaint, packed(here.task), errors)
+            end = end_of(here, child)
+            errors = read_regular(here.errors, MOST_BYTES) if here.errors.exists() and not end.stopped else b""
+            return Result(end.status or 0, end.stopped, end.complaint, packed(here.task), errors)
         finally:
             watch.close()
             shutil.rmtree(folder, ignore_errors=True)

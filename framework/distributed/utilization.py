@@ -83,8 +83,8 @@ class Utilization:
 
 def _percents(shares: list[float]) -> str:
     """Returns all of up to four shares; of more, the smallest and the largest."""
-    shown = shares if len(shares) <= 4 else [min(shares), max(shares)]
-    return (", " if shown is shares else " to ").join(f"{share:.0%}" for share in shown)
+    extremes = shares if len(shares) <= 4 else [min(shares), max(shares)]
+    return (", " if extremes is shares else " to ").join(f"{share:.0%}" for share in extremes)
 
 
 def _mean(numbers: list[float]) -> float:

@@ -109,7 +109,7 @@ class WorkerPool:
     # work -------------------------------------------------------------------------------------------------
 
     def send(self, worker: WorkerHandle, steps: int, progress: Progress, version: int, weights: Any) -> None:
-        """Asks for a fragment of so many steps."""
+        """Asks for a fragment of this many steps."""
         self.phase = progress.phase
         report, fragment = worker.actor.collect.options(num_returns=2).remote(steps, progress, version, weights)
         if not worker.requests:

@@ -19,9 +19,9 @@ class Checked(NamedTuple):
 
     observations: int
     largest: float
-    """Largest difference of the outputs from those of the agent's networks."""
+    """Largest difference of the outputs from the outputs of the agent's networks."""
     equal: float
-    """Share of the actions that are equal to those of the agent."""
+    """Share of the actions that are equal to the agent's."""
 
     def __str__(self) -> str:
         return (
@@ -43,28 +43,28 @@ def compare(
     states: dict[str, Array | None] = {"file": None, "module": None}
     count, largest, equal = 0, 0.0, 0
     for step in steps:
-        found = {}
+        results = {}
         for name, function in (("file", run), ("module", module.run)):
             arrays = {"obs": np.asarray(step.obs + observation_start, step.obs.dtype)}
             if "state" in module.inputs:
                 arrays["state"] = _state(states[name], step.fresh, module.policy.state_size)
             if step.mask is not None:
                 arrays["action_mask"] = step.mask
-            found[name] = function(arrays)
-            states[name] = found[name].get("next_state")
-        largest = max(largest, _difference(found["file"]["outputs"], found["module"]["outputs"]))
+            results[name] = function(arrays)
+            states[name] = results[name].get("next_state")
+        largest = max(largest, _difference(results["file"]["outputs"], results["module"]["outputs"]))
         count += len(step.obs)
-        equal += int(_equal(found["file"]["action"], step.action + action_start).sum())
+        equal += int(_equal(results["file"]["action"], step.action + action_start).sum())
     return Checked(count, largest, equal / count)
 
 
-def _difference(found: Array, wanted: Array) -> float:
+def _difference(values: Array, reference: Array) -> float:
     """Returns the largest difference of outputs; NaN and infinities are equal to themselves."""
-    if (np.isfinite(wanted) & ~np.isfinite(found)).any():
+    if (np.isfinite(reference) & ~np.isfinite(values)).any():
         raise JoystickError("the file was not written: an output of it is not finite where the agent's is")
-    same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
+    same = (values == reference) | (np.isnan(values) & np.isnan(reference))
     with np.errstate(invalid="ignore"):
-        difference = np.abs(found.astype(np.float64) - wanted)
+        difference = np.abs(values.astype(np.float64) - reference)
     return float(np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf, posinf=np.inf)).max())
 
 
@@ -75,10 +75,10 @@ def _state(state: Array | None, fresh: Array, size: int) -> Array:
     return np.where(fresh[:, None], np.float32(0), state)
 
 
-def _equal(found: Array, wanted: Array) -> Array:
+def _equal(values: Array, reference: Array) -> Array:
     """Returns [N], True where all numbers of an action are equal."""
-    if found.shape != wanted.shape:
-        return np.zeros(len(wanted), bool)
-    whole = np.issubdtype(wanted.dtype, np.integer)
-    same = found == wanted if whole else np.isclose(found, wanted, rtol=SAME, atol=SAME)
-    return same.reshape(len(wanted), -1).all(1)
+    if values.shape != reference.shape:
+        return np.zeros(len(reference), bool)
+    whole = np.issubdtype(reference.dtype, np.integer)
+    same = values == reference if whole else np.isclose(values, reference, rtol=SAME, atol=SAME)
+    return same.reshape(len(reference), -1).all(1)

@@ -38,10 +38,10 @@ def _session(file: Path, module: FileModule) -> Iterator[str]:
 
 
 def _call(module: FileModule, obs: str, mask: str) -> Iterator[str]:
-    given = {"obs": obs, "state": "state", "action_mask": mask}
-    feed = ", ".join(f'"{name}": {given[name]}' for name in module.inputs)
-    found = "action, outputs, state" if "state" in module.inputs else "action, outputs"
-    yield f"{found} = policy.run(None, {{{feed}}})"
+    inputs = {"obs": obs, "state": "state", "action_mask": mask}
+    feed = ", ".join(f'"{name}": {inputs[name]}' for name in module.inputs)
+    outputs = "action, outputs, state" if "state" in module.inputs else "action, outputs"
+    yield f"{outputs} = policy.run(None, {{{feed}}})"
 
 
 def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played) -> Iterator[str]:
@@ -108,8 +108,8 @@ def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, 
     yield from ("import numpy as np", "import onnxruntime", "")
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))
-    what = "gymnasium.spaces.flatten of an observation" if flat else "an observation as training saw it"
-    yield f"obs = np.zeros({shape}, np.{observed.dtype})  # {what}"
+    comment = "gymnasium.spaces.flatten of an observation" if flat else "an observation as training saw it"
+    yield f"obs = np.zeros({shape}, np.{observed.dtype})  # {comment}"
     if "action_mask" in module.inputs:
         yield f"mask = np.ones({(1, *masks)}, bool)  # True for legal actions"
     yield "for step in range(3):"

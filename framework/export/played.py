@@ -53,14 +53,14 @@ class _Enough(Exception):
 
 
 def play(agent: TrainableActor, evaluator: Evaluator, observations: int) -> dict[str, list[Seen]]:
-    """Returns at least so many observations of each policy, by its name, which is empty for a single agent."""
+    """Returns at least this many observations of each policy, by its name, which is empty for a single agent."""
     several = agent if isinstance(agent, MultiPolicyAgent) else None
-    heard = {name: Heard(each) for name, each in agent.by_policy().items()}
+    heard = {name: Heard(actor) for name, actor in agent.by_policy().items()}
     check = evaluator.check
 
     def enough() -> None:
         check()
-        if all(each.observations >= observations for each in heard.values()):
+        if all(actor.observations >= observations for actor in heard.values()):
             raise _Enough
 
     player: Actor = several or heard[""]
@@ -75,4 +75,4 @@ def play(agent: TrainableActor, evaluator: Evaluator, observations: int) -> dict
         evaluator.check = check
         if several:
             several.actors.update(several.agents)
-    return {name: each.steps for name, each in heard.items()}
+    return {name: actor.steps for name, actor in heard.items()}

@@ -34,9 +34,9 @@ class FileModule(nn.Module):
             self.register_buffer(name, torch.as_tensor(np.asarray(start)), persistent=False)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        given = dict(zip(self.inputs, tensors, strict=True))
-        obs = given["obs"] - self._obs_start if self._shifted["_obs_start"] else given["obs"]
-        outputs, action, after = self.policy(obs, given.get("state"), given.get("action_mask"))
+        arguments = dict(zip(self.inputs, tensors, strict=True))
+        obs = arguments["obs"] - self._obs_start if self._shifted["_obs_start"] else arguments["obs"]
+        outputs, action, after = self.policy(obs, arguments.get("state"), arguments.get("action_mask"))
         if self._shifted["_action_start"]:
             action = action + self._action_start
         return (action, outputs) if after is None else (action, outputs, after)
@@ -67,7 +67,7 @@ def _bound(bound: Array) -> Any:
     """Returns one number where all dimensions have the same bound; JSON has no infinity, which is null."""
     if bound.size and (bound == bound.flat[0]).all():
         return _number(bound.flat[0])
-    return [_number(each) for each in bound.ravel()]
+    return [_number(value) for value in bound.ravel()]
 
 
 def _number(value: Any) -> float | None:

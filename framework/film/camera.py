@@ -54,7 +54,7 @@ class Camera(Recorder):
     """Films one episode after another. The last picture of each stays for a second."""
 
     def __init__(self, writer: VideoWriter, numbers: Sequence[int], watch: Watch | None = None) -> None:
-        """numbers: those of the episodes."""
+        """numbers: of the episodes."""
         self.writer, self.numbers = writer, numbers
         self._watch = watch
         self._lens: Lens | None = None

@@ -65,22 +65,22 @@ def film_into(
         return _film_at_once(path, open_env, taped, check, watch, columns)
     different = ""
     with open_env() as env:
-        numbers = [each.number for each in taped]
+        numbers = [take.number for take in taped]
         camera = (
             Scribe(path, numbers) if path.suffix == ".txt" else Camera(writer(path, env.render_fps), numbers, watch)
         )
         try:
-            for each in taped:
+            for take in taped:
                 rewards = _Rewards()
-                again = replay(env, each.episode, each.actions, camera, rewards, check=check, watch=watch)
-                different = different or _difference(each, again, rewards.rewards)
+                again = replay(env, take.episode, take.actions, camera, rewards, check=check, watch=watch)
+                different = different or _difference(take, again, rewards.rewards)
                 if camera.full:
                     break
         except BaseException:
             camera.abandon()
             raise
-        made = camera.close()
-    return made, different
+        film = camera.close()
+    return film, different
 
 
 def _film_at_once(
@@ -89,15 +89,15 @@ def _film_at_once(
     """Repeats episodes side by side, each in an environment of its own."""
     with ExitStack() as stack:
         envs = [stack.enter_context(open_env()) for _ in taped]
-        lenses, rewards = [Lens(each.number, watch) for each in taped], [_Rewards() for _ in taped]
+        lenses, rewards = [Lens(take.number, watch) for take in taped], [_Rewards() for _ in taped]
         repetitions = [
-            Repetition(env, each.episode, each.actions, recorders, watch)
-            for env, each, *recorders in zip(envs, taped, lenses, rewards, strict=True)
+            Repetition(env, take.episode, take.actions, recorders, watch)
+            for env, take, *recorders in zip(envs, taped, lenses, rewards, strict=True)
         ]
         video = writer(path, envs[0].render_fps, MOSAIC_SIDE)
         mosaic = Mosaic(video, lenses, columns)
         try:
-            while not (mosaic.full or all(each.episode for each in repetitions)):
+            while not (mosaic.full or all(repetition.episode for repetition in repetitions)):
                 check()
                 for repetition in repetitions:
                     repetition.step()
@@ -106,13 +106,13 @@ def _film_at_once(
         except BaseException:
             video.abandon()
             raise
-        made = video.close()
-    ended = [
-        _difference(each, repetition.episode, own.rewards)
-        for each, repetition, own in zip(taped, repetitions, rewards, strict=True)
+        film = video.close()
+    differences = [
+        _difference(take, repetition.episode, recorder.rewards)
+        for take, repetition, recorder in zip(taped, repetitions, rewards, strict=True)
         if repetition.episode
     ]
-    return made, next(filter(None, ended), "")
+    return film, next(filter(None, differences), "")
 
 
 def _difference(taped: Taped, again: Episode, rewards: Sequence[float]) -> str:
@@ -207,11 +207,11 @@ class TrainingVideos(Observer):
         self.folder.mkdir(exist_ok=True)
         with self.console.during(f"filming episode {due.number:,}"):
             taped = [Taped(due.number, episode, due.actions)]
-            made, different = film_into(
+            film, different = film_into(
                 self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch
             )
-        if made.path is None:
-            self._warn(made.text)
+        if film.path is None:
+            self._warn(film.text)
             return
         if different:
             self._warn(different)

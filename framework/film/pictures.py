@@ -16,7 +16,7 @@ GAP = 4
 
 
 def picture_of(frame: np.ndarray | None, most: int = MAX_SIDE) -> Image.Image | None:
-    """Returns a frame [height, width], or [height, width, 1, 3 or 4], as a picture of at most so many pixels on its
+    """Returns a frame [height, width], or [height, width, 1, 3 or 4], as a picture of at most this many pixels on its
     longer side; None if it is none."""
     array = np.asarray(frame)
     if array.ndim == 2:
@@ -46,7 +46,7 @@ def fitted(picture: Image.Image, width: int, height: int) -> Image.Image:
 
 
 def side_by_side(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
-    """Returns pictures of one size in rows of so many."""
+    """Returns pictures of one size in rows of this many."""
     width, height = (side + GAP for side in pictures[0].size)
     rows = -(-len(pictures) // columns)
     canvas = Image.new("RGB", (columns * width - GAP, rows * height - GAP))

@@ -27,17 +27,17 @@ class Scribe(Recorder):
     """Never True: a text takes as many episodes as are played."""
 
     def __init__(self, path: Path, numbers: Sequence[int]) -> None:
-        """numbers: those of the episodes."""
+        """numbers: of the episodes."""
         self.path, self.numbers = path, numbers
         self.episodes: list[tuple[str, str]] = []
         """Heading and text of each episode."""
 
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
-        said = env.text()
-        if said is not None:
+        text = env.text()
+        if text is not None:
             facts = listed({"return": episode.total, **EpisodeNumbers().end(episode, env)})
             self.episodes.append(
-                (f"Episode {self.numbers[len(self.episodes)]} (seed {episode.seed})", f"{facts}\n{said}")
+                (f"Episode {self.numbers[len(self.episodes)]} (seed {episode.seed})", f"{facts}\n{text}")
             )
         return {}
 
@@ -46,10 +46,10 @@ class Scribe(Recorder):
         if not self.episodes:
             return Film(None, 0, 0.0, "no text: the environment gave none")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        whole = "\n".join(f"{head}\n{said}" for head, said in self.episodes)
+        whole = "\n".join(f"{head}\n{speech}" for head, speech in self.episodes)
         write_whole(self.path, whole.encode())
         page = self.path.with_suffix(".html")
-        body = "".join(html_page.section(head, lines(said)) for head, said in self.episodes)
+        body = "".join(html_page.section(head, lines(speech)) for head, speech in self.episodes)
         write_whole(page, html_page.page("Dialogues", f"<h1>Dialogues</h1>{body}", style=_STYLE).encode())
         text = f"text: {counted(len(self.episodes), 'episode')}; as a page: {page}"
         return Film(self.path, len(self.episodes), 0.0, text)
@@ -58,10 +58,10 @@ class Scribe(Recorder):
         """Writes nothing, in the place of `close`."""
 
 
-def lines(said: str) -> str:
+def lines(text: str) -> str:
     """Returns the lines of an episode as HTML: those that somebody says as bubbles."""
     parts = []
-    for line in said.splitlines():
+    for line in text.splitlines():
         speaker, colon, words = line.partition(":")
         if colon and speaker in SPEAKERS:
             parts.append(f'<p class="says {speaker}">{html_page.text(words.strip())}</p>')

@@ -126,7 +126,7 @@ class VideoWriter(ABC):
 
     @abstractmethod
     def _write(self, picture: np.ndarray, delay: float) -> None:
-        """Writes a picture [height, width, 3] that stays for so many milliseconds."""
+        """Writes a picture [height, width, 3] that stays for this many milliseconds."""
 
     @abstractmethod
     def _finish(self) -> None:

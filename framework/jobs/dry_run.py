@@ -10,7 +10,7 @@ from config.tell.names import printable
 from config.tune.section import Tuning
 from framework.jobs import schedulers, session
 from framework.jobs.many_runs import Checked
-from framework.jobs.plan import RunPlan
+from framework.jobs.tuning_plan import RunPlan
 from framework.pages.tuning_page import short_names
 from framework.screen import tables
 from framework.screen.formatting import byte_size, cell, counted
@@ -86,7 +86,7 @@ def _steps(plan: RunPlan, budget: int) -> int:
 
 
 def _machine(plan: RunPlan, checked: Sequence[Checked]) -> Iterator[str]:
-    memory = f"up to {byte_size(max(each.memory for each in checked))} for what a run collects, besides its program"
+    memory = f"up to {byte_size(max(check.memory for check in checked))} for what a run collects, besides its program"
     if plan.cfg.ray_address:
         yield f"runs at once  as many as the cluster at {plan.cfg.ray_address} has room for"
     else:

@@ -26,10 +26,10 @@ from framework.disk.atomic import make_folder, sync_folder
 from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
 from framework.jobs.children import Begin, Child
-from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Processes, StageEnd
 from framework.jobs.search import Settings
 from framework.jobs.stages import Stage
+from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.runs import signals
 
 Function = Callable[[dict[str, Any], "Report"], Any]
@@ -37,7 +37,7 @@ ENDS = 2.0
 """Seconds that a process may take to end after it was told to."""
 
 
-class FunctionPlan(Plan):
+class FunctionPlan(TuningPlan):
     """Trials are calls of a function with their settings."""
 
     def __init__(self, tuning: Tuning) -> None:
@@ -117,7 +117,7 @@ class Report:
 
 
 class Forked:
-    """A call in a forked process; the methods are those of subprocess.Popen."""
+    """A call in a forked process; the methods are the same as subprocess.Popen's."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._process = multiprocessing.get_context("fork").Process(target=work)
@@ -173,14 +173,14 @@ class Functions(Processes):
         return call
 
     def poll(self) -> list[StageEnd]:
-        ended = super().poll()
-        for end in ended:
+        ends = super().poll()
+        for end in ends:
             self._pipes.pop(end.stage.trial, None)
         for stage in list(self._children):
             if _has_paused(self._pipes[stage.trial]):
                 self._waiting[stage.trial] = (stage, self._children.pop(stage))
-                ended.append(StageEnd(stage, 0))
-        return ended
+                ends.append(StageEnd(stage, 0))
+        return ends
 
     def end_at_once(self, number: int) -> None:
         self._children |= dict(self._waiting.values())

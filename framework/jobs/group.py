@@ -57,7 +57,7 @@ class Group(Job):
         self.config = next(iter(members.values()))
         self.runs = {self._stage(member, config): member for member, config in members.items()}
         self.at_once = min(runner.free, len(self.runs))
-        self.what = "run" if any(member.experiment for member in members) else "seed"
+        self.unit = "run" if any(member.experiment for member in members) else "seed"
         self._over = False
 
     def _stage(self, member: Member, config: RunConfig) -> Stage:
@@ -85,7 +85,7 @@ class Group(Job):
                 **circumstances(command_line),
                 "preset": self.config.preset,
                 "allow_import": list(self.config.allow_import),
-                f"{self.what}s": [member.name for member in self.members],
+                f"{self.unit}s": [member.name for member in self.members],
                 "at_once": self.at_once,
             },
         )
@@ -131,7 +131,7 @@ class Group(Job):
 
     def write_table(self) -> Path:
         """Writes seeds.csv or runs.csv."""
-        return results.write_runs(self.folder, self.what, self.results())
+        return results.write_runs(self.folder, self.unit, self.results())
 
     # the page ---------------------------------------------------------------------------------------------
 
@@ -141,20 +141,20 @@ class Group(Job):
 
     def _page(self) -> group_page.Group:
         configs, rows = list(self.members.values()), self.results()
-        experiments, what = self._experiments(), ""
+        experiments, subject = self._experiments(), ""
         if self._same_environment():
             names = dict.fromkeys(config.algorithms for config in configs)
-            what = f"{' and '.join(names)} on {results.environment(self.config)}"
+            subject = f"{' and '.join(names)} on {results.environment(self.config)}"
         counts = counted(len(self.runs), "run" if experiments else "seed")
         return group_page.Group(
-            title=f"{what}, {counts}" if what else counts,
+            title=f"{subject}, {counts}" if subject else counts,
             runs=[
-                group_page.Member(stage.label, self._state(stage), one, self._reason(stage))
-                for stage, one in zip(self.runs, rows, strict=True)
+                group_page.Member(stage.label, self._state(stage), row, self._reason(stage))
+                for stage, row in zip(self.runs, rows, strict=True)
             ],
             experiments=experiments,
-            curves=group_curves(self.folder, configs, rows) if what else None,
-            levels=self._levels(rows) if what else {},
+            curves=group_curves(self.folder, configs, rows) if subject else None,
+            levels=self._levels(rows) if subject else {},
             settings={member.file: config.as_dict() for member, config in self.members.items()},
             commands=self._commands(),
             facts=read_facts(self.files.group),
@@ -187,7 +187,7 @@ class Group(Job):
     def _commands(self) -> list[terminal.Row]:
         """Returns what can be done next, and the commands."""
         allowed, rows = self.config.allow_import, []
-        scored = {stage: one.best for stage in self.runs if (one := self._result(stage)).best is not None}
+        scored = {stage: ending.best for stage in self.runs if (ending := self._result(stage)).best is not None}
         if scored:
             best = max(scored, key=lambda stage: scored[stage] or 0.0)
             rows.append((f"Test the best model ({best.label})", play_command(best.task, allowed)))
@@ -204,9 +204,9 @@ class Group(Job):
             for name, command in [self._next_command(stage)]
         ]
         if done := next((stage for stage in self.runs if self.turns[stage].status == 0), None):
-            what = f"Resume {done.label}, with a higher limit behind it"
-            rows.append((what, resume_command(done.task, allowed)))
-        if self.what == "run":
+            label = f"Resume {done.label}, with a higher limit behind it"
+            rows.append((label, resume_command(done.task, allowed)))
+        if self.unit == "run":
             return [*rows, ("Compare them", compare_command(self.folder))]
         return [*rows, ("Compare with another run or group", f"{compare_command(self.folder)} OTHER")]
 
@@ -225,11 +225,11 @@ class Group(Job):
 
     def _experiments(self) -> dict[str, list[RunResult]]:
         """Returns the results of each experiment; none if the runs differ in their seed alone."""
-        found: dict[str, list[RunResult]] = {}
+        experiments: dict[str, list[RunResult]] = {}
         for stage, member in self.runs.items():
             if member.experiment:
-                found.setdefault(member.experiment, []).append(self._result(stage))
-        return found
+                experiments.setdefault(member.experiment, []).append(self._result(stage))
+        return experiments
 
     @property
     def interrupted(self) -> bool:
@@ -240,7 +240,7 @@ class Group(Job):
     def finish(self, stop: StopSignals) -> int:
         """Prints the table, draws the figure and names the files and next commands. Returns the exit status."""
         runs, groups = self.results(), self._experiments()
-        for line in results.table_of_runs(runs, self.what, groups if len(groups) < len(runs) else None):
+        for line in results.table_of_runs(runs, self.unit, groups if len(groups) < len(runs) else None):
             self.screen.say(line)
         facts: dict[str, Any] = {"seconds": round(time.monotonic() - self.began, 3)}
         if groups:  # runs of different settings have no common mean
@@ -268,22 +268,22 @@ class Group(Job):
 
     def _draw(self, path: Path, runs: Sequence[RunResult], groups: Mapping[str, Sequence[RunResult]]) -> bool:
         """Draws the curves; of experiments, their means. Returns False if there are no curves yet."""
-        lines, what, over = group_curves(self.folder, list(self.members.values()), runs)
+        lines, quantity, over = group_curves(self.folder, list(self.members.values()), runs)
         if not lines:
             return False
         levels = self._levels(runs)
         if groups:
             curves = {
-                name: [lines[one.folder] for one in group if one.folder in lines] for name, group in groups.items()
+                name: [lines[run.folder] for run in group if run.folder in lines] for name, group in groups.items()
             }
             figures.comparison(
                 {name: group for name, group in curves.items() if group}, path, title=results.environment(self.config),
-                what=what, over=over, levels=levels, show=self.show,
+                quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         else:
             figures.seed_curves(
-                list(lines.values()), path, names=[f"seed {one.name}" for one in runs if one.folder in lines],
-                title=results.title(self.config), what=what, over=over, levels=levels, show=self.show,
+                list(lines.values()), path, names=[f"seed {run.name}" for run in runs if run.folder in lines],
+                title=results.title(self.config), quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         return True
 

@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.5
 PAGE_SECONDS = 30.0
 """Seconds between two writes of the report, at least."""
 PAGE_SHARE = 50
-"""The pause is at least so many times as long as writing takes."""
+"""The pause is at least this many times as long as writing takes."""
 MOST_ROWS = 20
 """Runs of which the view shows all; of more, it shows those that run."""
 
@@ -91,7 +91,7 @@ class Job(ABC):
         """Writes and prints the results. Returns the exit status."""
 
     def drive(self) -> int:
-        """Takes the job to its end, or as far as signals let it. Returns the exit status. Signals are passed on to the
+        """Takes the job to its end, unless signals end it before. Returns the exit status. Signals are passed on to the
         runs; those that are left after an error are ended."""
         with StopSignals(again=self.runner.end_at_once) as stop:
             try:
@@ -171,8 +171,8 @@ class Job(ABC):
         began, before = begun
         if before < share < 1:  # runs wait for a free place, so that all of them move at an even pace
             head += f", about {clock((now - began) * (1 - share) / (share - before))} left"
-        shown = every if len(every) <= MOST_ROWS else [stage for stage in every if stage in running]
-        self.screen.draw(share, head, [(stage.label, looks[stage][1]) for stage in shown])
+        stages = every if len(every) <= MOST_ROWS else [stage for stage in every if stage in running]
+        self.screen.draw(share, head, [(stage.label, looks[stage][1]) for stage in stages])
         if now >= self._next_page:
             self.refresh()
             self._written = time.monotonic()

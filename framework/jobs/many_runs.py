@@ -123,7 +123,7 @@ def _train(
 ) -> int:
     """Trains a group, or what is left of it. place: returns its folder, a new one or that of a group that goes on."""
     config, screen = next(iter(members.values())), terminal.choose(sys.stdout)
-    here = at_once(list(members.values()), jobs, min(one.fitting for one in facts))
+    here = at_once(list(members.values()), jobs, min(fact.fitting for fact in facts))
     if config.general.ray_address and not words:
         words = [f"general_cfg.ray_address={config.general.ray_address}"] if config.general.mp_backend == "ray" else []
     with runner(address, config.general, jobs, here, config.start, screen, "run") as running:

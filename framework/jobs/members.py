@@ -66,12 +66,12 @@ def of_experiments(names: Sequence[str], seeds: Sequence[int]) -> list[Member]:
 
 def file_names(names: Iterable[str]) -> list[str]:
     """Returns a name of a folder for each name, none twice."""
-    found: list[str] = []
+    files: list[str] = []
     for name in names:
         safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
         later = (f"{safe}_{number}" for number in itertools.count(2))
-        found.append(next(each for each in itertools.chain([safe], later) if each.lower() not in map(str.lower, found)))
-    return found
+        files.append(next(file for file in itertools.chain([safe], later) if file.lower() not in map(str.lower, files)))
+    return files
 
 
 # ------------------------------------------------------------------------------------------------ of a folder
@@ -82,12 +82,12 @@ def unfinished(folder: Path) -> list[Member]:
     its files do not say how they begin."""
     facts = read_facts(GroupFiles(folder).group)
     members = _named(folder, facts.get("runs", facts.get("seeds")))
-    ended = [RecordedRun(folder / member.folder).facts.finished for member in members]
-    return [] if all(ended) and "seconds" in facts else members
+    flags = [RecordedRun(folder / member.folder).facts.finished for member in members]
+    return [] if all(flags) and "seconds" in facts else members
 
 
 def _named(folder: Path, names: Any) -> list[Member]:
-    """Returns the runs of these names; none if the files beside them are not those of such runs."""
+    """Returns the runs of these names; none if the files beside them do not belong to such runs."""
     if not isinstance(names, list) or len({type(name) for name in names} & {int, str}) != 1:
         return []
     parts = [str(name).rpartition(" ") for name in names]
@@ -109,9 +109,9 @@ def with_settings(
     now; options: finders and permissions."""
     extra = [word for word in words if not word.startswith(WHERE)]
     if extra:
-        one = as_written(folder / members[0].folder)
+        example = as_written(folder / members[0].folder)
         raise ConfigError([f"resume continues a group with its own settings; leave out {', '.join(extra)}, or name one "
-                           f"of its runs, such as {one}"])  # fmt: skip
+                           f"of its runs, such as {example}"])  # fmt: skip
     if fault := fault_below(folder, "a group of runs"):
         raise ConfigError([fault])
     configs: dict[str, RunConfig] = {}

@@ -15,20 +15,20 @@ OLDEST = (4, 7)
 INSTALL = 'pip install "optuna>=4.7"'
 INSTALL_CMAES = f'{INSTALL} "cmaes>=0.12"'
 TOP = 0.25
-"""Share of the trials whose settings are compared with those of all."""
+"""Share of the trials whose settings are compared with the settings of all."""
 LEAST_TRIALS = 8
 """Number of trials below which a quarter of them tells nothing."""
 
 
-def package(what: str) -> ModuleType:
-    """Returns the package optuna. Raises ConfigError if it is missing or too old. what: who needs it."""
+def package(place: str) -> ModuleType:
+    """Returns the package optuna. Raises ConfigError if it is missing or too old. place: who needs it."""
     try:
         import optuna
     except ImportError as error:
-        raise ConfigError([f"{what} needs the package {error.name}, which is not installed: {INSTALL}"]) from None
+        raise ConfigError([f"{place} needs the package {error.name}, which is not installed: {INSTALL}"]) from None
     version: str = optuna.__version__
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise ConfigError([f"{what}: Optuna {version} is too old: {INSTALL}"])
+        raise ConfigError([f"{place}: Optuna {version} is too old: {INSTALL}"])
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 
@@ -69,8 +69,8 @@ class OptunaSearch:
     def ask(self) -> list[Settings]:
         """Returns the next batch. Of later batches, settings that are no configuration count as failed at once; those
         of the first one are reported before anything starts."""
-        found: list[Settings] = []
-        while self.left and len(found) < self.batch:
+        batch: list[Settings] = []
+        while self.left and len(batch) < self.batch:
             self.left -= 1
             with _quiet():
                 trial = self._study.ask(self._space)
@@ -79,9 +79,9 @@ class OptunaSearch:
                 self._study.tell(trial, state=self._states.FAIL)
                 continue
             self._asked.append(trial)
-            found.append(settings)
+            batch.append(settings)
         self._begun = True
-        return found
+        return batch
 
     def tell(self, results: Sequence[Outcome]) -> None:
         """Takes the outcome of each trial of the last batch, in its order. A trial that a scheduler has not trained to
@@ -153,12 +153,12 @@ def importance(domains: Sequence[Domain], trials: Sequence[tuple[Settings, float
         study.add_trial(optuna.trial.create_trial(params=params, distributions=space, value=score))
     with _quiet():
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=TOP)
-        found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    return {path: share for path, share in found.items() if math.isfinite(share)}
+        shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    return {path: share for path, share in shares.items() if math.isfinite(share)}
 
 
 def _number(domain: Domain, value: Any) -> Any:
     """Returns what Optuna would have drawn for a setting."""
     if domain.kind not in LISTS:
         return value
-    return next(place for place, each in enumerate(domain.values) if type(each) is type(value) and each == value)
+    return next(place for place, choice in enumerate(domain.values) if type(choice) is type(value) and choice == value)

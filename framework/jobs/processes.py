@@ -92,10 +92,10 @@ class Processes:
         for stage in gone:
             if stage.done():
                 stage.errors.unlink(missing_ok=True)
-        ended = [(stage, child) for stage, child in self._children.items() if child.ended()]
-        for stage, _ in ended:
+        ends = [(stage, child) for stage, child in self._children.items() if child.ended()]
+        for stage, _ in ends:
             del self._children[stage]
-        return [*(StageEnd(stage, None) for stage in gone), *(end_of(stage, child) for stage, child in ended)]
+        return [*(StageEnd(stage, None) for stage in gone), *(end_of(stage, child) for stage, child in ends)]
 
     def stop(self, number: int) -> None:
         self._orphans.clear()

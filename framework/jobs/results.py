@@ -89,10 +89,11 @@ def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) 
     if configs:
         return curves_of(runs, configs[0].general.online_eval)
     rows = {name: [row for row in run.iterations if score in row] for name, run in runs.items()}
-    found = {
-        name: (np.array([r["step"] for r in each]), np.array([r[score] for r in each])) for name, each in rows.items()
+    lines = {
+        name: (np.array([r["step"] for r in table]), np.array([r[score] for r in table]))
+        for name, table in rows.items()
     }
-    return Curves({name: line for name, line in found.items() if len(line[0])}, score)
+    return Curves({name: line for name, line in lines.items() if len(line[0])}, score)
 
 
 def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Importance:
@@ -111,29 +112,29 @@ def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Import
 # ------------------------------------------------------------------------------------------- printed table
 
 
-def sentence(one: RunResult) -> str:
+def sentence(result: RunResult) -> str:
     """Describes a finished run in a few words."""
-    score = "no evaluation" if one.mean is None else _spread(one)
-    steps = f", {counted(one.step, 'step')}" if one.step else ""  # none from given data alone
-    return f"{score}{steps} in {clock(one.seconds or 0.0)}"
+    score = "no evaluation" if result.mean is None else _spread(result)
+    steps = f", {counted(result.step, 'step')}" if result.step else ""  # none from given data alone
+    return f"{score}{steps} in {clock(result.seconds or 0.0)}"
 
 
 def table_of_runs(
-    results: Sequence[RunResult], what: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
+    results: Sequence[RunResult], unit: str = "seed", groups: Mapping[str, Sequence[RunResult]] | None = None
 ) -> list[str]:
     """Returns the lines of the table, and below it, for runs that differ in their seed, the statistics of the finished
-    ones. what: head of the first column. groups: the results of each experiment that has several seeds."""
-    rows = [{what: str(one.name)[-LONGEST_NAME:], **_cells(one)} for one in results]
-    found = tables.lines(rows)
+    ones. unit: head of the first column. groups: the results of each experiment that has several seeds."""
+    rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result)} for result in results]
+    table = tables.lines(rows)
     for names in LESS:
-        if len(found[0]) <= tables.WIDTH:
+        if len(table[0]) <= tables.WIDTH:
             break
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
-        found = tables.lines(rows)
+        table = tables.lines(rows)
     if groups:
         called = statistics.name_of_interval(max(summary(group)["finished"] for group in groups.values()))
-        return ["", *found, "", *tables.lines([_means(name, group, called) for name, group in groups.items()]), ""]
-    return ["", *found, "", *([*_together(results), ""] if what == "seed" else [])]
+        return ["", *table, "", *tables.lines([_means(name, group, called) for name, group in groups.items()]), ""]
+    return ["", *table, "", *([*_together(results), ""] if unit == "seed" else [])]
 
 
 def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, str]:
@@ -149,16 +150,16 @@ def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, st
     }
 
 
-def _cells(one: RunResult) -> dict[str, str]:
+def _cells(result: RunResult) -> dict[str, str]:
     """Returns the cells of a run by the head of their column."""
-    known = one.mean is not None
+    evaluated = result.mean is not None
     return {
-        "mean ± std": _spread(one) if known else "",
-        "min": _number(one.min) if known else "",
-        "max": _number(one.max) if known else "",
-        "best": _number(one.best) if known else "",
-        **_course(one.step, one.seconds),
-        "status": STATUS.get(one.status, f"status {one.status}"),
+        "mean ± std": _spread(result) if evaluated else "",
+        "min": _number(result.min) if evaluated else "",
+        "max": _number(result.max) if evaluated else "",
+        "best": _number(result.best) if evaluated else "",
+        **_course(result.step, result.seconds),
+        "status": STATUS.get(result.status, f"status {result.status}"),
     }
 
 
@@ -171,8 +172,8 @@ def _course(step: int | None, seconds: float | None) -> dict[str, str]:
     return {"steps": "" if step is None else f"{step:,}", "time": "" if seconds is None else clock(seconds)}
 
 
-def _spread(one: RunResult) -> str:
-    return spread({"mean": one.mean, "std": one.std or 0.0})
+def _spread(result: RunResult) -> str:
+    return spread({"mean": result.mean, "std": result.std or 0.0})
 
 
 def _together(results: Sequence[RunResult]) -> list[str]:
@@ -182,12 +183,12 @@ def _together(results: Sequence[RunResult]) -> list[str]:
         return ["no run finished with an evaluation"]
     lines = []
     for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
-        shown = between(facts[f"{key}_interval"])
-        interval = f"   {statistics.name_of_interval(count)} {shown}" if shown else ""
+        limits = between(facts[f"{key}_interval"])
+        interval = f"   {statistics.name_of_interval(count)} {limits}" if limits else ""
         lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
-    episodes = {one.episodes for one in results if one.status == 0 and one.episodes}
-    each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{each})"]
+    episodes = {result.episodes for result in results if result.status == 0 and result.episodes}
+    detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
+    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{detail})"]
 
 
 def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[str]:

@@ -53,9 +53,9 @@ class RandomSearch:
     def ask(self) -> list[Settings]:
         grids = [domain.values for domain in self.domains if domain.kind == "grid"]
         points = [point for _ in range(self.samples) for point in itertools.product(*grids)]
-        found = [] if self.asked else [self._settings(number, point) for number, point in enumerate(points)]
+        batch = [] if self.asked else [self._settings(number, point) for number, point in enumerate(points)]
         self.asked = True
-        return found
+        return batch
 
     def _settings(self, number: int, point: Sequence[Any]) -> Settings:
         """Returns the settings of a trial at a point of the grids. A stream depends on trial and setting alone: more

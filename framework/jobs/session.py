@@ -14,10 +14,10 @@ from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.many_runs import Checked
-from framework.jobs.plan import Plan, RunPlan
 from framework.jobs.processes import Runner, locked
 from framework.jobs.runners import runner
 from framework.jobs.tuner import Tuner
+from framework.jobs.tuning_plan import RunPlan, TuningPlan
 from framework.screen.formatting import counted
 from framework.screen.terminal import Screen
 
@@ -43,10 +43,10 @@ def run(
 def runs_at_once(plan: RunPlan, checks: Sequence[Checked]) -> int:
     """Returns how many runs this machine trains at once."""
     configs = [plan.config(settings) for settings in plan.first] * plan.cfg.seeds
-    return at_once(configs, plan.cfg.jobs, min((each.fitting for each in checks), default=math.inf))
+    return at_once(configs, plan.cfg.jobs, min((check.fitting for check in checks), default=math.inf))
 
 
-def drive(plan: Plan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
+def drive(plan: TuningPlan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
     text = f"{counted(plan.search.total, 'trial')}, {counted(running.free, 'run')} at once: {as_written(folder)}"
     screen.say(text)
@@ -77,7 +77,7 @@ def make_folder(tuning: Tuning, task: str, learner: str, command_line: list[str]
 def room(plan: RunPlan, checks: Sequence[Checked], place: Path) -> str:
     """Returns how much all runs may write. Raises JoystickError if the disk has no room for it."""
     place = existing(place)
-    needed, free = max(each.disk for each in checks) * plan.runs, shutil.disk_usage(place).free
+    needed, free = max(check.disk for check in checks) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
     text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
     if needed > free:

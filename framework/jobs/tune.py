@@ -143,7 +143,7 @@ def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, fo
 def _result(work: Tuner) -> Tuned:
     reasons = {name: failure["reason"] for name, failure in work.failures.items()}
     trials = [{**_facts(row, work.paths), "reason": reasons.get(row.trial.name)} for row in work.by_score()]
-    best = next((each for each in trials if work.best and each["name"] == work.best.name), None)
+    best = next((trial for trial in trials if work.best and trial["name"] == work.best.name), None)
     return Tuned(trials, best, work.folder)
 
 

@@ -29,11 +29,11 @@ from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import results
 from framework.jobs.job import Job, Waiting
-from framework.jobs.plan import SCORES, Plan, Ready
 from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
 from framework.jobs.search import Outcome
 from framework.jobs.stages import Stage
+from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import begin_command, counted, play_command, resume_command, short, video_command
@@ -63,11 +63,11 @@ class TrialState:
 class Tuner(Job):
     """One session of a tuning."""
 
-    def __init__(self, plan: Plan, folder: Path, runner: Runner, screen: Screen) -> None:
+    def __init__(self, plan: TuningPlan, folder: Path, runner: Runner, screen: Screen) -> None:
         super().__init__(folder, runner, screen, in_cluster=plan.cfg.ray_address is not None)
         self.plan, self.cfg = plan, plan.cfg
         self.paths = [domain.path for domain in plan.domains]
-        self.known: dict[str, TrialState] = {}
+        self.records: dict[str, TrialState] = {}
         self.legs: list[Leg] = []
         """Legs that are trained now."""
         self.final: dict[str, float] = {}
@@ -82,8 +82,8 @@ class Tuner(Job):
     def run(self, stop: StopSignals) -> None:
         """Trains until the course ends. Raises Waiting if it is asked to stop before."""
         number = 0
-        while asked := self.plan.search.ask():
-            trials = [Trial(f"{number + place:03}", settings) for place, settings in enumerate(asked)]
+        while batch := self.plan.search.ask():
+            trials = [Trial(f"{number + place:03}", settings) for place, settings in enumerate(batch)]
             number += len(trials)
             for trial in trials:
                 self.add(trial)
@@ -91,16 +91,16 @@ class Tuner(Job):
             scores = self.follow(self.plan.course(trials), stop)
             self.final |= scores
             self.plan.search.tell([self.outcome(trial, scores) for trial in trials])
-        known = [self.known[name].trial for name in self.final]
-        best = next(iter(ranked(known, self.final, self.cfg.mode)), None)
+        candidates = [self.records[name].trial for name in self.final]
+        best = next(iter(ranked(candidates, self.final, self.cfg.mode)), None)
         self.best = None if best is None or math.isnan(self.final[best.name]) else best
         self.session = "ended"
 
     def outcome(self, trial: Trial, scores: Scores) -> Outcome:
-        """Returns what a search is told of a trial. scores: those of the last legs."""
-        known = self.known[trial.name]
+        """Returns what a search is told of a trial. scores: of the last legs."""
+        record = self.records[trial.name]
         return Outcome(
-            trial.settings, None if known.failure else _or_none(known.score), len(known.legs), trial.name in scores
+            trial.settings, None if record.failure else _or_none(record.score), len(record.legs), trial.name in scores
         )
 
     def follow(self, course: Course, stop: StopSignals) -> Scores:
@@ -108,7 +108,7 @@ class Tuner(Job):
         legs = next(course)
         while True:
             for leg in legs:
-                if leg.trial.name not in self.known:
+                if leg.trial.name not in self.records:
                     self.add(leg.trial)
             self.train(legs, stop)
             scores = self.note(legs)
@@ -120,11 +120,11 @@ class Tuner(Job):
 
     def add(self, trial: Trial) -> None:
         """Writes the settings of a trial, unless an earlier session has."""
-        known = self.known[trial.name] = TrialState(trial, self.plan.ready(trial.settings))
-        known.failure = self.failures.get(trial.name, {})
+        record = self.records[trial.name] = TrialState(trial, self.plan.ready(trial.settings))
+        record.failure = self.failures.get(trial.name, {})
         for place in {task.parent for task in self.tasks(trial)}:
             recover(place)
-        path, data = self.file(trial), known.ready.text.encode()
+        path, data = self.file(trial), record.ready.text.encode()
         with contextlib.suppress(FileExistsError):
             make_folder(path.parent)
         if not path.exists():
@@ -144,15 +144,15 @@ class Tuner(Job):
         return [folder / f"seed_{seed}" for seed in self.seeds(trial)] if self.cfg.seeds > 1 else [folder]
 
     def seeds(self, trial: Trial) -> range:
-        first = self.known[trial.name].ready.seed
+        first = self.records[trial.name].ready.seed
         return range(first, first + self.cfg.seeds)
 
     def stages(self, leg: Leg) -> list[Stage]:
         """Returns the stages of a leg, one for each seed."""
-        trial, config = leg.trial, self.known[leg.trial.name].ready.config
+        trial, config = leg.trial, self.records[leg.trial.name].ready.config
         address = config.general.ray_address if config else None
         more = [f"general_cfg.ray_address={address}"] if address else []
-        parents = self.tasks(self.known[trial.parent].trial) if trial.parent else itertools.repeat(None)
+        parents = self.tasks(self.records[trial.parent].trial) if trial.parent else itertools.repeat(None)
         stages = []
         for seed, task, source in zip(self.seeds(trial), self.tasks(trial), parents, strict=False):
             words, label = list(more), trial.name
@@ -186,7 +186,7 @@ class Tuner(Job):
 
     def over(self, stage: Stage) -> bool:
         """Returns True if a stage is done, or its trial has failed."""
-        return stage.done() or bool(self.known[stage.trial].failure)
+        return stage.done() or bool(self.records[stage.trial].failure)
 
     def ended(self, end: StageEnd) -> None:
         """Takes note of a trial that has failed."""
@@ -194,8 +194,8 @@ class Tuner(Job):
         if stage.done() or end.stopped:
             return
         reason = end.complaint or "it has ended without a result"
-        self.failures[stage.trial] = self.known[stage.trial].failure = {"status": end.status, "reason": reason}
-        self.known[stage.trial].state = "failed"
+        self.failures[stage.trial] = self.records[stage.trial].failure = {"status": end.status, "reason": reason}
+        self.records[stage.trial].state = "failed"
         self.screen.say(
             f"warning: trial {stage.label} failed with status {end.status} and is left out: {reason}", "red"
         )
@@ -205,14 +205,14 @@ class Tuner(Job):
         """Returns the scores of legs that are over. A trial that has failed later counts here as it did then."""
         scores, cfg = {}, self.cfg
         for leg in legs:
-            known, tasks = self.known[leg.trial.name], self.tasks(leg.trial)
+            record, tasks = self.records[leg.trial.name], self.tasks(leg.trial)
             if not all(stage.done() for stage in self.stages(leg)):
-                known.state = "failed"
+                record.state = "failed"
                 continue
             score = combined([RecordedRun(task).score_at(leg.until, cfg.score, cfg.mode) for task in tasks])
-            known.score = scores[leg.trial.name] = math.nan if score is None else score
-            known.legs.add(leg.until)
-            known.state = "finished" if all(RecordedRun(task).facts.finished for task in tasks) else "paused"
+            record.score = scores[leg.trial.name] = math.nan if score is None else score
+            record.legs.add(leg.until)
+            record.state = "finished" if all(RecordedRun(task).facts.finished for task in tasks) else "paused"
         return scores
 
     def refresh(self) -> None:
@@ -226,7 +226,7 @@ class Tuner(Job):
         return [leg for leg in self.legs if all(map(self.over, self.stages(leg)))]
 
     def general(self, stage: Stage) -> GeneralConfig:
-        config = self.known[stage.trial].ready.config
+        config = self.records[stage.trial].ready.config
         return config.general if config else GeneralConfig()
 
     # files ------------------------------------------------------------------------------------------------
@@ -234,41 +234,41 @@ class Tuner(Job):
     def write(self, more: Mapping[str, Any] | None = None) -> None:
         """Writes tune.json and trials.csv."""
         trials = {
-            known.trial.name: {
-                "settings": dict(zip(self.paths, known.trial.settings, strict=True)),
-                **({"parent": known.trial.parent, "at_step": known.trial.born} if known.trial.parent else {}),
+            record.trial.name: {
+                "settings": dict(zip(self.paths, record.trial.settings, strict=True)),
+                **({"parent": record.trial.parent, "at_step": record.trial.born} if record.trial.parent else {}),
             }
-            for known in self.known.values()
+            for record in self.records.values()
         }
         add_facts(self.files.tuning, {"trials": trials, "failed": self.failures, **(more or {})})
         results.write_trials(self.folder, self.paths, self.rows())
 
     def rows(self) -> list[TrialResult]:
         """Returns a row for each trial, in their order."""
-        replaced = {_of(name) for name in self.known if "_" in name}
-        return [self.row(known, known.trial.name in replaced) for known in self.known.values()]
+        replaced = {_of(name) for name in self.records if "_" in name}
+        return [self.row(record, record.trial.name in replaced) for record in self.records.values()]
 
-    def row(self, known: TrialState, replaced: bool) -> TrialResult:
-        said = facts(self.tasks(known.trial), self.cfg.mode)
-        status = known.failure.get("status", 0 if known.state in ("paused", "finished") else None)
-        state = "replaced" if replaced else self.state(known)
-        folder = self.files.trials / known.trial.name
+    def row(self, record: TrialState, replaced: bool) -> TrialResult:
+        cells = facts(self.tasks(record.trial), self.cfg.mode)
+        status = record.failure.get("status", 0 if record.state in ("paused", "finished") else None)
+        state = "replaced" if replaced else self.state(record)
+        folder = self.files.trials / record.trial.name
         return TrialResult(
-            known.trial, state, _or_none(known.score), said["best"], said["step"], said["seconds"], status, folder,
-            said["last_return"],
+            record.trial, state, _or_none(record.score), cells["best"], cells["step"], cells["seconds"], status, folder,
+            cells["last_return"],
         )  # fmt: skip
 
-    def state(self, known: TrialState) -> str:
+    def state(self, record: TrialState) -> str:
         """Returns the state of a trial: as of its last comparison, unless it has begun to go on."""
-        if known.state in ("finished", "failed"):
-            return known.state
-        if any(stage.trial == known.trial.name for stage in self.runner.running):
+        if record.state in ("finished", "failed"):
+            return record.state
+        if any(stage.trial == record.trial.name for stage in self.runner.running):
             return "running"
-        begun = [RecordedRun(task).state for task in self.tasks(known.trial) if task.exists()]
-        starting = known.state == "waiting" and any(map(is_locked, self.stages(Leg(known.trial, None))))
+        begun = [RecordedRun(task).state for task in self.tasks(record.trial) if task.exists()]
+        starting = record.state == "waiting" and any(map(is_locked, self.stages(Leg(record.trial, None))))
         if "running" in begun or starting:
             return "running"
-        return "interrupted" if {"interrupted", "failed"} & set(begun) else known.state
+        return "interrupted" if {"interrupted", "failed"} & set(begun) else record.state
 
     # the end ----------------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ class Tuner(Job):
             self.report()
             say("no trial has come to its end with a score; trials.csv and tune.json say why", "red")
             return FAILED
-        best = self.known[self.best.name]
+        best = self.records[self.best.name]
         self.write({"finished": True, "best": best.trial.name, "score": best.score})
         rows = self.by_score()
         for line in results.table_of_trials(self.paths, rows):
@@ -319,23 +319,23 @@ class Tuner(Job):
         """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
         tasks = [self.tasks(row.trial) for row in rows]
         runs = {str(task.relative_to(self.files.trials)): RecordedRun(task) for seeds in tasks for task in seeds}
-        lines, what, over = curves_of(runs, config.general.online_eval)
+        lines, quantity, over = curves_of(runs, config.general.online_eval)
         best = sum(name in lines for name in list(runs)[: len(tasks[0])])
         if lines:
-            figures.trial_curves(lines, path, title=results.title(config), what=what, over=over, best=best)
+            figures.trial_curves(lines, path, title=results.title(config), quantity=quantity, over=over, best=best)
         return bool(lines)
 
     def by_score(self) -> list[TrialResult]:
         """Returns the rows of all trials: those that were trained to the end, best first; then those that came less
         far."""
         rows = {row.trial.name: row for row in self.rows()}
-        last = ranked([self.known[name].trial for name in self.final], self.final, self.cfg.mode)
-        others = [known for known in self.known.values() if known.trial.name not in self.final]
+        last = ranked([self.records[name].trial for name in self.final], self.final, self.cfg.mode)
+        others = [record for record in self.records.values() if record.trial.name not in self.final]
         sign = -1 if self.cfg.mode == "max" else 1
-        others.sort(key=lambda known: (
-            -(rows[known.trial.name].step or 0), math.isnan(known.score), sign * known.score
+        others.sort(key=lambda record: (
+            -(rows[record.trial.name].step or 0), math.isnan(record.score), sign * record.score
         ))  # fmt: skip
-        return [rows[trial.name] for trial in (*last, *(known.trial for known in others))]
+        return [rows[trial.name] for trial in (*last, *(record.trial for record in others))]
 
     def report(self) -> Path | None:
         """Writes report.html, of a tuning that may go on."""
@@ -343,7 +343,7 @@ class Tuner(Job):
 
     def _contents(self) -> tuning_page.TuningContents:
         rows, best = self.by_score(), self.best
-        configs = [config for known in self.known.values() if (config := known.ready.config)]
+        configs = [config for record in self.records.values() if (config := record.ready.config)]
         tasks = {row.trial.name: self.tasks(row.trial)[0] for row in rows}
         return tuning_page.TuningContents(
             folder=self.folder,
@@ -380,7 +380,9 @@ class Tuner(Job):
 def _failures(file: Path) -> dict[str, Any]:
     """Returns exit status and reason of the trials that have failed, by their names."""
     failed = read_facts(file).get("failed", {})
-    if isinstance(failed, dict) and all(isinstance(each, dict) and each.keys() >= _FAILURE for each in failed.values()):
+    if isinstance(failed, dict) and all(
+        isinstance(failure, dict) and failure.keys() >= _FAILURE for failure in failed.values()
+    ):
         return failed
     raise TaskDirError(
         f"{as_written(file)}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, "

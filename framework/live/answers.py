@@ -10,9 +10,9 @@ from typing import Any
 from config.tell.names import printable
 from framework.archive.run import RecordedRun
 from framework.disk.lines import last_lines
+from framework.live.curve_tail import CurveTail
 from framework.live.files import Files
 from framework.live.overview import ListedRun, Overview
-from framework.live.reading import Growing
 
 MOST_SHOWN = 12
 """Number of runs that are shown at once."""
@@ -35,10 +35,10 @@ class Answers:
         self.token = secrets.token_urlsafe(32)
         self.overview = Overview(self.folder)
         self.files = Files()
-        self._curves: OrderedDict[tuple[Path, str], Growing] = OrderedDict()
+        self._curves: OrderedDict[tuple[Path, str], CurveTail] = OrderedDict()
         self._lock = threading.Lock()
 
-    def now(self, shown: Sequence[str], column: str) -> Answer:
+    def now(self, ids: Sequence[str], column: str) -> Answer:
         """Returns all runs, running ones first, and more about those that are shown. column: of train.csv."""
         with self._lock:
             runs = list(self.overview.runs())
@@ -49,7 +49,7 @@ class Answers:
                 "folder": printable(str(self.folder)),
                 "runs": rows,
                 "groups": {name: self._group(group) for group, name in groups.items()},
-                "shown": {one: self._details(by_id[one], column) for one in shown[:MOST_SHOWN] if one in by_id},
+                "shown": {key: self._details(by_id[key], column) for key in ids[:MOST_SHOWN] if key in by_id},
             }
 
     def _group(self, folder: Path) -> Answer:
@@ -71,9 +71,9 @@ class Answers:
             "errors": last_lines(recorded.task.errors, LOG_BYTES),
         }
 
-    def _read(self, path: Path, column: str) -> tuple[Growing, bool]:
+    def _read(self, path: Path, column: str) -> tuple[CurveTail, bool]:
         """Returns a curve with what is new, and True if there is more to read."""
-        curve = self._curves.setdefault((path, column), Growing(path, column))
+        curve = self._curves.setdefault((path, column), CurveTail(path, column))
         self._curves.move_to_end((path, column))
         while len(self._curves) > MOST_CURVES:
             self._curves.popitem(last=False)

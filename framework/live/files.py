@@ -43,8 +43,8 @@ class Files:
 
     def of(self, folder: Path, places: Iterable[str] = PLACES) -> list[Shown]:
         """Returns the newest files of a folder, newest first."""
-        found = [entry for place in places for entry in _entries(folder / place)]
-        newest = sorted(found, key=lambda one: -one[1].st_mtime_ns)[:MOST_FILES]
+        entries = [entry for place in places for entry in _entries(folder / place)]
+        newest = sorted(entries, key=lambda item: -item[1].st_mtime_ns)[:MOST_FILES]
         return [self._shown(folder, path, status) for path, status in newest]
 
     def _shown(self, folder: Path, path: Path, status: os.stat_result) -> Shown:
@@ -52,8 +52,8 @@ class Files:
         self._listed[key] = path
         name = quote(path.name, errors="surrogateescape", safe="")
         url = f"/file/{key}/{name}?{status.st_mtime_ns}"
-        shown = printable(path.relative_to(folder).as_posix())
-        return Shown(shown, url, KINDS[path.suffix], status.st_size)
+        place = printable(path.relative_to(folder).as_posix())
+        return Shown(place, url, KINDS[path.suffix], status.st_size)
 
     def open(self, key: str) -> tuple[BinaryIO, str] | None:
         """Returns a file that was listed, and its type; None for any other key, and if it is gone."""

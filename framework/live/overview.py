@@ -43,7 +43,7 @@ class Overview:
         alone = any((folder / name).is_file() for name in (RUN, *GROUPS))
         self.root = folder.parent if alone else folder
         self._only = folder if alone else None
-        self._known: dict[Path, tuple[tuple[Stamp, bool], Row]] = {}
+        self._cache: dict[Path, tuple[tuple[Stamp, bool], Row]] = {}
         """Folder of a run -> its row, with what it was made from."""
         self._plans: dict[Path, tuple[Stamp, GeneralConfig]] = {}
 
@@ -58,14 +58,14 @@ class Overview:
     def row(self, run: ListedRun) -> Row:
         """Returns what the table shows of a run."""
         stamp, running = _stamp(run.folder / RUN), is_locked(run.folder)
-        known = self._known.get(run.folder)
-        if known is None or known[0] != (stamp, running):
-            known = (stamp, running), self._read(run, running)
-            self._known[run.folder] = known
-        row = dict(known[1])
+        cached = self._cache.get(run.folder)
+        if cached is None or cached[0] != (stamp, running):
+            cached = (stamp, running), self._read(run, running)
+            self._cache[run.folder] = cached
+        row = dict(cached[1])
         if running:
             row |= self._progress(RecordedRun(run.folder))
-        changed = max(each[0] for each in (stamp, _stamp(run.folder), (0, 0)) if each)
+        changed = max(status[0] for status in (stamp, _stamp(run.folder), (0, 0)) if status)
         row["age"] = max(0, round(time.time() - changed / 1e9))
         return row
 
@@ -96,9 +96,7 @@ class Overview:
         lines, episode = run.newest_iterations(), run.newest_episode() or {}
         last: Row = lines[-1] if lines else {}
         counts = {
-            name: max(
-                (value for each in (last, episode) if (value := number(each.get(name))) is not None), default=None
-            )
+            name: max((value for row in (last, episode) if (value := number(row.get(name))) is not None), default=None)
             for name in ("step", "episode", "update")
         }
         seconds = number(last.get("seconds_total"))
@@ -117,8 +115,8 @@ class Overview:
         stamp = _stamp(plan)  # a resume may have another plan
         if plan not in self._plans or self._plans[plan][0] != stamp:
             general = read_facts(plan).get("general_cfg")
-            known = general if isinstance(general, dict) else {}
-            limits = {name: known[name] for name in LIMITS if number(known.get(name)) is not None}
+            section = general if isinstance(general, dict) else {}
+            limits = {name: section[name] for name in LIMITS if number(section.get(name)) is not None}
             self._plans[plan] = stamp, GeneralConfig.model_construct(**limits)
         return self._plans[plan][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
 

@@ -38,10 +38,10 @@ class Phases:
         that was not measured changes nothing."""
         if self.cfg is None or not self.cfg.phases:
             return False
-        found = {**result, **measured(result)}.get(self.cfg.metric)
+        metric = {**result, **measured(result)}.get(self.cfg.metric)
         before = self.now
-        if found is not None:
-            self.now = whole(self.cfg.following(before, found))
+        if metric is not None:
+            self.now = whole(self.cfg.following(before, metric))
         return self.now != before
 
     def set(self, value: float) -> bool:

@@ -41,8 +41,8 @@ class Evaluation(NamedTuple):
     def returns(self) -> Array:
         if self.score is None:
             return np.array([episode.total for episode in self.episodes])
-        found = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
-        return np.array(found or [0.0])  # the policy may control no agent in an episode
+        returns = [episode.metrics[self.score] for episode in self.episodes if self.score in episode.metrics]
+        return np.array(returns or [0.0])  # the policy may control no agent in an episode
 
     @property
     def mean(self) -> float:
@@ -67,8 +67,8 @@ class Evaluation(NamedTuple):
     def metrics(self) -> dict[str, float]:
         """Returns the means of the numbers that callbacks gave the episodes."""
         names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
-        given = {name: [each.metrics[name] for each in self.episodes if name in each.metrics] for name in names}
-        return {name: float(np.mean(values)) for name, values in given.items()}
+        columns = {name: [played.metrics[name] for played in self.episodes if name in played.metrics] for name in names}
+        return {name: float(np.mean(values)) for name, values in columns.items()}
 
 
 class Evaluator:
@@ -126,7 +126,7 @@ class Evaluator:
     def play_at_random(self, episodes: int) -> Evaluation:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
-        numbering = [each for each in self.recorders if isinstance(each, AgentReturns | EpisodeNumbers)]
+        numbering = [recorder for recorder in self.recorders if isinstance(recorder, AgentReturns | EpisodeNumbers)]
         return self._play(policy, episodes, numbering)
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:

@@ -132,7 +132,7 @@ class EpisodeRows:
 
 def _shown(measured: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:
     """Returns the columns for one line: all that is measured, or with several policies the return of each and the
-    first metric of those that learn, as far as there is room."""
+    first metric of those that learn, while there is room."""
     if not policies:
         return tuple(measured)
     firsts = [next((name for name in measured if name.startswith(f"{policy}/")), None) for policy in policies]
@@ -225,9 +225,9 @@ class Iteration:
             "policies": {policy: self._returns_of(policy) for policy in policies},
             "custom": {
                 name: value
-                for one, spread in self.custom.items()
-                if one.removeprefix(RETURN) not in policies
-                for name, value in zip(spread_names(one), (spread.mean, spread.low, spread.high), strict=True)
+                for metric, spread in self.custom.items()
+                if metric.removeprefix(RETURN) not in policies
+                for name, value in zip(spread_names(metric), (spread.mean, spread.low, spread.high), strict=True)
             },
             "seconds": seconds - self.began,
             "seconds_total": seconds,

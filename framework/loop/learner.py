@@ -127,11 +127,11 @@ class AgentLearner(Learner):
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
     """Returns the metrics of all updates, each from those that have it. From a GPU they are read in one go."""
     names = dict.fromkeys(name for result in results for name in result.metrics)
-    found = {name: [result.metrics[name] for result in results if name in result.metrics] for name in names}
-    if not found or next(iter(found.values()))[0].is_cpu:
-        return {name: [value.item() for value in values] for name, values in found.items()}
-    read = iter(torch.stack([value for values in found.values() for value in values]).tolist())
-    return {name: list(islice(read, len(values))) for name, values in found.items()}
+    columns = {name: [result.metrics[name] for result in results if name in result.metrics] for name in names}
+    if not columns or next(iter(columns.values()))[0].is_cpu:
+        return {name: [value.item() for value in values] for name, values in columns.items()}
+    read = iter(torch.stack([value for values in columns.values() for value in values]).tolist())
+    return {name: list(islice(read, len(values))) for name, values in columns.items()}
 
 
 def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:

@@ -63,7 +63,7 @@ class Narrator(Observer):
     def warn(self, text: str) -> None:
         """Tells of something that the user may want to change."""
 
-    def during(self, what: str) -> AbstractContextManager[None]:
+    def during(self, activity: str) -> AbstractContextManager[None]:
         """Returns a context in which something else than training takes the time."""
         return nullcontext()
 

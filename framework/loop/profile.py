@@ -44,11 +44,11 @@ class Profile:
         self.calls.setdefault(part, 0)
         inner = self._inner
 
-        def timed(*args: Any, **given: Any) -> Any:
+        def timed(*args: Any, **kwargs: Any) -> Any:
             inner.append(0.0)
             begin = perf_counter()
             try:
-                return function(*args, **given)
+                return function(*args, **kwargs)
             finally:
                 spent = perf_counter() - begin
                 self.seconds[part] += spent - inner.pop()
@@ -69,19 +69,19 @@ class Profile:
 
     def parts(self) -> list[Part]:
         """Returns the parts that took time since the beginning, longest first, and what is left."""
-        known = [Part(name, self.seconds[name], count) for name, count in self.calls.items() if count]
-        left = perf_counter() - self._began - sum(part.seconds for part in known)
-        return sorted([*known, Part(REST, max(0.0, left), 0)], key=lambda part: -part.seconds)
+        parts = [Part(name, self.seconds[name], count) for name, count in self.calls.items() if count]
+        left = perf_counter() - self._began - sum(part.seconds for part in parts)
+        return sorted([*parts, Part(REST, max(0.0, left), 0)], key=lambda part: -part.seconds)
 
 
 def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:
     """Returns a label and a text for each part."""
     total = sum(part.seconds for part in parts)
-    found = []
+    rows = []
     for part in parts:
         calls = f"  {part.calls:,} calls" if part.calls else ""
-        found.append((part.name, f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
-    return found
+        rows.append((part.name, f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
+    return rows
 
 
 @contextmanager

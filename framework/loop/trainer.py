@@ -123,8 +123,8 @@ class Trainer:
 
     def _validate(self) -> None:
         """Measures the losses on given data that are kept from learning, if there are any."""
-        found = self.backend.validate(self.progress)
-        self.iteration.metrics.add({validated_name(name): [value] for name, value in found.items()})
+        metrics = self.backend.validate(self.progress)
+        self.iteration.metrics.add({validated_name(name): [value] for name, value in metrics.items()})
 
     def result(self) -> Result:
         """Returns the figures of the running iteration so far."""

@@ -47,5 +47,5 @@ def _without_empty(pieces: Batch) -> Batch:
     """Drops pieces [L, B, ...] without a valid step: a minibatch of such pieces would have no mean."""
     if "valid" not in pieces:
         return pieces
-    kept = pieces["valid"].any(0)
-    return {name: value[kept] if name == "state" else value[:, kept] for name, value in pieces.items()}
+    columns = pieces["valid"].any(0)
+    return {name: value[columns] if name == "state" else value[:, columns] for name, value in pieces.items()}

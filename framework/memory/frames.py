@@ -99,7 +99,7 @@ class Frames:
 
     def _fresh(self, stacks: Array, before: Array) -> tuple[Array, Array]:
         """Returns how many frames of each stack [2 T, N, K, values], observations and successors in turn, are new
-        [2 T, N], and whether it is no continuation of the stack before it [2 T, N]."""
+        [2 T, N], and whether it is not a continuation of the stack before it [2 T, N]."""
         obs, after = stacks[0::2], stacks[1::2]
         same = np.concatenate([self._store.read(before)[None] == obs[:1], after[:-1] == obs[1:]]).all((2, 3))
         moved = (obs[:, :, 1:] == after[:, :, :-1]).all((2, 3))
@@ -118,13 +118,13 @@ class Frames:
         return bits.reshape(*stacks.shape[:2], self.depth, -1)
 
     def _added(self, count: int) -> Array:
-        """Returns the numbers of so many frames that no stack uses."""
+        """Returns the numbers of this many frames that no stack uses."""
         left = max(0, len(self._free) - count)
-        found, self._free[left:] = self._free[left:], []
-        first, self._end = self._end, self._end + count - len(found)
+        freed, self._free[left:] = self._free[left:], []
+        first, self._end = self._end, self._end + count - len(freed)
         if self._end > len(self._uses):
             self._uses.resize(self._end + self._end // 16, refcheck=False)
-        return np.array([*found, *range(first, self._end)], NUMBER)
+        return np.array([*freed, *range(first, self._end)], NUMBER)
 
     # journal ----------------------------------------------------------------------------------------------
 
@@ -147,5 +147,5 @@ class Frames:
 
 def joined(frames: Array, places: Array) -> Array:
     """Returns the stacks [..., *shape] of frames [M, *frame], given the places of their frames [..., K] among these."""
-    _, first, *rest = frames.shape
-    return frames.take(places, axis=0).reshape(*places.shape[:-1], places.shape[-1] * first, *rest)
+    _, first, *shape = frames.shape
+    return frames.take(places, axis=0).reshape(*places.shape[:-1], places.shape[-1] * first, *shape)

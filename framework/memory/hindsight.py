@@ -47,10 +47,10 @@ class Hindsight:
         """Replaces the desired goal of the chosen samples [K, B], given their places in the flat ring and the numbers
         of their steps, and updates obs, next_obs, reward and discount. The last step of an episode can only get the
         goal that it achieved itself, and stays the last one."""
-        wanted = self._achieved[self._later(place[chosen], step[chosen], newest, rng)]
+        goals = self._achieved[self._later(place[chosen], step[chosen], newest, rng)]
         for name in ("obs", "next_obs"):
-            columns[name][..., self.goal.desired][chosen] = wanted
-        reward, terminated = self.goal.judge(columns["next_obs"][..., self.goal.achieved][chosen], wanted)
+            columns[name][..., self.goal.desired][chosen] = goals
+        reward, terminated = self.goal.judge(columns["next_obs"][..., self.goal.achieved][chosen], goals)
         columns["reward"][chosen] = clipped(reward, self.spec.reward_clip)
         columns["discount"][chosen] *= ~terminated
 

@@ -53,11 +53,11 @@ class OfflineData:
             steps += len(piece["reward"])
             if not self.masked:
                 piece = {name: column for name, column in piece.items() if name not in MASKS}
-            ended = piece["terminated"] | piece["truncated"]
-            number = first + np.concatenate([[0], np.cumsum(ended)[:-1]]).astype(np.int64)
-            first += int(ended.sum())
+            ends = piece["terminated"] | piece["truncated"]
+            number = first + np.concatenate([[0], np.cumsum(ends)[:-1]]).astype(np.int64)
+            first += int(ends.sum())
             if self.returns is not None:
-                piece = piece | earnings.of(piece["reward"], ended)
+                piece = piece | earnings.of(piece["reward"], ends)
                 piece["episode_return"] = self.data.summary.returns[number].astype(np.float32)
                 piece["highest_return"] = np.full(len(number), self.returns.max(), np.float32)
                 piece["largest_return"] = np.full(len(number), np.abs(self.returns).max(), np.float32)
@@ -91,57 +91,57 @@ class Earnings:
     def __init__(self) -> None:
         self._earned, self._steps = 0.0, 0
 
-    def of(self, reward: np.ndarray, ended: np.ndarray) -> Columns:
+    def of(self, reward: np.ndarray, ends: np.ndarray) -> Columns:
         """Returns `earned` and `timestep` of the next steps [K]: the sum of the rewards before each, and its number."""
         place, total = np.arange(len(reward)), np.cumsum(reward, dtype=np.float64)
-        begins = np.concatenate([[False], ended[:-1]])
+        begins = np.concatenate([[False], ends[:-1]])
         start = np.maximum.accumulate(np.where(begins, place, 0))
         before = total - reward
         earned, steps = before - before[start], place - start
         going_on = start == 0
         earned[going_on] += self._earned
         steps[going_on] += self._steps
-        self._earned, self._steps = (0.0, 0) if ended[-1] else (float(earned[-1] + reward[-1]), int(steps[-1]) + 1)
+        self._earned, self._steps = (0.0, 0) if ends[-1] else (float(earned[-1] + reward[-1]), int(steps[-1]) + 1)
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 
-def select_data(wanted: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
+def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
     """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masks: False
     leaves out the action masks of the data."""
-    data = _opened(wanted)
+    data = _opened(data_spec)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
-    chosen, held_out = _chosen(wanted, data.summary, seed)
-    returns = learned_returns(data.summary, chosen) if wanted.returns else None
-    found = OfflineData(data, spec, chosen, returns)
+    chosen, held_out = _chosen(data_spec, data.summary, seed)
+    returns = learned_returns(data.summary, chosen) if data_spec.returns else None
+    offline = OfflineData(data, spec, chosen, returns)
     if held_out is not None:
-        found.held_out = OfflineData(data, spec, held_out, returns)
-    for each in filter(None, (found, found.held_out)):
-        each.masked &= masks
-    return found
+        offline.held_out = OfflineData(data, spec, held_out, returns)
+    for part in filter(None, (offline, offline.held_out)):
+        part.masked &= masks
+    return offline
 
 
-def updates_of(wanted: DataSpec, seed: int, epochs: int, size: int) -> int:
-    """Returns the number of updates in so many passes over the chosen episodes. size: transitions in a minibatch."""
-    summary = _opened(wanted).summary
-    return math.ceil(epochs * transitions(summary, _chosen(wanted, summary, seed)[0]) / size)
+def updates_of(spec: DataSpec, seed: int, epochs: int, size: int) -> int:
+    """Returns the number of updates in this many passes over the chosen episodes. size: transitions in a minibatch."""
+    summary = _opened(spec).summary
+    return math.ceil(epochs * transitions(summary, _chosen(spec, summary, seed)[0]) / size)
 
 
-def mean_return(wanted: DataSpec, seed: int) -> float:
+def mean_return(spec: DataSpec, seed: int) -> float:
     """Returns the mean return, undiscounted, of the episodes that are learned from."""
-    summary = _opened(wanted).summary
-    return float(learned_returns(summary, _chosen(wanted, summary, seed)[0]).mean())
+    summary = _opened(spec).summary
+    return float(learned_returns(summary, _chosen(spec, summary, seed)[0]).mean())
 
 
-def has_masks(wanted: DataSpec) -> bool:
+def has_masks(spec: DataSpec) -> bool:
     """Returns True if the data have action masks."""
-    return bool(_opened(wanted).summary.mask)
+    return bool(_opened(spec).summary.mask)
 
 
-def _opened(wanted: DataSpec) -> Dataset:
+def _opened(spec: DataSpec) -> Dataset:
     """Returns the data, read once as long as no file changes."""
     with naming_setting():
-        paths = files(wanted.paths, wanted.start)
+        paths = files(spec.paths, spec.start)
         parts = [part for path in paths for part in (minari_sets.contents(path) if path.is_dir() else [path])]
         return _read(tuple(paths), tuple((part, part.stat().st_size, part.stat().st_mtime_ns) for part in parts))
 
@@ -163,7 +163,7 @@ def transitions(summary: Summary, chosen: np.ndarray | None) -> int:
 
 
 def check_same(then: str, now: str) -> None:
-    """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not those of now."""
+    """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not the data of now."""
     if then != now:
         raise JoystickError(
             f"algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then[:12]} then, {now[:12]} now); "
@@ -171,23 +171,23 @@ def check_same(then: str, now: str) -> None:
         )
 
 
-def _chosen(wanted: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _chosen(spec: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Returns which episodes are learned from, None if all are: the best share, and of these a random share. Then which
     of them are held out, None if none are."""
-    if wanted.top == wanted.fraction == 1.0 and not wanted.held_out:
+    if spec.top == spec.fraction == 1.0 and not spec.held_out:
         return None, None
     returns = summary.returns
-    best = np.argsort(-returns, kind="stable")[: max(1, round(wanted.top * len(returns)))]
-    drawn = stream(seed, "data").permutation(best)[: max(1, round(wanted.fraction * len(best)))]
+    best = np.argsort(-returns, kind="stable")[: max(1, round(spec.top * len(returns)))]
+    drawn = stream(seed, "data").permutation(best)[: max(1, round(spec.fraction * len(best)))]
     chosen, held_out = np.zeros((2, len(returns)), bool)
-    if wanted.held_out:
-        count = max(1, round(wanted.held_out * len(drawn)))
+    if spec.held_out:
+        count = max(1, round(spec.held_out * len(drawn)))
         if count >= len(drawn):
             raise JoystickError(
-                f"algo_cfg.data_held_out: {wanted.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
+                f"algo_cfg.data_held_out: {spec.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
                 "from"
             )
-        drawn, kept = drawn[count:], drawn[:count]
-        held_out[kept] = True
+        drawn, aside = drawn[count:], drawn[:count]
+        held_out[aside] = True
     chosen[drawn] = True
-    return chosen, held_out if wanted.held_out else None
+    return chosen, held_out if spec.held_out else None

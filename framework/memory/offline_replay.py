@@ -104,7 +104,7 @@ class OfflineReplay(Memory):
         return Chunk(_joined(fresh.columns, data.columns, self._alone.sequence), arrived=fresh.arrived)
 
     def _from_data(self, spec: ReplaySpec, count: int, fraction: float) -> Chunk:
-        """Returns so many minibatches from the data."""
+        """Returns this many minibatches from the data."""
         self.data.spec = spec
         chunk = self.data.take(fraction, count, granted=count)
         assert chunk is not None

@@ -25,8 +25,8 @@ class PerWorker(Memory):
         rollout = self._rollouts[fragment.origin.worker]
         rollout.add(fragment)
         while (chunk := rollout.take(0.0)) is not None:
-            own = {name: _kept(value, fragment.columns.get(name)) for name, value in chunk.columns.items()}
-            self._full.append(chunk._replace(columns=own))
+            columns = {name: _kept(value, fragment.columns.get(name)) for name, value in chunk.columns.items()}
+            self._full.append(chunk._replace(columns=columns))
 
     def owed(self) -> int:
         return len(self._full)

@@ -76,15 +76,15 @@ class Replay(Memory):
         """Stores transitions [K, ...], each in the ring [K] of its agent, which has one row. lost: rings whose
         trajectory has broken off before them."""
         rings = self._rings
-        for one in lost.tolist():
-            if rings.added[one]:
-                self._cut(one, np.ones(1, bool))
+        for slot in lost.tolist():
+            if rings.added[slot]:
+                self._cut(slot, np.ones(1, bool))
         if not len(ring):
             return
-        kept = self._kept(columns)
+        batch = self._kept(columns)
         if not rings.flat:
-            self._allocate({name: value[:1, None] for name, value in kept.items()})
-        places = rings.scatter(ring, kept)
+            self._allocate({name: value[:1, None] for name, value in batch.items()})
+        places = rings.scatter(ring, batch)
         if self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
         if self._count() * rings.rows >= self.spec.warmup:
@@ -97,11 +97,11 @@ class Replay(Memory):
     def _kept(self, columns: Columns) -> Columns:
         """Returns the columns to store: the two flags become a discount and the end of a trajectory."""
         flags = ("truncated",) if self.spec.terminated else ("terminated", "truncated")
-        kept = {name: value for name, value in columns.items() if name not in flags}
-        kept["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
-        kept["end"] = columns["terminated"] | columns["truncated"]
-        kept["reward"] = clipped(columns["reward"], self.spec.reward_clip)
-        return kept
+        batch = {name: value for name, value in columns.items() if name not in flags}
+        batch["discount"] = np.float32(self.spec.gamma) * ~columns["terminated"]
+        batch["end"] = columns["terminated"] | columns["truncated"]
+        batch["reward"] = clipped(columns["reward"], self.spec.reward_clip)
+        return batch
 
     def _allocate(self, columns: Columns) -> None:
         self._rings.allocate(columns)
@@ -195,8 +195,8 @@ class Replay(Memory):
         begin = rings.choose(self.rng, shape, length)
         places = rings.ahead(begin[:, None], np.arange(length)[:, None])
         columns = self._gather(places)
-        ended = rings.flat["end"][places]
-        columns["first"] = np.concatenate([np.zeros_like(ended[:, :1]), ended[:, :-1]], axis=1)
+        ends = rings.flat["end"][places]
+        columns["first"] = np.concatenate([np.zeros_like(ends[:, :1]), ends[:, :-1]], axis=1)
         if "state" in rings.flat:
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:
@@ -271,7 +271,7 @@ class Replay(Memory):
         return None
 
     def _load_other_rings(self, state: Tree, frames: Iterable[Frame]) -> None:
-        """Restores a memory of another number of collectors: moves its steps to these rings, as far as there is room.
+        """Restores a memory of another number of collectors: moves its steps to these rings, while there is room.
         Holds both memories for that time. The next write() begins the journal again."""
         spec, depth = replace(self.spec, relabel=0.0), self._rings.depth
         other = Replay(spec, self.rng, collectors=len(state["added"]), depth=depth)

@@ -114,20 +114,20 @@ class ReplayJournal:
 
 
 def _shared(first: np.ndarray, new: np.ndarray, steps: int) -> np.ndarray:
-    """Returns the step of each ring behind the first so many new ones: all of the first ring, then of the next one."""
+    """Returns the step of each ring behind the first `steps` new ones: all of the first ring, then of the next one."""
     return first + np.clip(steps - (np.cumsum(new) - new), 0, new)
 
 
 def _packed(frames: Frames, columns: Columns, room: int) -> Columns:
     """Returns as many of these steps as have room, with the frames of their observations, each once."""
-    shown, places, until = frames.named(np.stack([columns[name] for name in SEEN], 1))
-    each = sum(value[:1].nbytes for value in columns.values())
-    size = until * frames.frame_bytes + np.arange(1, len(until) + 1) * each
+    numbers, places, until = frames.named(np.stack([columns[name] for name in SEEN], 1))
+    step_bytes = sum(value[:1].nbytes for value in columns.values())
+    size = until * frames.frame_bytes + np.arange(1, len(until) + 1) * step_bytes
     steps = max(1, int(np.searchsorted(size, room, side="right")))
-    kept = {name: value[:steps] for name, value in columns.items()}
+    pack = {name: value[:steps] for name, value in columns.items()}
     for number, name in enumerate(SEEN):
-        kept[name] = places[:steps, number]
-    return {**kept, _FRAMES: frames.single(shown[: until[steps - 1]])}
+        pack[name] = places[:steps, number]
+    return {**pack, _FRAMES: frames.single(numbers[: until[steps - 1]])}
 
 
 def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator[Columns]:
@@ -136,10 +136,10 @@ def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator
     if frames is not None:
         if any(steps[name].shape[2:] != (depth,) or steps[name].min(initial=0) < 0 for name in SEEN):
             raise ValueError(f"its observations are not stacks of {depth} frames")
-        each = depth * frames[:1].nbytes
+        row_bytes = depth * frames[:1].nbytes
     else:
-        each = steps["obs"][:1, :1].nbytes
-    few = max(1, _UNPACKED_BYTES // max(1, each * steps["obs"].shape[1])) if depth else max(1, count)
+        row_bytes = steps["obs"][:1, :1].nbytes
+    few = max(1, _UNPACKED_BYTES // max(1, row_bytes * steps["obs"].shape[1])) if depth else max(1, count)
     for start in range(0, count, few):
         piece = {name: value[start : start + few] for name, value in steps.items()}
         if frames is not None:

@@ -57,7 +57,7 @@ class Rings:
         )
 
     def make_room(self, rows: int) -> None:
-        """Decides the length of the rings: each holds steps of so many rows."""
+        """Decides the length of the rings: each holds steps of this many rows."""
         self.rows = rows
         self.length = max(1, self.capacity // (rows * self.count))
 
@@ -164,7 +164,7 @@ class Rings:
         return {name: whole[slots] for name, whole in self.steps.items()}
 
     def history(self, ring: int, most_bytes: int) -> Iterator[Columns]:
-        """Yields everything that a ring holds, in time order: copies [T, N, ...] of at most so many bytes. The last
+        """Yields everything that a ring holds, in time order: copies [T, N, ...] of at most this many bytes. The last
         step ends its trajectory."""
         oldest, newest = int(self.oldest[ring]), int(self.added[ring])
         stacks = 0 if self.frames is None else len(SEEN) * self.rows * self.depth * self.frames.frame_bytes
@@ -216,7 +216,7 @@ class Rings:
         return self.slots(ring, oldest + step) * self.rows + row
 
     def pieces(self, length: int) -> int:
-        """Returns the number of places where a piece of so many steps begins."""
+        """Returns the number of places where a piece of this many steps begins."""
         if length == 1:
             return self.size
         return int(np.maximum(0, self.added - self.oldest - length + 1).sum()) * self.rows
@@ -226,7 +226,7 @@ class Rings:
         return place // (self.length * self.rows)
 
     def ahead(self, place: Array, steps: int | Array = 1) -> Array:
-        """Returns the places of the same rows so many steps later."""
+        """Returns the places of the same rows this many steps later."""
         span = self.length * self.rows
         base = place // span * span
         return base + (place - base + steps * self.rows) % span

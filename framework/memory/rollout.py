@@ -37,7 +37,7 @@ class Rollout(Memory):
         self._pending.append(columns)
         self._fractions.append(fragment.origin.fraction)
         self._steps += fragment.steps
-        self._episodes += int(_ended(columns).sum())
+        self._episodes += int(_ends(columns).sum())
 
     def _cut(self, fragment: Fragment) -> None:
         """Truncates the pending episodes of rows that begin an episode now although the last one did not end (a
@@ -68,9 +68,9 @@ class Rollout(Memory):
     def _take_episodes(self) -> Chunk:
         """Returns each row up to the end of its last complete episode, and keeps the steps after it."""
         columns, began = self._joined(), self._fractions[0]
-        ended = _ended(columns)
-        steps = len(ended)
-        reach = np.where(ended.any(0), steps - ended[::-1].argmax(0), 0)
+        ends = _ends(columns)
+        steps = len(ends)
+        reach = np.where(ends.any(0), steps - ends[::-1].argmax(0), 0)
         complete = np.arange(steps)[:, None] < reach
         fresh = columns.pop("fresh")
         valid, left = complete & fresh & columns.get("valid", True), fresh & ~complete
@@ -87,8 +87,8 @@ class Rollout(Memory):
         """Adds the column `first` if samples are sequences."""
         if self.spec.sequence == 1:
             return columns
-        ended = _ended(columns)
-        return {**columns, "first": np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])}
+        ends = _ends(columns)
+        return {**columns, "first": np.concatenate([np.zeros_like(ends[:1]), ends[:-1]])}
 
     def _joined(self) -> Columns:
         """Returns all pending columns, joined along T."""
@@ -112,10 +112,10 @@ class Rollout(Memory):
         self._pending = [{name: value.copy() for name, value in part.items()} for part in state.get("pending", [])]
         self._fractions = list(state.get("fractions", [0.0] * len(self._pending)))
         self._steps = sum(part["reward"].shape[0] for part in self._pending)
-        self._episodes = sum(int(_ended(part).sum()) for part in self._pending)
+        self._episodes = sum(int(_ends(part).sum()) for part in self._pending)
 
 
-def _ended(columns: Columns) -> np.ndarray:
+def _ends(columns: Columns) -> np.ndarray:
     """Returns [T, N], true where an episode ends with this step; false for steps that were handed out before."""
-    ended = columns["terminated"] | columns["truncated"]
-    return ended & columns["fresh"] if "fresh" in columns else ended
+    ends = columns["terminated"] | columns["truncated"]
+    return ends & columns["fresh"] if "fresh" in columns else ends

@@ -54,18 +54,18 @@ class SumTree:
     def draw(self, shape: tuple[int, int], rng: np.random.Generator, stratified: bool = True) -> np.ndarray:
         """Returns places [K, B], in proportion to priority. stratified: one from each of B equal parts of the total."""
         self._settle()
-        rest = rng.random(shape)
+        remainder = rng.random(shape)
         if stratified:
-            rest += np.arange(shape[1])
-            rest /= shape[1]
-        until, rest = self._until, rest.reshape(-1)
-        rest *= until[-1]
-        block = until[1:].searchsorted(rest, side="right")
+            remainder += np.arange(shape[1])
+            remainder /= shape[1]
+        until, remainder = self._until, remainder.reshape(-1)
+        remainder *= until[-1]
+        block = until[1:].searchsorted(remainder, side="right")
         if np.maximum.reduce(block) == len(self._inside):  # rounding must not lead past the last filled block
             block = np.minimum(block, until.searchsorted(until[-1]) - 1)
-        rest -= until.take(block)
+        remainder -= until.take(block)
         sums = self._inside.take(block, 0)
-        beyond = sums[:, 1:] <= rest[:, None]
+        beyond = sums[:, 1:] <= remainder[:, None]
         inside = beyond.argmin(-1)
         if np.logical_or.reduce(beyond[:, -1]):  # nor past the last filled leaf of a block
             inside = np.where(beyond[:, -1], (sums < sums[:, -1:]).sum(-1) - 1, inside)
@@ -82,7 +82,7 @@ class SumTree:
         return self._leaves[leaves]
 
     def changes(self, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the first leaves, at most so many, that changed since forget_changes(), and their priorities."""
+        """Returns the first leaves, at most this many, that changed since forget_changes(), and their priorities."""
         leaves = np.flatnonzero(self._changed)[:most]
         return leaves, self._leaves[leaves]
 

@@ -13,7 +13,7 @@ class Palette(NamedTuple):
     blue: str
     orange: str
     green: str
-    grey: str
+    gray: str
     ink: str
     grid: str
     paper: str
@@ -26,7 +26,7 @@ DARK = Palette("#56b4e9", "#e69f00", "#35c79b", "#98a2b3", "#e6e9ef", "#2c3440",
 """For a dark page: its own background shows through."""
 
 
-def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> None:
+def dress(axes: Any, title: str, beside: str, quantity: str, over: str = STEPS) -> None:
     from matplotlib.ticker import EngFormatter
 
     figure = axes.figure
@@ -34,9 +34,9 @@ def dress(axes: Any, title: str, beside: str, what: str, over: str = STEPS) -> N
     figure.set_facecolor(LIGHT.paper)
     axes.set_facecolor(LIGHT.paper)
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
-    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.grey)
+    axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.gray)
     axes.set_xlabel(over, color=LIGHT.ink)
-    axes.set_ylabel(what, color=LIGHT.ink)
+    axes.set_ylabel(quantity, color=LIGHT.ink)
     axes.tick_params(colors=LIGHT.ink)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.margins(y=0.08)

@@ -21,15 +21,15 @@ STYLE = svg.STYLE + html.asset("compare.css")
 
 def document(several: Sequence[Comparison], left_out: Sequence[str], about: str) -> str:
     """Returns the page. left_out: remarks on environments without a comparison; about: the line below the title."""
-    title = " · ".join(title_of([row.series for row in each.rows]) for each in several)
+    title = " · ".join(title_of([row.series for row in comparison.rows]) for comparison in several)
     parts = [f"<h1>{html.text(title)}</h1>", html.paragraph(about, "quiet")]
     if len(several) + len(left_out) > 1:
         remark = "Each environment has a section: scores of different environments are not comparable."
         parts.append(html.paragraph(remark))
     parts += [html.paragraph(remark, "warning") for remark in left_out]
-    for each in several:
-        parts.append(f'<h2 class="env">{html.text(each.environment)}</h2>' if len(several) > 1 else "")
-        parts += _section(each)
+    for comparison in several:
+        parts.append(f'<h2 class="env">{html.text(comparison.environment)}</h2>' if len(several) > 1 else "")
+        parts += _section(comparison)
     return html.page(title, "\n".join(parts), STYLE)
 
 
@@ -75,7 +75,7 @@ def _curves(compared: Comparison) -> str:
         "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
-    drawn = svg.curves(lines, compared.curves.what, compared.curves.over, bands, levels)
+    drawn = svg.curves(lines, compared.curves.quantity, compared.curves.over, bands, levels)
     return svg.legend([series.name for series in several]) + drawn + html.paragraph(note, "quiet")
 
 
@@ -128,16 +128,16 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
     for number, (row, score) in enumerate(zip(compared.rows, scores, strict=True)):
         if score.value is None:
             continue
-        colour = f"background:var({svg.tone(number)})"
+        color = f"background:var({svg.tone(number)})"
         bar = "" if mark is None else f'<u style="left:{place(mark):.2f}%"></u>'
         if score.interval:
             start, end = map(place, score.interval)
-            bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{colour}"></i>'
-        bar += f'<b style="left:{place(score.value):.2f}%;{colour}"></b>'
-        said = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
-        said += f", {row.verdict}" if mark is not None else ""
+            bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{color}"></i>'
+        bar += f'<b style="left:{place(score.value):.2f}%;{color}"></b>'
+        caption = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
+        caption += f", {row.verdict}" if mark is not None else ""
         name = html.text(row.series.name)
-        parts.append(f'<span>{name}</span><span class=n>{html.text(said)}</span><div class="track">{bar}</div>')
+        parts.append(f'<span>{name}</span><span class=n>{html.text(caption)}</span><div class="track">{bar}</div>')
     marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
     scale = f'<div class="track ends">{marks}</div>'
     return f'<div class="ranges">{"".join(parts)}{scale}</div>'

@@ -92,22 +92,22 @@ def _improvement(row: SeriesScores) -> dict[str, str]:
 
 def _settings(compared: Comparison) -> Iterator[str]:
     """Yields the lines of the settings that differ: a table if it fits, otherwise a line for each."""
-    found, partial = differing([row.series for row in compared.rows])
-    every = {**found, **partial}
-    chosen = list((every if len(every) <= MOST_SETTINGS else found or partial).items())[:MOST_SETTINGS]
+    settings, partial = differing([row.series for row in compared.rows])
+    every = {**settings, **partial}
+    chosen = list((every if len(every) <= MOST_SETTINGS else settings or partial).items())[:MOST_SETTINGS]
     if not chosen:
         yield "\nno setting differs"
         return
-    shown = {printable(path): [_short(value) for value in row] for path, row in chosen}
+    cells = {printable(path): [_short(value) for value in row] for path, row in chosen}
     names = [_name(row) for row in compared.rows]
     heads = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, start=1)]
-    table = lines([{"setting": path, **dict(zip(heads, row, strict=True))} for path, row in shown.items()])
+    table = lines([{"setting": path, **dict(zip(heads, row, strict=True))} for path, row in cells.items()])
     yield ""
     if len(table[0]) <= WIDTH:
         yield from table
     else:
-        yield from (f"{path}: {' | '.join(row)}" for path, row in shown.items())
-    if more := len(every) - len(shown):
+        yield from (f"{path}: {' | '.join(row)}" for path, row in cells.items())
+    if more := len(every) - len(cells):
         yield f"and {counted(more, 'more setting')} in compare.html"
 
 
@@ -121,7 +121,7 @@ def _short(value: str) -> str:
 
 def rows(compared: Comparison) -> list[dict[str, Any]]:
     """Returns a row for each series: the columns of compare.csv. None for what is not known."""
-    found, partial = differing([row.series for row in compared.rows])
+    whole, partial = differing([row.series for row in compared.rows])
     return [
         {
             "environment": compared.environment,
@@ -139,7 +139,7 @@ def rows(compared: Comparison) -> list[dict[str, Any]]:
             words.counting(compared): row.steps,
             "seconds": row.seconds,
             "states": [run.state for run in row.series.runs],
-            "settings": {path: row.series.settings.get(path) for path in (*found, *partial)},
+            "settings": {path: row.series.settings.get(path) for path in (*whole, *partial)},
             "folders": [str(run.folder) for run in row.series.runs],
         }
         for row in compared.rows
@@ -151,12 +151,12 @@ def _columns(name: str, score: Score) -> dict[str, float | None]:
     return {name: score.value, f"{name}_low": low, f"{name}_high": high}
 
 
-def as_csv(found: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
     """Returns compare.csv: lists and settings are JSON, and what is not known is an empty cell."""
     text = io.StringIO()
-    table = csv.DictWriter(text, list(dict.fromkeys(name for row in found for name in row)), lineterminator="\n")
+    table = csv.DictWriter(text, list(dict.fromkeys(name for row in records for name in row)), lineterminator="\n")
     table.writeheader()
-    table.writerows({name: _plain(value) for name, value in row.items()} for row in found)
+    table.writerows({name: _plain(value) for name, value in row.items()} for row in records)
     return text.getvalue()
 
 

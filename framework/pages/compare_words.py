@@ -80,20 +80,20 @@ def _sentence(row: SeriesScores, first: SeriesScores) -> str:
     better, name = row.improvement, first.series.name
     if better.value is None:
         return "no score yet."
-    said = f"the probability that a run of it ends higher than one of {name} is {_likely(better)}"
+    claim = f"the probability that a run of it ends higher than one of {name} is {_likely(better)}"
     if row.verdict == BUDGETS:
-        return f"{said}. Their budgets are unequal, so that this does not tell which is better."
+        return f"{claim}. Their budgets are unequal, so that this does not tell which is better."
     fewest = min(row.scored, first.scored)
     if row.verdict == "too few seeds":
         has = f"one of the two has {counted(fewest, 'seed')}"
-        return f"{said}. That says little: {has}, and an interval needs {LEAST_SEEDS}."
+        return f"{claim}. That says little: {has}, and an interval needs {LEAST_SEEDS}."
     if row.verdict == NOISE:
-        return f"{said}. Its interval contains 0.5: the difference is within noise."
+        return f"{claim}. Its interval contains 0.5: the difference is within noise."
     if "probably" not in row.verdict:
-        return f"{said}. It is {row.verdict}."
+        return f"{claim}. It is {row.verdict}."
     few = f"fewer than {FEW_SEEDS} seeds are weak evidence"
     return (
-        f"{said}. It is {row.verdict}, but {few if fewest < FEW_SEEDS else 'the intervals of the two scores overlap'}."
+        f"{claim}. It is {row.verdict}, but {few if fewest < FEW_SEEDS else 'the intervals of the two scores overlap'}."
     )
 
 

@@ -26,9 +26,9 @@ from framework.archive.curves import (
 )
 from framework.disk.atomic import write_whole
 from framework.log import LOGGER
-from framework.pages import fonts, lower_panel
+from framework.pages import fonts, panel
 from framework.pages.axes import LIGHT, dress, legend_columns
-from framework.pages.lower_panel import label_of, look_of
+from framework.pages.panel import label_of, look_of
 from framework.screen.formatting import counted
 
 MOST_BARS = 60
@@ -37,7 +37,7 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
-LEVELS = {"expected": LIGHT.green, "data": LIGHT.ink, "random policy": LIGHT.grey}
+LEVELS = {"expected": LIGHT.green, "data": LIGHT.ink, "random policy": LIGHT.gray}
 """Color of each return to compare with."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
@@ -73,13 +73,13 @@ def learning_curve(
         _draw_evaluations(axes, eval_rows)
     for name, level in (("expected", expected_return), ("data", data_return), ("random policy", random_return)):
         _draw_reference(axes, level, name)
-    what = f"return of {score}" if score else "return of all agents" if policies else "return"
-    dress(axes, title, counted(len(train_rows), "episode"), what, UPDATES if offline else STEPS)
+    quantity = f"return of {score}" if score else "return of all agents" if policies else "return"
+    dress(axes, title, counted(len(train_rows), "episode"), quantity, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
-        lower_panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
+        panel.draw_policies(figure, axes, train_rows, eval_rows, policies, score)
     elif numbers:
-        lower_panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers)
+        panel.draw_numbers(figure, axes, train_rows, eval_rows, numbers)
     _save(figure, path)
     if show:
         _open_window(path)
@@ -125,7 +125,7 @@ def seed_curves(
     path: Path,
     *,
     title: str,
-    what: str,
+    quantity: str,
     over: str = STEPS,
     names: Sequence[str] = (),
     levels: Mapping[str, float | None] = MappingProxyType({}),
@@ -133,7 +133,7 @@ def seed_curves(
 ) -> None:
     """Draws runs that differ in their seed: each as a thin line with its name, and their mean with its interval (of two
     runs: between them) where all of them have values. levels: returns to compare with, by their names."""
-    words = (title, counted(len(curves), "seed"), what, over)
+    words = (title, counted(len(curves), "seed"), quantity, over)
     with _picture_of_runs(curves, path, words, levels, names, show) as axes:
         for number, (step, value) in enumerate(curves):
             label = None if number or len(curves) == 1 else "one run"
@@ -145,10 +145,12 @@ def seed_curves(
             _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
 
 
-def trial_curves(lines: Mapping[str, Line], path: Path, *, title: str, what: str, best: int, over: str = STEPS) -> None:
+def trial_curves(
+    lines: Mapping[str, Line], path: Path, *, title: str, quantity: str, best: int, over: str = STEPS
+) -> None:
     """Draws runs that differ in their settings: each as a thin line with its name, the first `best` of them as thick
     ones."""
-    words = (title, counted(len(lines), "run"), what, over)
+    words = (title, counted(len(lines), "run"), quantity, over)
     with _picture_of_runs(list(lines.values()), path, words, names=list(lines)) as axes:
         for number, line in reversed(list(enumerate(lines.values()))):
             look = {"color": LIGHT.blue, "linewidth": 0.9, "alpha": 0.4}
@@ -163,7 +165,7 @@ def comparison(
     path: Path,
     *,
     title: str,
-    what: str,
+    quantity: str,
     over: str,
     levels: Mapping[str, float | None] = MappingProxyType({}),
     show: bool = False,
@@ -171,7 +173,7 @@ def comparison(
     """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
     most = max(len(curves) for curves in groups.values())
     beside = f"mean of {counted(most, 'seed')}, {statistics.name_of_interval(most)}"
-    words = (title, beside if most > 1 else counted(len(groups), "run"), what, over)
+    words = (title, beside if most > 1 else counted(len(groups), "run"), quantity, over)
     every = [line for curves in groups.values() for line in curves]
     with _picture_of_runs(every, path, words, levels, show=show) as axes:
         for number, (name, curves) in enumerate(groups.items()):
@@ -207,9 +209,9 @@ def spread_out(values: Sequence[float], gap: float) -> list[float]:
 def _draw_mean(axes: Any, curves: Sequence[Line], look: dict[str, Any], band: str | None = None) -> bool:
     """Draws the mean of several lines where all of them have values; returns False if that is nowhere. band: name of
     its interval in the legend."""
-    if (found := common(curves)) is None:
+    if (shared := common(curves)) is None:
         return False
-    grid, values = found
+    grid, values = shared
     between = np.array([statistics.interval(row, statistics.mean) for row in values])
     axes.fill_between(grid, between[:, 0], between[:, 1], color=look["color"], alpha=0.2, linewidth=0, label=band)
     axes.plot(grid, values.mean(1), **look)
@@ -282,15 +284,15 @@ def _draw_evaluations(axes: Any, rows: Rows) -> None:
     step, mean, lower, upper = error_bars(rows)
     if not len(step):
         return
-    colour, label = LIGHT.orange, "evaluation ± standard error"
+    color, label = LIGHT.orange, "evaluation ± standard error"
     if len(step) <= MOST_BARS:
         axes.errorbar(
-            step, mean, np.maximum([mean - lower, upper - mean], 0), color=colour, fmt="o-", markersize=4,
+            step, mean, np.maximum([mean - lower, upper - mean], 0), color=color, fmt="o-", markersize=4,
             linewidth=1.2, elinewidth=0.9, capsize=2, label=label,
         )  # fmt: skip
         return
-    axes.fill_between(step, lower, upper, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(step, mean, color=colour, linewidth=1.5, label=label)
+    axes.fill_between(step, lower, upper, color=color, alpha=0.15, linewidth=0)
+    axes.plot(step, mean, color=color, linewidth=1.5, label=label)
 
 
 def _draw_reference(axes: Any, value: float | None, name: str) -> None:

@@ -36,8 +36,8 @@ def fit(figure: Any) -> None:
 
 def _lacking(text: Any) -> frozenset[str]:
     """Returns the characters of a text that its font lacks."""
-    written = text.get_text()
-    return frozenset() if written.isascii() else _without(_font(text.get_fontproperties()), written)
+    letters = text.get_text()
+    return frozenset() if letters.isascii() else _without(_font(text.get_fontproperties()), letters)
 
 
 def _font(properties: Any) -> Any:
@@ -88,9 +88,9 @@ def _read_new_fonts() -> bool:
 @cache
 def _warn(letters: str) -> None:
     """Warns once: figures are drawn again and again."""
-    shown = " ".join(letters[:MOST_NAMED]) + (" ..." if len(letters) > MOST_NAMED else "")
+    sample = " ".join(letters[:MOST_NAMED]) + (" ..." if len(letters) > MOST_NAMED else "")
     LOGGER.warning(
         "figures show ? in place of %s, which no font of this machine has; install one (for Chinese on Debian and "
         "Ubuntu: apt install fonts-noto-cjk)",
-        shown,
+        sample,
     )

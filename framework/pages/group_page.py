@@ -60,12 +60,12 @@ class Group(NamedTuple):
 
 def write(folder: Path, group: Group) -> Path:
     """Writes the page into the folder of the group. Returns its path."""
-    ended = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
+    note = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
     begun = Circumstances.read(group.facts)
     head = [
         html.paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
         html.cards(_facts(group)),
-        html.paragraph(ended, "quiet"),
+        html.paragraph(note, "quiet"),
     ]
     sections = [
         html.section("Learning curves", _curves(group)),
@@ -82,14 +82,14 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
     results = [run.result for run in group.runs]
     facts = summary(results)
     finished = sum(run.state == "finished" for run in group.runs)
-    known: list[tuple[str, Any]] = []
+    means: list[tuple[str, Any]] = []
     if "mean" in facts and not group.experiments:  # runs of different settings have no common mean
         called = statistics.name_of_interval(facts["finished"])
-        known += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
-        known.append(("interquartile mean", facts["interquartile_mean"]))
-    ended = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
+        means += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
+        means.append(("interquartile mean", facts["interquartile_mean"]))
+    progress = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
     levels = list(group.levels.items())
-    return [*known, *levels, *ended] if known else [*ended, *levels]
+    return [*means, *levels, *progress] if means else [*progress, *levels]
 
 
 # ------------------------------------------------------------------------------------------------------ the curves
@@ -101,7 +101,7 @@ def _curves(group: Group) -> str:
     several = _series(group, group.curves.lines)
     levels = {name: level for name, level in group.levels.items() if level is not None and np.isfinite(level)}
     lines, bands = svg.series(several, statistics.mean)
-    drawn = svg.curves(lines, group.curves.what, group.curves.over, bands, levels)
+    drawn = svg.curves(lines, group.curves.quantity, group.curves.over, bands, levels)
     names = svg.legend([series.name for series in several]) if len(several) > 1 else ""
     return names + drawn + html.paragraph(_said(several, bool(bands), group.levels), "quiet")
 
@@ -111,10 +111,12 @@ def _series(group: Group, lines: Mapping[str, Curve]) -> list[Series]:
     labels = {run.result.folder: run.label for run in group.runs}
     several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
     series = (
-        Series(name, name, [(labels[one.folder], lines[one.folder]) for one in results if one.folder in lines])
+        Series(
+            name, name, [(labels[result.folder], lines[result.folder]) for result in results if result.folder in lines]
+        )
         for name, results in several.items()
     )
-    return [one for one in series if one.runs]
+    return [line for line in series if line.runs]
 
 
 def _said(several: Sequence[Series], banded: bool, levels: Mapping[str, float | None]) -> str:
@@ -151,17 +153,16 @@ def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
 def _runs(folder: Path, group: Group) -> str:
     heads = ("run", "state", "mean ± std", "min", "max", "best", "steps", "time")
     rows = []
-    for label, state, one, reason in group.runs:
-        report = html.address(folder / one.folder / REPORT, folder)
-        score = None if one.mean is None else html.Number(f"{short(one.mean)} ± {short(one.std or 0.0)}")
-        lasted = None if one.seconds is None else html.Number(clock(one.seconds))
+    for label, state, result, reason in group.runs:
+        report = html.address(folder / result.folder / REPORT, folder)
+        score = None if result.mean is None else html.Number(f"{short(result.mean)} ± {short(result.std or 0.0)}")
+        lasted = None if result.seconds is None else html.Number(clock(result.seconds))
         name = html.Link(label, report) if report else label
-        rows.append(
-            (name, f"{state}: {reason}" if reason else state, score, one.min, one.max, one.best, one.step, lasted)
-        )
+        numbers = result.min, result.max, result.best, result.step
+        rows.append((name, f"{state}: {reason}" if reason else state, score, *numbers, lasted))
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
-    each = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    note = f"Scores come from the last evaluation{each}. The name of a run leads to its report."
+    detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
+    note = f"Scores come from the last evaluation{detail}. The name of a run leads to its report."
     return html.paragraph(note, "quiet") + html.table(heads, rows)
 
 

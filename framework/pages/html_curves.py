@@ -40,13 +40,13 @@ def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     levels: returns to compare with, by their names."""
     offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
     over, score = "update" if offline else "step", run.facts.score_policy
-    found = [
+    charts = [
         _set("train", "Training, by episode: results/train.csv", run.episodes, over),
         _set("speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
         _set("eval", "Evaluations: results/eval.csv", run.evaluations, over),
         _set("progress", "Iterations: results/progress.csv", run.progress, over),
     ]
-    sets = [each for each in found if each["curves"]]
+    sets = [chart for chart in charts if chart["curves"]]
     if not sets:
         return ""
     returns = f"return_{score}" if score else "return"
@@ -59,29 +59,29 @@ def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
     return html.section("Curves", html.paragraph(HELP, "quiet") + without + again + "".join(map(_folded, sets)) + data)
 
 
-def _folded(each: Mapping[str, Any]) -> str:
+def _folded(chart: Mapping[str, Any]) -> str:
     """Returns the place of the curves of a file, which can be folded away."""
-    place = f'<div class="curves" data-set="{each["key"]}"></div>{html.paragraph(_said(each), "quiet")}'
-    return html.folded(each["title"], place, each["key"] in OPEN)
+    place = f'<div class="curves" data-set="{chart["key"]}"></div>{html.paragraph(_said(chart), "quiet")}'
+    return html.folded(chart["title"], place, chart["key"] in OPEN)
 
 
-def _said(each: Mapping[str, Any]) -> str:
+def _said(chart: Mapping[str, Any]) -> str:
     """Returns what a point of these curves is, and which columns have no curve."""
-    unit = "updates" if each["over"] == UPDATES else "steps"
-    what = f"the rows of {each['rows']} {unit}" if each["counts"] else f"{each['rows']} rows"
-    sentences = [f"Each point is the mean of {what}."] if each["rows"] > 1 else []
-    if each["counts"] and each["key"] == "train":
-        band = "; the band goes from the lowest to the highest" if each["bands"] else ""
+    unit = "updates" if chart["over"] == UPDATES else "steps"
+    rows = f"the rows of {chart['rows']} {unit}" if chart["counts"] else f"{chart['rows']} rows"
+    sentences = [f"Each point is the mean of {rows}."] if chart["rows"] > 1 else []
+    if chart["counts"] and chart["key"] == "train":
+        band = "; the band goes from the lowest to the highest" if chart["bands"] else ""
         sentences.append(f"Episodes that end together are one point{band}.")
-    if each["constant"]:
-        sentences.append(f"Always the same: {listed(each['constant'])}.")
+    if chart["constant"]:
+        sentences.append(f"Always the same: {listed(chart['constant'])}.")
     return " ".join(sentences)
 
 
 def _json(value: Any) -> str:
     """Returns JSON that cannot end the element that it is in."""
-    written = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return written.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
 
 
 def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
@@ -115,9 +115,9 @@ def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
 
 def _means(values: Array, starts: Array) -> list[float | None]:
     """Returns the mean of the values that are there from each start to the next; None where there is none."""
-    known = ~np.isnan(values)
-    count = np.add.reduceat(known.astype(float), starts)
-    total = np.add.reduceat(np.where(known, values, 0.0), starts)
+    present = ~np.isnan(values)
+    count = np.add.reduceat(present.astype(float), starts)
+    total = np.add.reduceat(np.where(present, values, 0.0), starts)
     return _rounded(np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0))
 
 

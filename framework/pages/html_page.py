@@ -124,9 +124,9 @@ def folded(summary: str, body: str, opened: bool = False) -> str:
     return f"<details{' open' * opened}><summary>{text(summary)}</summary>{body}</details>" if body else ""
 
 
-def part_of(rows: Sized, shown: Sized, which: str, file: str) -> str:
+def part_of(rows: Sized, part: Sized, which: str, file: str) -> str:
     """Returns a sentence that says which rows are shown; empty if all are. file: the one that has all of them."""
-    return f"The {which} {len(shown)} of {len(rows)}; {file} has all of them." if len(shown) < len(rows) else ""
+    return f"The {which} {len(part)} of {len(rows)}; {file} has all of them." if len(part) < len(rows) else ""
 
 
 def commands(rows: Iterable[tuple[str, str]]) -> str:
@@ -136,9 +136,9 @@ def commands(rows: Iterable[tuple[str, str]]) -> str:
 
 def cards(facts: Iterable[tuple[str, Any]]) -> str:
     """Returns a card per fact that is known; the first one stands out, and one with more letters is wider."""
-    known = [(name, text(value)) for name, value in facts if value is not None]
+    pairs = [(name, text(value)) for name, value in facts if value is not None]
     cells = ""
-    for number, (name, value) in enumerate(known):
+    for number, (name, value) in enumerate(pairs):
         kinds = " ".join(["first"] * (number == 0) + ["wide"] * (len(value) > LETTERS_OF_A_CARD))
         look = f' class="{kinds}"' if kinds else ""
         cells += f"<div{look}><dt>{text(name)}</dt><dd>{value}</dd></div>"
@@ -221,8 +221,8 @@ def video(title: str, path: Path) -> str:
         return ""
     if path.stat().st_size > MOST_IMAGE_BYTES:
         return _too_large(title, path)
-    shown = f'<video controls loop muted playsinline src="{_data(path, "video/mp4")}"></video>'
-    return section(title, f"<figure>{shown}</figure>")
+    player = f'<video controls loop muted playsinline src="{_data(path, "video/mp4")}"></video>'
+    return section(title, f"<figure>{player}</figure>")
 
 
 def _too_large(title: str, path: Path) -> str:

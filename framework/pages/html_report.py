@@ -90,17 +90,17 @@ def settings_table(config: Mapping[str, Any]) -> str:
     """Returns a table of setting, value and default."""
     parts = dict(config) | {policies.section_of(name): policy for name, policy in policies.below(config).items()}
     rows = []
-    for part, known in defaults_of(config).items():
+    for part, base in defaults_of(config).items():
         for key, value in parts.get(part, {}).items():
             shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
-            if not shown_elsewhere and (key not in known or known[key] != value):
-                rows.append((html.Name(f"{part}.{key}"), _value(value), _value(known[key]) if key in known else ""))
+            if not shown_elsewhere and (key not in base or base[key] != value):
+                rows.append((html.Name(f"{part}.{key}"), _value(value), _value(base[key]) if key in base else ""))
     return html.table(("setting", "value", "default"), rows)
 
 
 def _value(value: Any) -> str:
-    written = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
-    return written.removesuffix("\n...\n").strip()
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
+    return text.removesuffix("\n...\n").strip()
 
 
 # ------------------------------------------------------------------------------------------- parts of a test
@@ -108,8 +108,8 @@ def _value(value: Any) -> str:
 
 def _tested(run: RecordedRun) -> str:
     facts, checkpoint = run.facts.checkpoint_facts or {}, run.facts.checkpoint
-    known = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
-    rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(known) or None)]
+    counts = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
+    rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(counts) or None)]
     if checkpoint is not None:
         trained = Path(checkpoint).parent.parent
         page = html.address(trained / REPORT, run.folder)
@@ -120,13 +120,13 @@ def _tested(run: RecordedRun) -> str:
 
 def _episodes(rows: Sequence[Row]) -> str:
     names = ("episode", "return", "length", "terminated", "seed")
-    shown = rows[: html.MOST_ROWS]
+    first = rows[: html.MOST_ROWS]
     returns = [name for name in (rows[0] if rows else ()) if name.startswith(RETURN)]
     cells = [
         [*(row.get(name) for name in names[:-1]), html.plain(row.get("seed")), *(row.get(name) for name in returns)]
-        for row in shown
+        for row in first
     ]
-    part = html.part_of(rows, shown, "first", "results/test.csv")
+    part = html.part_of(rows, first, "first", "results/test.csv")
     return html.paragraph(part, "quiet") + html.table((*names, *returns), cells)
 
 
@@ -136,9 +136,9 @@ def _episodes(rows: Sequence[Row]) -> str:
 def _warnings(run: RecordedRun) -> str:
     """Returns the last warnings in logs/log.txt."""
     warnings = run.warnings
-    shown = warnings[-MOST_WARNINGS:]
-    part = html.part_of(warnings, shown, "last", "logs/log.txt")
-    return html.paragraph(part, "quiet") + "".join(html.paragraph(warning, "warning") for warning in shown)
+    last = warnings[-MOST_WARNINGS:]
+    part = html.part_of(warnings, last, "last", "logs/log.txt")
+    return html.paragraph(part, "quiet") + "".join(html.paragraph(warning, "warning") for warning in last)
 
 
 _ABOUT = {
@@ -169,8 +169,8 @@ def system(facts: Circumstances) -> Iterable[tuple[str, Any]]:
 
 def _memory(facts: RunFacts) -> str:
     """Returns the largest memory of a run's processes."""
-    own, children, count = ((facts.peak_memory or {}).get(key) for key in ("own", "children", "processes"))
-    parts = [f"{own / 2**20:,.0f} MiB"] if isinstance(own, int) and own else []
+    parent, children, count = ((facts.peak_memory or {}).get(key) for key in ("own", "children", "processes"))
+    parts = [f"{parent / 2**20:,.0f} MiB"] if isinstance(parent, int) and parent else []
     if isinstance(children, int) and isinstance(count, int) and count:
         kinds = "child process" if count == 1 else "child processes"
         parts.append(f"{count} {kinds} {children / 2**20:,.0f} MiB, where what they share counts in each")

@@ -100,8 +100,8 @@ def film(folder: Path) -> str:
         return html.image("Video", folder / "video.gif", "image/gif") or html.video("Video", folder / "video.mp4")
     spoken = read_regular(path, MOST_BYTES).decode(errors="replace").splitlines()
     more = html.paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
-    shown = f"<pre>{html.text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
-    return html.section("Dialogues", shown + (more if len(spoken) > MOST_LINES else ""))
+    transcript = f"<pre>{html.text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
+    return html.section("Dialogues", transcript + (more if len(spoken) > MOST_LINES else ""))
 
 
 def _allowed(facts: RunFacts) -> tuple[str, ...]:
@@ -129,17 +129,17 @@ def _levels(facts: RunFacts) -> dict[str, float]:
 
 def _evaluations(run: RecordedRun) -> str:
     """Returns a table that also shows which evaluated models are kept."""
-    rows, numbers, best, kept = run.evaluations, run.facts.numbers or [], run.best, set(run.checkpoints)
-    shown, cells = rows[-html.MOST_ROWS :], []
-    for row in shown:
+    rows, numbers, best, checkpoints = run.evaluations, run.facts.numbers or [], run.best, set(run.checkpoints)
+    newest, cells = rows[-html.MOST_ROWS :], []
+    for row in newest:
         update = row.get("update")
         names = ["best"] if row is best else []
-        names += [f"models/{update}"] if update in kept else []
+        names += [f"models/{update}"] if update in checkpoints else []
         values = (row.get("min"), row.get("max"), *(row.get(name) for name in numbers))
         cells.append((update, row.get("step"), html.Number(spread(row)), *values, ", ".join(names)))
     episodes = {row["episodes"] for row in rows if "episodes" in row}
     notes = [f"{counted(episodes.pop(), 'episode')} each."] if len(episodes) == 1 else []
-    notes.append(html.part_of(rows, shown, "last", "results/eval.csv"))
+    notes.append(html.part_of(rows, newest, "last", "results/eval.csv"))
     heads = ("update", "step", "mean ± std", "min", "max", *map(html.Name, numbers), "model")
     last = len(cells) - NEWEST_ROWS if len(cells) > 2 * NEWEST_ROWS else 0
     earlier = html.folded(f"{last} earlier ones", html.table(heads, cells[:last]))
@@ -160,8 +160,8 @@ def _checkpoints(run: RecordedRun) -> str:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    shown = [str(number) for number in numbers]
-    return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", *shown[-3:]])
+    texts = [str(number) for number in numbers]
+    return ", ".join(texts if len(texts) <= 12 else [*texts[:3], "...", *texts[-3:]])
 
 
 def _policies(run: RecordedRun) -> str:
@@ -176,14 +176,14 @@ def _policies(run: RecordedRun) -> str:
         returns, losses = known(window, f"return_{name}"), known(train, f"{name}/loss")
         evaluated = evaluations[-1].get(f"return_{name}") if evaluations else None
         agents = policy.get("agents") or ()
-        shown = ", ".join(agents[:MOST_AGENTS]) + (
+        names = ", ".join(agents[:MOST_AGENTS]) + (
             f" and {len(agents) - MOST_AGENTS} more" * (len(agents) > MOST_AGENTS)
         )
         cells.append(
             (
                 f"{name} ({', '.join(marks)})" if marks else name,
                 policy.get("algorithm"),
-                shown,
+                names,
                 float(returns.mean()) if len(returns) else None,
                 _real(evaluated) if _is_number(evaluated) else None,
                 float(losses[-1]) if len(losses) else None,
@@ -209,8 +209,8 @@ def _metrics(run: RecordedRun) -> str:
         policy, _, metric = name.partition("/")
         if name.startswith(RETURN) and name.removeprefix(RETURN) in cells:
             policy, metric = name.removeprefix(RETURN), "return"
-        policy, shown = (policy, metric) if policy in cells else ("", name)
-        row = (html.Name(shown), *map(float, (values[0], values[-1], values.min(), values.max())))
+        policy, label = (policy, metric) if policy in cells else ("", name)
+        row = (html.Name(label), *map(float, (values[0], values[-1], values.min(), values.max())))
         cells.setdefault(policy, []).append(row)
     heads = ("metric", "first", "last", "lowest", "highest")
     return "".join(

@@ -32,7 +32,7 @@ TONES = (LIGHT.blue, LIGHT.orange, "#009e73", "#cc79a7", "#b58900", "#7b61c9")
 DARK_TONES = (DARK.blue, DARK.orange, DARK.green, "#e39ac0", "#f0e442", "#b3a1f0")
 """Colors of lines that are to be told apart, on light and on dark pages; further ones are the same, dashed."""
 _VARIABLES, _DARK_VARIABLES = (
-    " ".join(f"--tone-{n}: {colour};" for n, colour in enumerate(tones)) for tones in (TONES, DARK_TONES)
+    " ".join(f"--tone-{n}: {color};" for n, color in enumerate(tones)) for tones in (TONES, DARK_TONES)
 )
 STYLE = f"""
 :root {{ {_VARIABLES} --pale: .35; --faint: .16; }}
@@ -173,7 +173,7 @@ def _cut(label: str, most: int = LONGEST_LABEL) -> str:
     return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
-def colour(share: float) -> str:
+def color(share: float) -> str:
     """Returns the color of a line. share: 0 for the worst, 1 for the best."""
     at = min(max(share, 0.0), 1.0) * (len(STOPS) - 1)
     first = min(int(at), len(STOPS) - 2)
@@ -218,7 +218,7 @@ def wrapped(name: str, letters: int) -> list[str]:
 
 def curves(
     lines: Sequence[Polyline],
-    what: str,
+    quantity: str,
     over: str = STEPS,
     bands: Sequence[Band] = (),
     levels: Mapping[str, float] = MappingProxyType({}),
@@ -232,7 +232,7 @@ def curves(
     points += [(x, y) for band in bands for x, *ends in band.points for y in ends]
     low, high = min(y for _, y in points), max(y for _, y in points)
     heights = round_numbers(low, high)
-    along, up = Axis(over, "linear", (0.0, last)), Axis(what, "linear", (heights[0], heights[-1]))
+    along, up = Axis(over, "linear", (0.0, last)), Axis(quantity, "linear", (heights[0], heights[-1]))
     parts = list(_grid(along, up, heights))
 
     def placed(path: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -277,10 +277,10 @@ def legend(names: Sequence[str]) -> str:
 
 
 def _swatch(number: int) -> str:
-    colour = f"var({tone(number)})"
+    color = f"var({tone(number)})"
     if number < len(TONES):
-        return f'<i class="swatch" style="background:{colour}"></i>'
-    dashes = f"repeating-linear-gradient(90deg,{colour} 0 .5rem,transparent .5rem .75rem)"
+        return f'<i class="swatch" style="background:{color}"></i>'
+    dashes = f"repeating-linear-gradient(90deg,{color} 0 .5rem,transparent .5rem .75rem)"
     return f'<i class="swatch" style="background:{dashes}"></i>'
 
 
@@ -298,7 +298,7 @@ def _path(line: Line, points: Sequence[tuple[float, float]]) -> str:
         styles.append(f"stroke:var({tone(line.tone)})")
         kinds += ["dashed"] if line.tone >= len(TONES) else []
     elif line.share is not None:
-        stroke = f' stroke="{colour(line.share)}"'
+        stroke = f' stroke="{color(line.share)}"'
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     style = f' style="{";".join(styles)}"' if styles else ""
     return f'<path{kind}{style}{stroke} d="{way}"><title>{text(line.about)}</title></path>'

@@ -116,11 +116,11 @@ def _search(contents: TuningContents) -> list[tuple[str, Any]]:
     cfg = contents.cfg
     rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in contents.domains]
     batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
-    each = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
+    detail = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
     rows += [
         ("search", f"{cfg.search}, {counted(cfg.samples, 'sample')}{batches}"),
         ("scheduler", f"{cfg.scheduler}{f', 1 of {cfg.eta} goes on' if cfg.halves else ''}"),
-        ("score", f"{cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better{each}"),
+        ("score", f"{cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better{detail}"),
         ("seed", str(cfg.seed)),
     ]
     return rows
@@ -151,16 +151,16 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def _trials(contents: TuningContents) -> str:
-    shown = contents.rows[: html.MOST_ROWS]
+    best = contents.rows[: html.MOST_ROWS]
     names = short_names([domain.path for domain in contents.domains])
     rows = [
         [
             html.Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
             row.step, row.last_return, row.seconds, row.state,
         ]
-        for row in shown
+        for row in best
     ]  # fmt: skip
-    part = html.part_of(contents.rows, shown, "best", GroupFiles(contents.folder).table("trial").name)
+    part = html.part_of(contents.rows, best, "best", GroupFiles(contents.folder).table("trial").name)
     note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
         *map(html.Number, ("trial", "score", "best")),
@@ -245,4 +245,4 @@ def _curves(contents: TuningContents) -> str:
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
             lines.append((line, svg.thinned(step, value)))
-    return svg.curves(lines, contents.curves.what, contents.curves.over) if lines else ""
+    return svg.curves(lines, contents.curves.quantity, contents.curves.over) if lines else ""

@@ -67,18 +67,18 @@ class MultiPolicyAgent(TrainableActor):
     def sample_action(
         self, obs: Array, state: Array | None, progress: Progress, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        def acting(agent: Actor, own: Array, past: Array | None, able: Array | None) -> Act:
-            return agent.sample_action(own, past, progress, rng, able)
+        def acting(agent: Actor, inputs: Array, past: Array | None, able: Array | None) -> Act:
+            return agent.sample_action(inputs, past, progress, rng, able)
 
         return self._act(obs, state, acting, training=True)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        return self._act(obs, state, lambda agent, own, past, able: agent.predict_action(own, past, able))
+        return self._act(obs, state, lambda agent, inputs, past, able: agent.predict_action(inputs, past, able))
 
     def evaluate_action(
         self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
     ) -> Act:
-        return self._act(obs, state, lambda agent, own, past, able: agent.evaluate_action(own, past, rng, able))
+        return self._act(obs, state, lambda agent, inputs, past, able: agent.evaluate_action(inputs, past, rng, able))
 
     def _act(self, obs: Array, state: Array | None, acting: Acting, training: bool = False) -> Act:
         records = self.layout.decode(obs)
@@ -99,8 +99,8 @@ class MultiPolicyAgent(TrainableActor):
             if before is not None and act.state is not None and after is not None:
                 columns[f"{name}/state"] = before.reshape(*shape, -1)
                 start, size = self._states[name]
-                kept = np.where(seen.acts.reshape(-1, 1), act.state, before)
-                after[:, start : start + size * slots.count] = kept.reshape(len(obs), -1)
+                states = np.where(seen.acts.reshape(-1, 1), act.state, before)
+                after[:, start : start + size * slots.count] = states.reshape(len(obs), -1)
         return Act(self.layout.encode(joint), columns, after)
 
     def _state_of(self, name: str, state: Array | None, seen: Seen) -> Array | None:
@@ -109,11 +109,11 @@ class MultiPolicyAgent(TrainableActor):
         if state is None or name not in self._states:
             return None
         (start, size), count = self._states[name], seen.acts.size
-        own = state[:, start : start + size * self.slots[name].count].reshape(count, size)
-        own = self.agents[name].rewarded(own, _flat(seen.reward))
+        rows = state[:, start : start + size * self.slots[name].count].reshape(count, size)
+        rows = self.agents[name].rewarded(rows, _flat(seen.reward))
         fresh = self.agents[name].initial_state(count)
         assert fresh is not None
-        return np.where(seen.first.reshape(-1, 1), fresh, own)
+        return np.where(seen.first.reshape(-1, 1), fresh, rows)
 
     def exploration(self, progress: Progress) -> dict[str, float]:
         return {
@@ -124,8 +124,8 @@ class MultiPolicyAgent(TrainableActor):
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         for name in self.trained:
-            own = {key.removeprefix(f"{name}/"): value for key, value in metrics.items() if key.startswith(f"{name}/")}
-            if own and (text := self.agents[name].warning(own, update)):
+            part = {key.removeprefix(f"{name}/"): value for key, value in metrics.items() if key.startswith(f"{name}/")}
+            if part and (text := self.agents[name].warning(part, update)):
                 return f"policy {name}: {text}"
         return None
 
@@ -137,10 +137,10 @@ class MultiPolicyAgent(TrainableActor):
 
     def load_weights(self, weights: dict[str, Array]) -> None:
         for name, agent in self.agents.items():
-            own = {key.removeprefix(f"{name}/"): value for key, value in weights.items() if key.startswith(f"{name}/")}
-            agent.load_weights({key: value for key, value in own.items() if not key.startswith(PREFIX)})
+            part = {key.removeprefix(f"{name}/"): value for key, value in weights.items() if key.startswith(f"{name}/")}
+            agent.load_weights({key: value for key, value in part.items() if not key.startswith(PREFIX)})
             if name in self.leagues:
-                self.leagues[name].load_weights(own)
+                self.leagues[name].load_weights(part)
 
     def state(self) -> Tree:
         return {
@@ -149,8 +149,8 @@ class MultiPolicyAgent(TrainableActor):
         }
 
     def load_state(self, state: Tree) -> None:
-        for name, own in state["policies"].items():  # in this order, which counts for layers that they share
-            self.agents[name].load_state(own)
+        for name, part in state["policies"].items():  # in this order, which counts for layers that they share
+            self.agents[name].load_state(part)
         for name, league in self.leagues.items():
             league.load_state(state["leagues"][name])
 

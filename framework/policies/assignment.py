@@ -64,15 +64,15 @@ def _fits(agent: str, pattern: str) -> bool:
 
 
 def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iterator[str]:
-    known = f"the environment has {_listed(layout.agents)}"
+    roster = f"the environment has {_listed(layout.agents)}"
     for name, agents in matches.items():
         patterns = settings[name][0].patterns
-        idle = [each for each in patterns if not any(_fits(agent, each) for agent in layout.agents)]
+        idle = [pattern for pattern in patterns if not any(_fits(agent, pattern) for agent in layout.agents)]
         if idle or not agents:
-            yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {known}"
+            yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {roster}"
         kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]
-        if len(found := [(kind, mine) for kind, mine in kinds if mine]) > 1:
-            text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in found)
+        if len(groups := [(kind, mine) for kind, mine in kinds if mine]) > 1:
+            text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in groups)
             yield f"policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {text}"
     if left := [agent for agent in layout.agents if not any(agent in agents for agents in matches.values())]:
         yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"

@@ -40,7 +40,7 @@ def _answers(function: Callable[..., Any], agent: str) -> list[Any]:
     """Returns what a function says of an agent: one answer, or several if they are names, which it may draw. What else
     RLlib gives it, such as the episode, is None."""
     parameters = own.parameters_of(function) or []
-    needed = [each for each in parameters if each.default is each.empty and each.kind in (0, 1)]  # by their places
+    needed = [item for item in parameters if item.default is item.empty and item.kind in (0, 1)]  # by their places
     more = (None,) * max(len(needed) - 1, 0)
     first = function(agent, *more)
     again = DRAWS - 1 if isinstance(first, str) else 0

@@ -34,10 +34,10 @@ class League:
         self._add(self.agent.weights())
 
     def _add(self, weights: dict[str, Array]) -> None:
-        own = {name: np.array(value) for name, value in weights.items()}
+        version = {name: np.array(value) for name, value in weights.items()}
         place = self.versions % self.keep
-        self._weights[place : place + 1] = [own]
-        self._actors[place].load_weights(own)
+        self._weights[place : place + 1] = [version]
+        self._actors[place].load_weights(version)
         self.versions += 1
 
     def learned(self, updates: int) -> None:
@@ -57,10 +57,12 @@ class League:
 
     def weights(self) -> dict[str, Array]:
         """Returns the weights of all versions, by names that begin with PREFIX."""
-        return {f"{PREFIX}{n}/{key}": value for n, each in enumerate(self._weights) for key, value in each.items()}
+        return {
+            f"{PREFIX}{n}/{key}": value for n, weights in enumerate(self._weights) for key, value in weights.items()
+        }
 
     def load_weights(self, weights: dict[str, Array]) -> None:
-        """Loads `weights`, if there are any: other ones are those of a policy that was trained without a league."""
+        """Loads `weights`, if there are any: without them the policy was trained without a league."""
         versions: dict[int, dict[str, Array]] = {}
         for name, value in weights.items():
             if name.startswith(PREFIX):
@@ -68,8 +70,8 @@ class League:
                 versions.setdefault(int(number), {})[key] = np.array(value)
         if versions:
             self._weights = [versions[number] for number in sorted(versions)]
-            for actor, own in zip(self._actors, self._weights, strict=False):
-                actor.load_weights(own)
+            for actor, version in zip(self._actors, self._weights, strict=False):
+                actor.load_weights(version)
 
     def state(self) -> Tree:
         return {"updates": self.updates, "versions": self.versions, "weights": self.weights()}

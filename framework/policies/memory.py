@@ -101,7 +101,7 @@ class _Part:
             self._full.append(chunk)
 
     def chunks(self, most: int) -> int:
-        """Returns the number of chunks that `take` can return, of at most so many minibatches each."""
+        """Returns the number of chunks that `take` can return, of at most this many minibatches each."""
         return len(self._full) if self.replay is None else -(-self.replay.owed() // most)
 
     def take(self, fraction: float, most: int) -> Chunk | None:

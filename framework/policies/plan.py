@@ -151,8 +151,8 @@ def learning(config: RunConfig) -> tuple[AlgoConfig, ...]:
 
 def run_ahead(config: RunConfig) -> int:
     """Returns the number of chunks that may be queued for the learner while workers keep collecting."""
-    wanted = config.general.run_ahead
-    return min((type(algo).RUN_AHEAD for algo in learning(config)), default=0) if wanted is None else wanted
+    setting = config.general.run_ahead
+    return min((type(algo).RUN_AHEAD for algo in learning(config)), default=0) if setting is None else setting
 
 
 def needs_global_state(config: RunConfig) -> bool:

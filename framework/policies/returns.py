@@ -45,13 +45,13 @@ class AgentReturns(Recorder):
 
     def end(self, episode: Episode, env: VectorEnv) -> Mapping[str, float]:
         row = episode.row
-        found = {
+        returns = {
             return_name(name): float(self._totals[name][row] / self._counts[name][row])
             for name, _ in self._policies
             if self._counts[name][row]
         }
         self.drop(row)
-        return found
+        return returns
 
     def drop(self, row: int) -> None:
         for numbers in (*self._totals.values(), *self._counts.values()):

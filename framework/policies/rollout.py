@@ -69,15 +69,15 @@ class SlotRollout:
     def _ready(self, columns: Columns, slot: Array) -> Array:
         """Returns [K], True for the pending transitions that can be handed out: with unit episodes those of complete
         trajectories; with an overlap those that are followed by another one, or end."""
-        spec, ended = self.spec, columns["terminated"] | columns["truncated"]
+        spec, ends = self.spec, columns["terminated"] | columns["truncated"]
         if spec.unit == "steps" and not spec.overlap:
             return np.ones(len(slot), bool)
         position, counts = in_order(slot, self.rows)
         if spec.unit == "episodes":
             until = np.zeros(self.rows, np.int64)
-            np.maximum.at(until, slot[ended], position[ended] + 1)
+            np.maximum.at(until, slot[ends], position[ends] + 1)
             return np.asarray(position < until[slot])
-        return np.asarray(ended | (position < counts[slot] - spec.overlap))
+        return np.asarray(ends | (position < counts[slot] - spec.overlap))
 
     def full(self) -> bool:
         """Returns True if `take` can return a window."""
@@ -103,12 +103,12 @@ class SlotRollout:
         columns, slot = self._joined()
         ready = self._ready(columns, slot)
         position, _ = in_order(slot, self.rows)
-        shown = ready
+        mask = ready
         if self._stepwise:
             ready &= position == 0
-            shown = position <= self.spec.overlap
-        window = self._window({name: value[shown] for name, value in columns.items()}, slot[shown], position[shown],
-                              ready[shown])  # fmt: skip
+            mask = position <= self.spec.overlap
+        window = self._window({name: value[mask] for name, value in columns.items()}, slot[mask], position[mask],
+                              ready[mask])  # fmt: skip
         chunk, left = Chunk(window, fraction=self._fraction), ~ready
         self._keep({name: value[left] for name, value in columns.items()}, slot[left])
         return chunk
@@ -138,8 +138,8 @@ class SlotRollout:
         if spec.overlap == 0:
             self._cut(window)
         if spec.sequence != 1:
-            ended = window["terminated"] | window["truncated"]
-            window["first"] = np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])
+            ends = window["terminated"] | window["truncated"]
+            window["first"] = np.concatenate([np.zeros_like(ends[:1]), ends[:-1]])
         if spec.unit == "steps" and window["valid"].all():
             del window["valid"]
         return window
@@ -147,9 +147,9 @@ class SlotRollout:
     @staticmethod
     def _cut(window: Columns) -> None:
         """Marks the last transition of each unfinished trajectory."""
-        valid, ended = window["valid"], window["terminated"] | window["truncated"]
+        valid, ends = window["valid"], window["terminated"] | window["truncated"]
         following = np.concatenate([valid[1:], np.zeros_like(valid[:1])])
-        cut = valid & ~following & ~ended
+        cut = valid & ~following & ~ends
         if not valid.all():
             window["truncated"] |= cut
             window["cut"] = cut

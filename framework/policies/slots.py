@@ -127,34 +127,34 @@ class Slots:
 
     def observe(self, records: Array) -> Seen:
         """Returns what the slots see in records of joint observations [...]."""
-        each = records[self._field][..., self._places]
-        acts = each["acts"] & self.controls(records)
-        mask = _opened(each["mask"]) if self.type.masked else None
-        obs = each["obs"]
+        fields = records[self._field][..., self._places]
+        acts = fields["acts"] & self.controls(records)
+        mask = _opened(fields["mask"]) if self.type.masked else None
+        obs = fields["obs"]
         if self._one_hot is not None:
             obs = as_vector(self.type.observation_space, obs)
             obs = np.concatenate([obs, np.broadcast_to(self._one_hot, (*obs.shape[:-1], self.count))], axis=-1)
-        return Seen(obs, mask, each["reward"], acts, each["first"], each["terminated"], each["truncated"])
+        return Seen(obs, mask, fields["reward"], acts, fields["first"], fields["terminated"], fields["truncated"])
 
     def present(self, records: Array) -> Array:
         """Returns [..., S], True for the agents that this policy controls and that are in the episode."""
-        each = records[self._field][..., self._places]
-        return np.asarray(each["active"] & ~each["terminated"] & ~each["truncated"] & self.controls(records))
+        fields = records[self._field][..., self._places]
+        return np.asarray(fields["active"] & ~fields["terminated"] & ~fields["truncated"] & self.controls(records))
 
     def returns(self, records: Array, training: bool) -> tuple[Array, Array]:
         """Returns the sum of the rewards of the policy's agents [...], and the number of trajectories that begin; in
         training without those that an earlier version plays."""
-        each = records[self._field][..., self._places]
+        fields = records[self._field][..., self._places]
         control = self.controls(records)
         if training and self.past_share:
             control = control & ~self.past(records)
-        return (each["reward"] * control).sum(-1, dtype=np.float64), (each["first"] & control).sum(-1)
+        return (fields["reward"] * control).sum(-1, dtype=np.float64), (fields["first"] & control).sum(-1)
 
     def global_state(self, records: Array, seen: Seen) -> Array:
         """Returns the columns `global_state` [..., S, G]."""
-        own = as_vector(self.observation_space, seen.obs)
-        state = np.broadcast_to(records["global_state"][..., None, :], (*own.shape[:-1], self.state_size))
-        return np.concatenate([state, own], axis=-1)
+        obs = as_vector(self.observation_space, seen.obs)
+        state = np.broadcast_to(records["global_state"][..., None, :], (*obs.shape[:-1], self.state_size))
+        return np.concatenate([state, obs], axis=-1)
 
     def actions(self, records: Array) -> Array:
         """Returns the actions [..., S, *shape] of the slots in records of joint actions [...]."""
@@ -203,18 +203,19 @@ class JointSlots(Slots):
         return self.state_size
 
     def observe(self, records: Array) -> Seen:
-        each = records[self._field][..., self._places]
-        obs = as_vector(self.type.observation_space, each["obs"])
-        acts, active = each["acts"], each["active"]
-        ended = each["terminated"] | each["truncated"]
-        over: Array = np.asarray(active.any(-1) & ~(active & ~ended).any(-1))
-        mask = _opened(each["mask"]) if self.type.masked else None
-        begins = each["first"].any(-1) & ~(active & ~each["first"]).any(-1)  # not for an agent that joins the others
-        truncated: Array = over & (each["truncated"] & active).any(-1)
+        fields = records[self._field][..., self._places]
+        obs = as_vector(self.type.observation_space, fields["obs"])
+        acts, active = fields["acts"], fields["active"]
+        ends = fields["terminated"] | fields["truncated"]
+        over: Array = np.asarray(active.any(-1) & ~(active & ~ends).any(-1))
+        mask = _opened(fields["mask"]) if self.type.masked else None
+        # not for an agent that joins the others
+        begins = fields["first"].any(-1) & ~(active & ~fields["first"]).any(-1)
+        truncated: Array = over & (fields["truncated"] & active).any(-1)
         return Seen(
             obs.reshape(*obs.shape[:-2], 1, -1),
             None if mask is None else mask[..., None, :, :],
-            each["reward"].sum(-1, keepdims=True),
+            fields["reward"].sum(-1, keepdims=True),
             np.asarray(acts.any(-1, keepdims=True)),
             np.asarray(begins)[..., None],
             (over & ~truncated)[..., None],
@@ -225,8 +226,8 @@ class JointSlots(Slots):
         return records["global_state"][..., None, :]
 
     def actions(self, records: Array) -> Array:
-        each = super().actions(records)
-        return each.reshape(*records.shape, 1, -1)
+        parts = super().actions(records)
+        return parts.reshape(*records.shape, 1, -1)
 
     def write(self, records: Array, action: Array, control: Array | bool) -> None:
         space = self.type.action_space

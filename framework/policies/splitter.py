@@ -29,7 +29,7 @@ class Splitter:
     def __init__(self, name: str, slots: Slots, layout: JointLayout, global_state: bool) -> None:
         self._prefix, self.slots, self.layout, self._global = f"{name}/", slots, layout, global_state
         self._carried: Columns = {}
-        """Columns [M, ...] of the incomplete transitions; those of other slots are meaningless."""
+        """Columns [M, ...] of the incomplete transitions; the values of other slots are meaningless."""
         self._reward = np.zeros(0, np.float32)
         """Reward [M] that they have got so far."""
         self._open = np.zeros(0, bool)
@@ -60,11 +60,11 @@ class Splitter:
         last = {"next_obs": then.obs, "terminated": terminated, "truncated": truncated}
         self._extend(first, last, records, after, seen, then)
         first |= {name.removeprefix(self._prefix): columns[name] for name in columns if name.startswith(self._prefix)}
-        found = self._gather(first, begin, slot)
-        found |= {name: _rows(value)[end, slot] for name, value in last.items()}
-        found["reward"] = reward
+        parts = self._gather(first, begin, slot)
+        parts |= {name: _rows(value)[end, slot] for name, value in last.items()}
+        parts["reward"] = reward
         self._carry(first, begin)
-        return Transitions(found, slot, np.flatnonzero(lost))
+        return Transitions(parts, slot, np.flatnonzero(lost))
 
     def _extend(self, first: Columns, last: Columns, records: Array, after: Array, seen: Seen, then: Seen) -> None:
         """Adds action masks and the global state."""
@@ -84,25 +84,25 @@ class Splitter:
             grid = np.divmod(np.arange(steps * count), count)
             return grid[0], grid[0], grid[1], reward.reshape(-1).copy()
         open_, total, begun = self._open, self._reward, np.full(count, -1)
-        found: list[tuple[Array, Array, Array, Array]] = []
+        pairs: list[tuple[Array, Array, Array, Array]] = []
         for t in range(steps):
             open_ |= acts[t]
             begun[acts[t]], total[acts[t]] = t, 0.0
             total[open_] += reward[t][open_]
             done = np.flatnonzero(open_ & completes[t])
-            found.append((begun[done], np.full(len(done), t), done, total[done]))
+            pairs.append((begun[done], np.full(len(done), t), done, total[done]))
             open_[done] = False
         self._begun = begun
-        begin, end, slot, rewards = (np.concatenate(part) for part in zip(*found, strict=True))
+        begin, end, slot, rewards = (np.concatenate(part) for part in zip(*pairs, strict=True))
         return begin, end, slot, rewards
 
     def _gather(self, first: Columns, begin: Array, slot: Array) -> Columns:
         """Returns the columns that a transition gets when it begins."""
-        found = {name: _rows(value)[begin, slot] for name, value in first.items()}
+        columns = {name: _rows(value)[begin, slot] for name, value in first.items()}
         if (early := begin < 0).any():
-            for name, value in found.items():
+            for name, value in columns.items():
                 value[early] = self._carried[name][slot[early]]
-        return found
+        return columns
 
     def _carry(self, first: Columns, begin: Array) -> None:
         """Keeps the transitions that are incomplete after this fragment."""
@@ -111,9 +111,9 @@ class Splitter:
         slots, now = np.arange(len(self._open)), self._begun >= 0
         for name, value in first.items():
             latest = _rows(value)[self._begun, slots]
-            kept = self._carried.get(name)
-            if kept is not None and kept.shape == latest.shape and not now.all():
-                latest[~now] = kept[~now]
+            carried = self._carried.get(name)
+            if carried is not None and carried.shape == latest.shape and not now.all():
+                latest[~now] = carried[~now]
             self._carried[name] = latest
 
     # stopping and going on --------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ def observations(layout: JointLayout, obs: Array, names: Sequence[str]) -> dict[
     """Returns the observations of the agents that are in the episode, up to that of their end. obs: a joint
     observation; names: of the agents in its slots."""
     starts = {number: kind.observation_start for number, kind in enumerate(layout.types)}
-    return {name: each["obs"] + starts[number] for name, number, _, each in _active(layout, obs, names)}
+    return {name: fields["obs"] + starts[number] for name, number, _, fields in _active(layout, obs, names)}
 
 
 def rewards(layout: JointLayout, obs: Array, names: Sequence[str]) -> dict[str, float]:
     """Returns the rewards of the agents that are in the episode, since the previous joint observation."""
-    return {name: float(each["reward"]) for name, _, _, each in _active(layout, obs, names)}
+    return {name: float(fields["reward"]) for name, _, _, fields in _active(layout, obs, names)}
 
 
 def actions(layout: JointLayout, obs: Array, action: Array, names: Sequence[str]) -> dict[str, Any]:
@@ -24,8 +24,8 @@ def actions(layout: JointLayout, obs: Array, action: Array, names: Sequence[str]
     records = layout.decode_action(action)
     return {
         name: records[f"t{number}"][place] + layout.types[number].action_start
-        for name, number, place, each in _active(layout, obs, names)
-        if each["acts"]
+        for name, number, place, fields in _active(layout, obs, names)
+        if fields["acts"]
     }
 
 
@@ -34,6 +34,6 @@ def _active(layout: JointLayout, obs: Array, names: Sequence[str]) -> Iterator[t
     record, slots = layout.decode(obs), iter(names)
     for number, kind in enumerate(layout.types):
         for place in range(len(kind.agents)):
-            name, each = next(slots), record[f"t{number}"][place]
-            if each["active"]:
-                yield name, number, place, each
+            name, fields = next(slots), record[f"t{number}"][place]
+            if fields["active"]:
+                yield name, number, place, fields

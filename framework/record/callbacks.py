@@ -66,7 +66,7 @@ class Callbacks:
 
 class RunningEpisode:
     """An episode while it is played, for callbacks. In a multi-agent environment, observations, actions and infos are
-    dicts by agent, and `agent` asks for those of one agent: None if it has none."""
+    dicts by agent, and `agent` asks for the dict of one agent: None if it has none."""
 
     def __init__(self, seed: int, worker: int, row: int, obs: Array, env: VectorEnv, in_evaluation: bool) -> None:
         self.episode_id = self.seed = seed
@@ -98,7 +98,7 @@ class RunningEpisode:
         return _of(views.observations(self._layout, self._obs, self._names), agent)
 
     def last_action(self, agent: str | None = None) -> Any:
-        """Returns the newest action, and those of the agents that acted in the newest step; None before the first
+        """Returns the newest action, and the actions of the agents that acted in the newest step; None before the first
         step."""
         if self._layout is None or self._action is None:
             return self._action
@@ -137,12 +137,12 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
         raise JoystickError(f"callbacks: {wrong[0]} is {functions[wrong[0]]!r}; a function of one dict is needed")
 
     def method(function: Callable[[dict[str, Any]], Any]) -> Callable[..., None]:
-        def call(self: Callbacks, **given: Any) -> None:
-            if "episode" in given:
-                given |= {"policy": {"default": None}, "worker": given["episode"].worker}
+        def call(self: Callbacks, **facts: Any) -> None:
+            if "episode" in facts:
+                facts |= {"policy": {"default": None}, "worker": facts["episode"].worker}
             else:
-                given["trainer"] = given.pop("run")
-            function(given)
+                facts["trainer"] = facts.pop("run")
+            function(facts)
 
         return call
 
@@ -174,11 +174,11 @@ def problem(cls: Any) -> str:
 
 def _signature_fault(cls: type[Callbacks]) -> str:
     """Returns which event cannot be called with its arguments; empty if all can."""
-    for event, given in _GIVEN.items():
+    for event, arguments in _GIVEN.items():
         try:
-            inspect.signature(getattr(cls, event)).bind(None, **dict.fromkeys(given))
+            inspect.signature(getattr(cls, event)).bind(None, **dict.fromkeys(arguments))
         except TypeError as error:
-            return f"{cls.__name__}.{event} is called with {' and '.join(given)}, by keyword: {error}"
+            return f"{cls.__name__}.{event} is called with {' and '.join(arguments)}, by keyword: {error}"
         except ValueError:  # a builtin, whose parameters Python cannot tell
             continue
     return ""
@@ -187,11 +187,11 @@ def _signature_fault(cls: type[Callbacks]) -> str:
 def taken(metrics: Sequence[str], columns: Sequence[str], where: str) -> str:
     """Returns why these names cannot be columns beside the others, and with _min and _max; empty if they can. where:
     what names them."""
-    found = list(columns)
-    for name in (each for one in metrics for each in spread_names(one)):
-        if name in found:
+    names = list(columns)
+    for name in (column for metric in metrics for column in spread_names(metric)):
+        if name in names:
             return f"{where} gives a column {name!r}, and there is one of this name"
-        found.append(name)
+        names.append(name)
     return ""
 
 
@@ -200,10 +200,10 @@ def sees_episodes(callbacks: Callbacks) -> bool:
     return any(getattr(type(callbacks), event) is not getattr(Callbacks, event) for event in EPISODE_EVENTS)
 
 
-def call(callbacks: Callbacks, event: str, *args: Any, **given: Any) -> Any:
+def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
     """Calls a callback. An error in it ends the run, with the name of the event."""
     try:
-        return getattr(callbacks, event)(*args, **given)
+        return getattr(callbacks, event)(*args, **kwargs)
     except Exception as error:
         if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
             raise  # a failure of the run itself, which says what it is, and may forbid to save

@@ -102,13 +102,13 @@ class Console(Narrator):
         count: Counts,
         seconds: float = 0.0,
         best: float | None = None,
-        shown: Sequence[str] = (),
+        columns: Sequence[str] = (),
         evaluated: Sequence[str] = (),
     ) -> None:
         """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
-        mean return. shown: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
+        mean return. columns: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
         beside the score of an evaluation."""
-        self._shown, self._evaluated = shown, evaluated
+        self._shown, self._evaluated = columns, evaluated
         self._began = time.monotonic()
         self._earlier = seconds
         self._highest_mean = float("-inf") if best is None else best
@@ -145,12 +145,12 @@ class Console(Narrator):
             self._screen, self._next = before, 0.0
 
     @contextlib.contextmanager
-    def during(self, what: str) -> Iterator[None]:
+    def during(self, activity: str) -> Iterator[None]:
         """Shows what keeps training waiting, such as an evaluation, until it is over."""
-        head, self._waits_for = self._picture[1], (what, time.monotonic())
-        LOGGER.info(what)  # how other processes know, see `pausing_for`
+        head, self._waits_for = self._picture[1], (activity, time.monotonic())
+        LOGGER.info(activity)  # how other processes know, see `pausing_for`
         if not head and isinstance(self._screen, terminal.Plain):
-            self._screen.say(what)
+            self._screen.say(activity)
         self._next = 0.0
         self.waiting()
         try:
@@ -168,8 +168,8 @@ class Console(Narrator):
         if self._waits_for is None or now < self._next:
             return
         self._next = now + self._screen.interval
-        (what, began), (fraction, head, rows) = self._waits_for, self._picture
-        so_far = f"{what}, {clock(now - began)} so far" if now - began >= 1 else what
+        (activity, began), (fraction, head, rows) = self._waits_for, self._picture
+        so_far = f"{activity}, {clock(now - began)} so far" if now - began >= 1 else activity
         self._screen.draw(fraction, head or so_far, [*rows, ("now", so_far)] if head else [])
 
     def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
@@ -178,19 +178,19 @@ class Console(Narrator):
         self._highest_return = max(self._highest_return, *returns)
         self._length, self._values = lengths[-1], self._shown_of(rows[-1])
         self._pace.episodes(lengths)
-        values, said = None, ""
+        values, numbers = None, ""
         for episode, row in zip(episodes, rows, strict=True):
             if row["episode"] % self.cfg.interact_summary_fre == 0:
                 if values != (values := self._shown_of(row)):
-                    said = f", {listed(values)}" if values else ""
-                outcome = f"return {short(episode.total)}, length {episode.length}{said}"
+                    numbers = f", {listed(values)}" if values else ""
+                outcome = f"return {short(episode.total)}, length {episode.length}{numbers}"
                 self._log.later(f"episode {row['episode']}: {outcome}")
 
     def _shown_of(self, row: Row) -> Mapping[str, float]:
         return {name: row[name] for name in self._shown if name in row}
 
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
-        """Shows an evaluation; one that equals an earlier best is no news."""
+        """Shows an evaluation; one that equals an earlier best is not news."""
         mean = evaluation.mean
         of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
         self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"
@@ -410,12 +410,12 @@ def _score_rows(outcome: Outcome) -> list[terminal.Row]:
 
 
 def _compared(outcome: Outcome) -> str:
-    known = [
+    values = [
         ("data", outcome.data_return),
         ("random policy", outcome.random_return),
         ("expected", outcome.expected_return),
     ]
-    text = ", ".join(f"{name} {short(value)}" for name, value in known if value is not None)
+    text = ", ".join(f"{name} {short(value)}" for name, value in values if value is not None)
     mean = outcome.score["mean"] if outcome.score else None
     poor = ": not above the random policy" if not_above_random(mean, outcome.random_return) else ""
     return f"   ({text}){poor}" if text else ""

@@ -51,12 +51,12 @@ class AgentTrajectories(Recorder):
         for name, splitter in self._splitters.items():
             self._keep(name, splitter.slots, splitter.split(fragment), env)
 
-    def _keep(self, policy: str, slots: Slots, found: Transitions, env: VectorEnv) -> None:
+    def _keep(self, policy: str, slots: Slots, transitions: Transitions, env: VectorEnv) -> None:
         """Adds transitions to their rows: name of the agent, of its policy, and the values of a step."""
-        c = found.columns
+        c = transitions.columns
         before, after = c["obs"] + slots.type.observation_start, c["next_obs"] + slots.type.observation_start
         action = c["action"] + slots.type.action_start
-        for k, place in enumerate(found.slot.tolist()):
+        for k, place in enumerate(transitions.slot.tolist()):
             row, number = divmod(place, slots.count)
             agent = env.agents(row)[slots.numbers[number]]
             info = plain(env.info(row).get(agent) or {})
@@ -92,27 +92,27 @@ class AgentSteps:
 
     def __call__(self, fragment: Fragment, steps: Steps) -> dict[str, dict[str, Any]]:
         """Returns the columns of each policy that has steps."""
-        found = {policy: self._batch(policy, slots, fragment.columns, steps) for policy, slots in self._slots.items()}
-        return {policy: batch for policy, batch in found.items() if len(batch["t"])}
+        batches = {policy: self._batch(policy, slots, fragment.columns, steps) for policy, slots in self._slots.items()}
+        return {policy: batch for policy, batch in batches.items() if len(batch["t"])}
 
     def _batch(self, policy: str, slots: Slots, columns: Columns, steps: Steps) -> dict[str, Any]:
         """Returns the columns of a policy: the steps of the agents that it controls and that are in the episode."""
         before = self._layout.decode(columns["obs"])
         table = self._table(slots, columns, before)
         prefix = f"{policy}/"
-        own = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
-        table |= {RENAMED.get(name, name): column for name, column in own.items()}
+        values = {name.removeprefix(prefix): column for name, column in columns.items() if name.startswith(prefix)}
+        table |= {RENAMED.get(name, name): column for name, column in values.items()}
         present = slots.present(before)
-        kept = _by_agent(present)
+        mask = _by_agent(present)
 
         def chosen(column: Array) -> Array:
             """Takes the rows of the table from a column [T, N, S, ...], or [T, N, 1, ...] for all agents of a row."""
-            return _by_agent(np.broadcast_to(column, (*present.shape, *column.shape[3:])))[kept]
+            return _by_agent(np.broadcast_to(column, (*present.shape, *column.shape[3:])))[mask]
 
         batch: dict[str, Any] = {
             "eps_id": chosen(steps.eps_id[..., None]),
             "agent_id": chosen(steps.agents[..., slots.numbers]),
-            "policy": [policy] * int(kept.sum()),
+            "policy": [policy] * int(mask.sum()),
             "t": chosen(steps.t[..., None]),
             **{name: chosen(column) for name, column in table.items()},
         }

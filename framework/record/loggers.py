@@ -84,8 +84,8 @@ class Loggers:
 
     def state(self) -> dict[str, Tree]:
         """Returns the states of those that run, or will; one that has failed has none."""
-        found = {name: self._call(name, "state") for name in list(self._running)}
-        return {**self._states, **{name: state for name, state in found.items() if name in self._running}}
+        states = {name: self._call(name, "state") for name in list(self._running)}
+        return {**self._states, **{name: state for name, state in states.items() if name in self._running}}
 
     def load_state(self, states: Mapping[str, Tree]) -> None:
         """Ends all; the next `begin` starts them with these states."""
@@ -98,9 +98,9 @@ class Loggers:
             self._call(name, "close")
         self._running.clear()
 
-    def _call(self, name: str, method: str, *given: Any) -> Any:
+    def _call(self, name: str, method: str, *args: Any) -> Any:
         try:
-            result = getattr(self._running[name], method)(*given)
+            result = getattr(self._running[name], method)(*args)
             if method == "state":
                 flatten(result, {})  # raises TypeError for what a checkpoint cannot hold
             return result

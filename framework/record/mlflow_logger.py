@@ -39,11 +39,11 @@ class MlflowLogger(Logger):
         self._waiting: list[Any] = []
 
     def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
-        own = (folder / "mlruns").absolute().as_uri()
-        self._client = self._client_of(tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or own)
-        known = state.get("run") if isinstance(state, dict) else None
-        if known:
-            self._run = str(known)
+        default = (folder / "mlruns").absolute().as_uri()
+        self._client = self._client_of(tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or default)
+        run_id = state.get("run") if isinstance(state, dict) else None
+        if run_id:
+            self._run = str(run_id)
             self._client.update_run(self._run, status="RUNNING")
             return
         experiment = self._client.get_experiment_by_name(EXPERIMENT)

@@ -88,9 +88,9 @@ class RunLog(Observer):
         self.loggers.scalars("interact", values, count.step)
 
     def _returns(self, name: str, metrics: Mapping[str, float]) -> dict[str, float]:
-        """Returns the returns of the policies as curves beside those of their metrics: train_POLICY/NAME."""
-        known = {policy: metrics.get(f"{RETURN}{policy}") for policy in self._policies}
-        return {f"train_{policy}/{name}": value for policy, value in known.items() if value is not None}
+        """Returns the returns of the policies as curves beside the curves of their metrics: train_POLICY/NAME."""
+        returns = {policy: metrics.get(f"{RETURN}{policy}") for policy in self._policies}
+        return {f"train_{policy}/{name}": value for policy, value in returns.items() if value is not None}
 
     def result(self, result: Result) -> None:
         self.files["progress"].append(progress_row(result))
@@ -136,8 +136,8 @@ class RunLog(Observer):
         names = self.task.facts().altered_files or []
         name = str(path.relative_to(self.task.path))
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
-        what = "has lost rows that it had at" if lost else "was altered or damaged since"
-        self.console.warn(f"{as_written(path)} {what} the checkpoint; the run continues, the file is kept")
+        fault = "has lost rows that it had at" if lost else "was altered or damaged since"
+        self.console.warn(f"{as_written(path)} {fault} the checkpoint; the run continues, the file is kept")
 
     def close(self) -> None:
         """Writes buffered rows and closes the files."""

@@ -168,8 +168,8 @@ class TensorBoard(Logger):
             if number or (self.folder / group).is_dir():
                 self._files[group] = EventFile(self.folder / group, number, max(offset, 0))
         if config:
-            written = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
-            self._group("interact").settings(written, dict(flat(config)))
+            text = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+            self._group("interact").settings(text, dict(flat(config)))
 
     def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
         self._group(group).scalars(values, step)

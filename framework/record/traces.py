@@ -52,7 +52,7 @@ class Steps(NamedTuple):
 
 
 class TraceRecorder(Recorder):
-    """Makes a line of each fragment: the steps of row 0, then those of row 1, and so on."""
+    """Makes a line of each fragment: the steps of row 0, then the steps of row 1, and so on."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class TraceRecorder(Recorder):
         by_policy: Callable[[Fragment, Steps], Mapping[str, dict[str, Any]]] | None = None,
         first_worker: int = 0,
     ) -> None:
-        """by_policy: returns the columns of each policy, in place of those of a single agent. first_worker: number of
-        the first worker in names of files, as in EnvContext.worker_index."""
+        """by_policy: returns the columns of each policy, in place of a single agent's. first_worker: number of the
+        first worker in names of files, as in EnvContext.worker_index."""
         self._compress, self._by_policy, self._first_worker = compress, by_policy, first_worker
         self._seed, self._t = np.zeros((2, rows), np.int64)
         self._steps: list[tuple[Array, Array, list[Any], list[Sequence[str]]]] = []
@@ -80,14 +80,14 @@ class TraceRecorder(Recorder):
     def collected(self, fragment: Fragment, env: VectorEnv) -> Iterable[Record]:
         seeds, numbers, infos, agents = zip(*self._steps[-fragment.steps :], strict=True)  # those before were replayed
         self._steps = []
-        said = np.empty((fragment.steps, fragment.rows), object)
-        said[:] = infos
-        steps = Steps(np.stack(seeds), np.stack(numbers), said, np.array(agents))
+        info = np.empty((fragment.steps, fragment.rows), object)
+        info[:] = infos
+        steps = Steps(np.stack(seeds), np.stack(numbers), info, np.array(agents))
         if self._by_policy is None:
             line = {"type": "SampleBatch", **self._packed(_of_one(fragment, steps, env))}
         else:
             batches = {policy: self._packed(batch) for policy, batch in self._by_policy(fragment, steps).items()}
-            line = {"type": "MultiAgentBatch", "count": said.size, "policy_batches": batches}
+            line = {"type": "MultiAgentBatch", "count": info.size, "policy_batches": batches}
         if not len(line.get("t", ())) and not line.get("policy_batches"):
             return ()
         text = json.dumps(line, separators=(",", ":"), default=_as_json)
@@ -101,19 +101,19 @@ class TraceRecorder(Recorder):
 def _of_one(fragment: Fragment, steps: Steps, env: VectorEnv) -> dict[str, Any]:
     """Returns the columns of a single agent, without dummy steps."""
     columns = dict(fragment.columns)
-    kept = _by_row(columns.pop("valid", np.ones((fragment.steps, fragment.rows), bool)))
+    mask = _by_row(columns.pop("valid", np.ones((fragment.steps, fragment.rows), bool)))
     columns["obs"] = columns["obs"] + env.observation_start
     columns["next_obs"] = columns["next_obs"] + env.observation_start
     columns["action"] = columns["action"] + env.action_start
     batch: dict[str, Any] = {
-        "eps_id": _by_row(steps.eps_id)[kept],
-        "agent_id": np.zeros(kept.sum(), np.int64),
-        "policy": ["default"] * int(kept.sum()),
-        "t": _by_row(steps.t)[kept],
-        **{RENAMED.get(name, name): _by_row(column)[kept] for name, column in columns.items()},
+        "eps_id": _by_row(steps.eps_id)[mask],
+        "agent_id": np.zeros(mask.sum(), np.int64),
+        "policy": ["default"] * int(mask.sum()),
+        "t": _by_row(steps.t)[mask],
+        **{RENAMED.get(name, name): _by_row(column)[mask] for name, column in columns.items()},
     }
     batch["dones"] = batch["terminateds"] | batch["truncateds"]
-    batch["infos"] = list(_by_row(steps.infos)[kept])
+    batch["infos"] = list(_by_row(steps.infos)[mask])
     return batch
 
 

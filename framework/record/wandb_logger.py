@@ -33,7 +33,7 @@ class WandbLogger(Logger):
         self._folder: Path | None = None
 
     def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
-        known = state.get("id") if isinstance(state, dict) else None
+        run_id = state.get("id") if isinstance(state, dict) else None
         quiet = self._wandb.Settings(
             symlink=False, silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True
         )  # a task directory has no links, and says itself what it was made with
@@ -41,7 +41,7 @@ class WandbLogger(Logger):
         try:
             self._run = self._wandb.init(
                 dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", "joystick"), name=folder.name,
-                config=dict(config), id=str(known) if known else None, resume="allow" if known else None,
+                config=dict(config), id=str(run_id) if run_id else None, resume="allow" if run_id else None,
                 settings=quiet,
             )  # fmt: skip
         finally:

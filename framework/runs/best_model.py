@@ -50,14 +50,14 @@ def _candidates(trainer: Trainer) -> list[int]:
     last, numbers = trainer.count.update, trainer.points.store.numbers()
     if trainer.points.best_update is not None:
         numbers = [] if trainer.points.evaluated == last else [last]
-    found: list[int] = []
+    candidates: list[int] = []
     for number in reversed(numbers):
         saved = _read(trainer, number, quiet=True)
         if saved is None or number == last or saved.facts.get("save_point", True):
-            found.append(number)
-        if len(found) == MOST_COMPARED:
+            candidates.append(number)
+        if len(candidates) == MOST_COMPARED:
             break
-    return found[::-1]
+    return candidates[::-1]
 
 
 def _read(trainer: Trainer, number: int, quiet: bool = False) -> Saved | None:

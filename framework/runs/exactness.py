@@ -65,9 +65,9 @@ def of_limits(config: RunConfig, changed: Sequence[str]) -> Iterator[str]:
         return
     models = {"algo_cfg": config.algo, **config.policies}
     followers = [f"{name}.{key}" for name, model in models.items() for key in _schedules(model)]
-    what = ", ".join(followers)
+    names = ", ".join(followers)
     if followers:
-        yield f"{what}: from here on as in a run that was planned with {', '.join(limits)} as now"
+        yield f"{names}: from here on as in a run that was planned with {', '.join(limits)} as now"
     else:
         yield f"{', '.join(limits)}: changes when the run ends, and no schedule"
 
@@ -103,7 +103,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
 def compare(
     before: Mapping[str, Any] | None, now: Mapping[str, Any], changed: Sequence[str] = (), rows: Sequence[str] = ()
 ) -> Exactness:
-    """Compares the facts of a checkpoint with those of this session. changed: settings, as `key: old -> new`. rows:
+    """Compares the facts of a checkpoint with the facts of this session. changed: settings, as `key: old -> new`. rows:
     those whose running episodes could not be replayed."""
     reasons = []
     if rows:

@@ -195,9 +195,9 @@ class Experiment:
     def _check_columns(self, numbers: Sequence[str]) -> None:
         """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""
         agent, user = self.backend.agent, self.callbacks.METRICS if self.callbacks else ()
-        own, whole = EpisodeRows(agent), EpisodeRows(agent, numbers)
+        standard, whole = EpisodeRows(agent), EpisodeRows(agent, numbers)
         for names, rows, where in (
-            (numbers, own, f"{self.spec.id}: metrics"),
+            (numbers, standard, f"{self.spec.id}: metrics"),
             (user, whole, "general_cfg.callbacks: METRICS"),
         ):
             if fault := taken(names, (*rows.columns, *rows.progress_columns, *EVAL_COLUMNS, "phase"), where):
@@ -432,7 +432,7 @@ class Experiment:
         if self.load:
             console.note(f"processes: {self.load}")
             output.write_run({"processes_said": self.load})
-        score, known, figure = trainer.points.score, None, None
+        score, random_return, figure = trainer.points.score, None, None
         try:
             # checkpoints are evaluated with a second agent, so that the trained one stays as it is
             second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
@@ -442,17 +442,17 @@ class Experiment:
                 score = output.guarded("the best model could not be chosen", choose) or score
             failure = "the random policy's return could not be measured"
             with console.during("measuring the random policy"):
-                known = output.guarded(failure, self.evaluator.random_return)
+                random_return = output.guarded(failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
-                figure = output.draw_curve(known)
+                figure = output.draw_curve(random_return)
             self._check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 output.guarded("the best model could not be filmed", partial(self._film, agent))
             self._check()
-            output.tell(trainer, self.log, Ending(reason, True, score, known, figure), self._check)
+            output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure), self._check)
         except Interrupted:
-            output.tell(trainer, self.log, Ending("interrupted", False, score, known, figure))
+            output.tell(trainer, self.log, Ending("interrupted", False, score, random_return, figure))
             return False
         if trainer.points.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
@@ -462,7 +462,7 @@ class Experiment:
     def pause(self, reason: str) -> bool:
         """Reports a run that has paused, and notes its score there in run.json: neither changes what a resume does.
         Returns False if the run was asked to stop meanwhile."""
-        trainer, asked = self.trainer, str(self.trainer.rules.pause_at)
+        trainer, limit = self.trainer, str(self.trainer.rules.pause_at)
         try:
             evaluation: dict[str, Any] | None = None if trainer.points.unsaved else {}
             if evaluation is not None and not self.config.no_evaluation:
@@ -474,16 +474,16 @@ class Experiment:
         if evaluation is not None:
             run = RecordedRun(self.task.path)
             pause = {**trainer.count._asdict(), **evaluation, "evaluations": len(run.evaluations)}
-            self.task.write_run({"pauses": {**(run.facts.pauses or {}), asked: pause}})
+            self.task.write_run({"pauses": {**(run.facts.pauses or {}), limit: pause}})
         return True
 
     def interrupted(self, reason: str = "interrupted") -> None:
         """Reports a run that can be resumed."""
         trainer = self.trainer
-        known, figure = self.task.facts().random_return, None
+        random_return, figure = self.task.facts().random_return, None
         if self.config.general.save_fig:
-            figure = self.output.draw_curve(known)
-        self.output.tell(trainer, self.log, Ending(reason, False, trainer.points.score, known, figure))
+            figure = self.output.draw_curve(random_return)
+        self.output.tell(trainer, self.log, Ending(reason, False, trainer.points.score, random_return, figure))
 
     def _film(self, agent: TrainableActor) -> None:
         """Films the evaluation episodes of the best model, or shows them in a window."""

@@ -80,7 +80,7 @@ class FilmSelection(NamedTuple):
         ]
         if self.worst:
             score = evaluation.score
-            taped.sort(key=lambda one: one.episode.metrics.get(score, math.inf) if score else one.episode.total)
+            taped.sort(key=lambda film: film.episode.metrics.get(score, math.inf) if score else film.episode.total)
         if self.grid:
             return taped[: math.prod(self.grid)]
         return taped[:1] if self.worst else taped
@@ -167,11 +167,11 @@ class FinalOutput:
         log.flush()
         if self.config.general.save_fig:
             self._curve(self.task.facts().random_return, show=False)
-        ended = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
+        blank = dict.fromkeys(("outcome", "finished"))  # those of an earlier session
         parts = [part._asdict() for part in trainer.profile.parts()] if trainer.profile else None
         load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
-        said = "; limit: ".join(filter(None, load)) or None
-        now = {**ended, **so_far(trainer), "profile": parts, "processes_said": said}
+        limits = "; limit: ".join(filter(None, load)) or None
+        now = {**blank, **so_far(trainer), "profile": parts, "processes_said": limits}
         html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
 
     def draw_curve(self, random_return: float | None) -> Path | None:
@@ -215,15 +215,15 @@ class FinalOutput:
         taped = selection.of(evaluation, tape)
         with self.console.during(f"filming {counted(len(taped), 'episode')}"):
             path, open_env = self.task.videos / file_name(self.config), build.open_drawing(self.config, watch)
-            made, different = film_into(path, open_env, taped, check, watch, selection.columns)
+            film, different = film_into(path, open_env, taped, check, watch, selection.columns)
         if different:
             self.console.warn(different)
         if self.config.env.render_mode == self.config.env.FILM[0]:
-            self.console.note(made.text)
+            self.console.note(film.text)
         if selection.worst:
-            shown = ", ".join(f"{one.number:,} (return {short(one.episode.total)})" for one in taped)
-            self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {shown}")
-        return made.path
+            returns = ", ".join(f"{episode.number:,} (return {short(episode.episode.total)})" for episode in taped)
+            self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {returns}")
+        return film.path
 
     def write_report(self) -> None:
         """Writes report.html."""
@@ -244,12 +244,12 @@ def so_far(trainer: Trainer) -> dict[str, Any]:
 
 def _policies(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
     """Returns the facts about each policy of a multi-agent environment."""
-    found = {
+    facts = {
         policy.name: {"algorithm": policy.package.NAME, "learns": policy.train, "agents": list(policy.slots.agents)}
         for policy in plan(config, spec).policies
         if policy.slots
     }
-    return {"policies": found, "score_policy": config.general.score_policy} if found else {}
+    return {"policies": facts, "score_policy": config.general.score_policy} if facts else {}
 
 
 def remarks(

@@ -40,26 +40,26 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     except (tasks.TaskError, JoystickError) as error:
         raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
     state = agent.state()
-    own = agent.by_policy()[""]
-    ours = {part: state[part] for part in own.KEPT if isinstance(getattr(own, part), Module)}
+    learner = agent.by_policy()[""]
+    ours = {part: state[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
     arrays: dict[str, dict[str, Array]] = {}
     new: list[str] = []
     for part, weights in ours.items():
         its = theirs.get(part)
         for key, weight in weights.items():
-            found = its.get(key) if isinstance(its, Mapping) else None
-            if found is not None and found.shape == weight.shape:
-                arrays.setdefault(part, {})[key] = found
+            tensor = its.get(key) if isinstance(its, Mapping) else None
+            if tensor is not None and tensor.shape == weight.shape:
+                arrays.setdefault(part, {})[key] = tensor
             else:
-                unlike = "" if found is None else f" ({_shape(found)} there, {_shape(weight)} here)"
+                unlike = "" if tensor is None else f" ({_shape(tensor)} there, {_shape(weight)} here)"
                 new.append(f"{part}.{key}{unlike}")
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
         here = f"; here are {', '.join(new[:MOST_NAMED])}" if new else f": {config.algo_package.NAME} has no networks"
         why = f"no weights of {saved} have a name and a shape of this run's{here}"
         raise ConfigError([f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED)])
-    rest = f"; new: {_listed(new, taken)}" if new else ""
-    return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{rest}")
+    additions = f"; new: {_listed(new, taken)}" if new else ""
+    return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{additions}")
 
 
 def _listed(names: Sequence[str], others: Sequence[str]) -> str:
@@ -92,17 +92,17 @@ def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
     Raises ConfigError for one that cannot be found."""
     if config.task is not None:
         return {}
-    found, problems = {}, []
+    states, problems = {}, []
     for name, policy in config.policies.items():
         if policy.load is None:
             continue
         try:
-            found[name] = _state(config, policy.load, name)
+            states[name] = _state(config, policy.load, name)
         except (tasks.TaskError, JoystickError) as error:
             problems.append(f"policies_cfg.{name}.load: {error}")
     if problems:
         raise ConfigError(problems)
-    return found
+    return states
 
 
 def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
@@ -130,10 +130,10 @@ def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
     """Replaces the state of policies, except for their random streams. Raises JoystickError if it does not fit."""
     whole = backend.state()
     for name, (state, place) in states.items():  # they come last, so that they count for layers that they share
-        own = whole["agent"]["policies"].pop(name)
-        if misfit := _misfit(own, state):
+        current = whole["agent"]["policies"].pop(name)
+        if misfit := _misfit(current, state):
             raise JoystickError(f"policies_cfg.{name}.load: {place} does not fit this policy: {misfit}")
-        whole["agent"]["policies"][name] = {**state, **({"learn": own["learn"]} if "learn" in own else {})}
+        whole["agent"]["policies"][name] = {**state, **({"learn": current["learn"]} if "learn" in current else {})}
     try:
         backend.load_state(whole, ())
         backend.agent.begin_leagues(states)
@@ -152,8 +152,8 @@ def _misfit(ours: object, theirs: object, path: str = "") -> str:
                 if not path:  # an optimizer has moments only after its first step
                     return f"only one of them has {where}"
                 continue
-            if where != "learn" and (found := _misfit(ours[name], theirs[name], where)):
-                return found
+            if where != "learn" and (misfit := _misfit(ours[name], theirs[name], where)):
+                return misfit
         return ""
     if path.endswith("carry"):  # of each row; the rows may differ
         return ""

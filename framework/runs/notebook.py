@@ -129,9 +129,9 @@ def film(experiment: Experiment, episodes: int) -> Film:
     path = experiment.task.videos / f"update_{experiment.trainer.count.update}{file_name(config).suffix}"
     path.parent.mkdir(exist_ok=True)
     played = final_output.ALL_PLAYED.of(evaluation, tape)
-    made, different = film_into(path, open_env, played, lambda: None, experiment.watch)
-    if made.path is None:
-        raise JoystickError(f"film: {made.text}")
+    video, different = film_into(path, open_env, played, lambda: None, experiment.watch)
+    if video.path is None:
+        raise JoystickError(f"film: {video.text}")
     if different:
         experiment.console.warn(different)
-    return Film(made.path, made.text, evaluation.facts())
+    return Film(video.path, video.text, evaluation.facts())

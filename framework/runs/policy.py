@@ -72,17 +72,17 @@ class TrainedPolicy(_Trained):
 
     def _observation(self, obs: Any) -> Array:
         """Returns an observation as the agent gets it. Raises JoystickError for one that does not fit its space."""
-        wanted = self._env.observation_space
+        space = self._env.observation_space
         try:
-            found = self._env.encode(obs)
+            encoded = self._env.encode(obs)
         except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise JoystickError(f"act: the observation does not fit {wanted}: {error}") from error
-        if found.shape != wanted.shape and np.shape(obs) == wanted.shape:  # as an exported program gets it
-            found = np.asarray(obs, wanted.dtype)
-        if found.shape != wanted.shape:
-            raise JoystickError(f"act: the observation has shape {found.shape}; expected {wanted.shape}")
-        check_finite(found, "act")
-        return found
+            raise JoystickError(f"act: the observation does not fit {space}: {error}") from error
+        if encoded.shape != space.shape and np.shape(obs) == space.shape:  # as an exported program gets it
+            encoded = np.asarray(obs, space.dtype)
+        if encoded.shape != space.shape:
+            raise JoystickError(f"act: the observation has shape {encoded.shape}; expected {space.shape}")
+        check_finite(encoded, "act")
+        return encoded
 
     def _decoded(self, action: Array) -> Any:
         """Returns the action of one row as the environment takes it."""
@@ -131,8 +131,8 @@ class TrainedPolicies(_Trained):
         """Returns the best actions of the agents that act now, by name, for their observations, both as the environment
         itself has them. masks: by agent, True for legal actions. The other agents keep their recurrent state."""
         slots = self._slots(obs)
-        own = {slots[name]: mask for name, mask in (masks or {}).items() if name in slots}
-        records = _records(self._env, {slots[name]: value for name, value in obs.items()}, own)
+        legal = {slots[name]: mask for name, mask in (masks or {}).items() if name in slots}
+        records = _records(self._env, {slots[name]: value for name, value in obs.items()}, legal)
         records["seed"] = self._seed
         for name, slot in slots.items():
             number, place = self.agent.layout.place(slot)
@@ -146,14 +146,14 @@ class TrainedPolicies(_Trained):
     def _slots(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the slot of each agent. Agents with changing names keep theirs as long as no other one needs it."""
         held = {name: slot for slot, name in self._agents.items()}
-        found = {name: held[name] for name in names if name in held}
+        slots = {name: held[name] for name in names if name in held}
         for name in names:
-            if name not in found:
-                free = [slot for slot in self._env.slots_of(name) if slot not in found.values()]
+            if name not in slots:
+                free = [slot for slot in self._env.slots_of(name) if slot not in slots.values()]
                 if not free:
                     raise JoystickError(f"agent {name!r}: more agents act than env_cfg.max_agents allows")
-                found[name] = next((slot for slot in free if slot not in self._agents), free[0])
-        return found
+                slots[name] = next((slot for slot in free if slot not in self._agents), free[0])
+        return slots
 
 
 def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:
@@ -185,18 +185,18 @@ def load(
         "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
     }
     config = load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import)
-    with opened(with_seed(config)) as found:
-        if found.note:
-            LOGGER.warning(found.note)
+    with opened(with_seed(config)) as loaded:
+        if loaded.note:
+            LOGGER.warning(loaded.note)
         assert config.task is not None
-        place = f"update {found.saved.facts.get('update')} of {as_written(config.task)}"
-        about = {"algorithm": config.algorithms, "environment": found.agent.spec.id, "model": place}
-        if not isinstance(found.agent, MultiPolicyAgent):
+        place = f"update {loaded.saved.facts.get('update')} of {as_written(config.task)}"
+        about = {"algorithm": config.algorithms, "environment": loaded.agent.spec.id, "model": place}
+        if not isinstance(loaded.agent, MultiPolicyAgent):
             if policy or agent:
                 raise JoystickError(f"{task} has a single agent, and no policies to choose from")
-            return TrainedPolicy(found.agent, found.env, about)
+            return TrainedPolicy(loaded.agent, loaded.env, about)
         if policy is not None:
-            return AgentPolicy(found.agent, found.env, policy, agent, about)
+            return AgentPolicy(loaded.agent, loaded.env, policy, agent, about)
         if agent is not None:
             raise JoystickError("agent= needs policy=: the policy that controls it")
-        return TrainedPolicies(found.agent, found.env, about)
+        return TrainedPolicies(loaded.agent, loaded.env, about)

@@ -36,7 +36,7 @@ class Start:
     branch: bool = False
     """True if the run continues in a new directory with new logs."""
     changed: tuple[str, ...] = ()
-    """Settings that differ from those of the checkpoint, as `key: old -> new`."""
+    """Settings that differ from the checkpoint's, as `key: old -> new`."""
 
 
 def start(config: RunConfig, spec: EnvSpec) -> Start:
@@ -92,8 +92,8 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
             if key in allowed[section]:
                 changed.append(line)
             elif key not in recorded:
-                said = f"{section}.{key}={json.dumps(before[key])}"
-                refused.append(f"{line}: the run began before this setting existed; {said} goes on as it began")
+                setting = f"{section}.{key}={json.dumps(before[key])}"
+                refused.append(f"{line}: the run began before this setting existed; {setting} goes on as it began")
             else:
                 place = config.where.get(f"{section}.{key}", "default")
                 refused.append(f"{place}: {line}: cannot change in a resumed run; start a new run for that")
@@ -104,7 +104,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
 
 def _algorithms(config: RunConfig) -> dict[str, AlgoConfig]:
     """Returns the settings of each algorithm by section."""
-    return {"algo_cfg": config.algo, **{policies.section_of(name): each for name, each in config.policies.items()}}
+    return {"algo_cfg": config.algo, **{policies.section_of(name): algo for name, algo in config.policies.items()}}
 
 
 def adjustable(config: RunConfig) -> dict[str, set[str]]:

@@ -29,7 +29,7 @@ class Sampler:
         """Environment step of the run at the latest sample, and number of samples at that step."""
 
     def sample(self, steps: int, progress: Progress) -> Batch:
-        """Returns at least so many steps, of whole episodes. Each row plays episodes until there are enough; then those
+        """Returns at least `steps` steps, of whole episodes. Each row plays episodes until there are enough; then those
         that have begun are played to their end, so that short ones are not preferred. The seeds of the episodes follow
         from the step of the run and the number of samples at it. `window` has the columns that are learned from."""
         self._last = (progress.step, self._last[1] + 1 if self._last[0] == progress.step else 0)
@@ -46,14 +46,14 @@ class Sampler:
         active, count = np.ones(rows, bool), 0
         while active.any():
             playing = np.array([seed_of(row, int(k)) for row, k in enumerate(collector.running())], np.int64)
-            fragment, ended = collector.collect(1, progress)
+            fragment, episodes = collector.collect(1, progress)
             valid = active & fragment.columns.get("valid", np.ones((1, rows), bool))[0]
             parts.append({name: value[0, valid] for name, value in fragment.columns.items() if name != "valid"})
             row_of.append(np.flatnonzero(valid))
             seeds.append(playing[valid])
             count += int(valid.sum())
             if count >= steps:
-                active[[episode.row for episode in ended]] = False
+                active[[episode.row for episode in episodes]] = False
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         window = {**columns, "row": np.concatenate(row_of), "seed": np.concatenate(seeds)}
         order = np.argsort(window["row"], kind="stable")
@@ -88,7 +88,7 @@ def accepted(sample: Batch, progress: Progress) -> Accepted:
     for place, end in enumerate(ends.tolist()):
         total, length = float(window.reward[first : end + 1].sum(dtype=np.float64)), end + 1 - first
         row, seed = int(window.row[end]), int(window.seed[end])
-        ended = bool(window.terminated[end])
-        episodes.append(Episode(0, row, place, seed, total, length, ended, steps=end + 1))
+        terminated = bool(window.terminated[end])
+        episodes.append(Episode(0, row, place, seed, total, length, terminated, steps=end + 1))
         first = end + 1
     return Accepted(len(window.reward), 1, 0, episodes, progress)

@@ -80,8 +80,8 @@ def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> 
     if not path:
         return f"; {remark}" if remark else did_you_mean(name, arguments)
     section, _, key = path.partition(".")
-    written = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
-    return f"; a setting is written {written}{remark and f' ({remark})'}"
+    spelling = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
+    return f"; a setting is written {spelling}{remark and f' ({remark})'}"
 
 
 class Run:
@@ -183,10 +183,10 @@ class Run:
     ) -> None:
         if flags.get("into") is not None:
             flags["into"] = str(flags["into"])
-        for name, given in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
-            if isinstance(given, str) or not isinstance(given, Iterable):
-                text = " (text)" if isinstance(given, str) else ""
-                raise ConfigError([f"Python: {name}: got {given!r}{text}; expected a list"])
+        for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                text = " (text)" if isinstance(value, str) else ""
+                raise ConfigError([f"Python: {name}: got {value!r}{text}; expected a list"])
         if metrics and not isinstance(callbacks, Mapping):
             raise ConfigError(["Python: metrics: only callbacks that are functions need it; a class has METRICS"])
         if isinstance(callbacks, Mapping):
@@ -359,7 +359,7 @@ class Run:
         return path.name
 
     def sample(self, steps: int) -> Batch:
-        """Returns whole episodes of at least so many steps, played with exploration in an environment of their own in
+        """Returns whole episodes of at least this many steps, played with exploration in an environment of their own in
         this process: state, action, reward, mask (0 after a terminal state), next_state, and `window`, the columns that
         `update` learns from. Nothing is learned or counted yet."""
         _check_count("sample", steps)
@@ -370,12 +370,12 @@ class Run:
         """Learns from a sample as from a window of fresh steps, counts its steps and episodes, and returns the means of
         the metrics. For algorithms that learn from fresh steps."""
         experiment, algo = self._rested(), self.config.algo
-        wanted = algo.memory(self.config.env.n_envs)
-        if not isinstance(wanted, RolloutSpec) or self.config.policies:
+        memory = algo.memory(self.config.env.n_envs)
+        if not isinstance(memory, RolloutSpec) or self.config.policies:
             name = self.config.algo_package.NAME
             raise JoystickError(f"update is for algorithms that learn from fresh steps; {name} learns by train()")
         progress = experiment.trainer.progress()
-        windows = sampling.chunks(wanted, sample, self.config.env.n_envs, progress.fraction)
+        windows = sampling.chunks(memory, sample, self.config.env.n_envs, progress.fraction)
         with self._alone("update"), self._in_use():
             return experiment.trainer.learn_from(sampling.accepted(sample, progress), windows)
 
@@ -492,11 +492,11 @@ class Run:
         return bool(self._busy) and self._thread != threading.get_ident()
 
     @contextlib.contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
+    def _alone(self, method: str) -> Iterator[None]:
         """Refuses a call from within another one: a callback must not train, restore or close the run."""
-        self._check_free(what)
-        self._busy = f"a callback of {what} calls it"
-        self._call, self._thread = what, threading.get_ident()
+        self._check_free(method)
+        self._busy = f"a callback of {method} calls it"
+        self._call, self._thread = method, threading.get_ident()
         try:
             yield
         finally:
@@ -509,11 +509,11 @@ class Run:
             name = place.name if place.parent == ROOT else str(place)
             raise JoystickError(f"the run is closed; Run.resume({name!r}) continues it")
 
-    def _check_free(self, what: str) -> None:
+    def _check_free(self, method: str) -> None:
         """Raises JoystickError while another call is under way, in a callback of it or in another thread."""
-        self._check_thread(f"{what} is not possible now")
+        self._check_thread(f"{method} is not possible now")
         if self._busy:
-            raise JoystickError(f"{what} is not possible now: {self._busy}")
+            raise JoystickError(f"{method} is not possible now: {self._busy}")
 
     def _check_thread(self, refusal: str) -> None:
         """Raises JoystickError while another thread trains: only between two rounds is the state whole."""
@@ -562,7 +562,7 @@ def _interrupts(run: Run) -> Iterator[None]:
 
 
 def _check_count(call: str, count: int | None) -> None:
-    """Raises JoystickError for a number of steps or episodes that is no whole number from 1 on."""
+    """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
         raise JoystickError(f"{call}({count!r}): expected a whole number, at least 1")
 

@@ -37,9 +37,9 @@ def byte_size(count: float) -> str:
 
 def clock(seconds: float) -> str:
     """Returns a duration as 1:05 or 2:01:05."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remainder = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes}:{remainder:02}"
 
 
 def spread(score: Mapping[str, Any]) -> str:

@@ -406,7 +406,7 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_directory_of_a_run_names_all_algorithms(task: Path) -> None:
     assert task.name.startswith("Train_CartPole-v1_PPO+DQN_")
-    [listed] = task_list.found(root=task.parent)
+    [listed] = task_list.find_runs(root=task.parent)
     assert listed.algorithm == "PPO+DQN"
     assert html_report._title(load_task_config(task).settings()) == "PPO+DQN on CartPole-v1"
     table = html_report.settings_table(load_task_config(task).settings()).replace("<wbr>", "")

@@ -91,6 +91,6 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
         settings = " ".join(f"{part}={next(iter(after), 'VALUE')}" for part in path.split())
         return f"{word!r} has no value; write {settings}"
     if word.lower() in _ELSEWHERE:
-        told = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
-        return f"{word!r} is not a command here; {told.replace('WHAT', next(iter(after), 'TOPIC'))}"
+        hint = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
+        return f"{word!r} is not a command here; {hint.replace('WHAT', next(iter(after), 'TOPIC'))}"
     return f"{word!r} is neither a command nor section.key=value{did_you_mean(word, words.names())}"

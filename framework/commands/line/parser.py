@@ -110,11 +110,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Returns the request of a command line. Its `word` is empty for a training."""
     first = _behind_permissions(argv)
     name = next((word for word in argv[first : first + 1] if word in words.names()), None)
-    rest = [*argv[:first], *argv[first + (name is not None) :]]
+    remainder = [*argv[:first], *argv[first + (name is not None) :]]
     name = name or words.DEFAULT
     word = words.module(name)
     parser = Parser(name, word)
-    request = parser.read([*_with_seeds_joined(rest)])
+    request = parser.read([*_with_seeds_joined(remainder)])
     request.word = "" if name == words.DEFAULT else name
     for problem in _problems(parser, request):
         parser.error(problem)
@@ -140,9 +140,9 @@ def _behind_permissions(argv: Sequence[str]) -> int:
 
 def _with_seeds_joined(argv: Sequence[str]) -> Iterator[str]:
     """Yields --seeds -1..2 as --seeds=-1..2; argparse would take -1..2 for a flag."""
-    rest = iter(argv)
-    for word in rest:
-        following = next(rest, None) if word == "--seeds" else None
+    remainder = iter(argv)
+    for word in remainder:
+        following = next(remainder, None) if word == "--seeds" else None
         if following is None:
             yield word
         elif following[:1] == "-" and following[1:2].isdecimal():

@@ -44,9 +44,9 @@ def keys(request: argparse.Namespace) -> set[str]:
 
 def twice(request: argparse.Namespace) -> Iterator[str]:
     """Yields flags and settings that mean the same."""
-    for flag, key, what in TWICE:
+    for flag, key, noun in TWICE:
         if getattr(request, flag, None) and key in keys(request):
-            yield f"--{flag.replace('_', '-')} and {key} both set the {what}; leave one of them out"
+            yield f"--{flag.replace('_', '-')} and {key} both set the {noun}; leave one of them out"
 
 
 def refusals(request: argparse.Namespace, sentences: Mapping[str, str]) -> Iterator[str]:

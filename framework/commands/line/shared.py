@@ -68,9 +68,9 @@ def add_training(parser: Parser) -> None:
     foreign_flags.add(parser)
 
 
-def add_settings(parser: Parser, shown: str = "--print-config --dry-run") -> None:
+def add_settings(parser: Parser, flags: str = "--print-config --dry-run") -> None:
     """Adds section.key=value. shown: flags that show what comes of the settings."""
-    add(parser, f"--allow-import {shown}")
+    add(parser, f"--allow-import {flags}")
     parser.add_argument("--version", action=Version, nargs=0, help="show the version, and stop")
     parser.add_argument("overrides", nargs="*", metavar="section.key=value", help="a setting, such as algo_cfg.lr=3e-4")
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))

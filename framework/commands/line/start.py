@@ -94,8 +94,8 @@ def nothing_started(error: "ConfigError") -> int:
 def _unfit(request: argparse.Namespace, runs: int) -> str:
     """Returns which flag does not fit the number of experiments in the file; empty if all do."""
     if runs > 1 and (request.test or request.resume or request.word == "bench"):
-        what = request.yaml or f"--algo {request.algo}"
-        return f"{what} has {runs} experiments; leave out bench, --test and --resume, or name one"
+        source = request.yaml or f"--algo {request.algo}"
+        return f"{source} has {runs} experiments; leave out bench, --test and --resume, or name one"
     if runs == 1 and request.jobs and not request.seeds:
         return "--jobs is the number of runs at once; it needs --seeds, or several experiments"
     return ""

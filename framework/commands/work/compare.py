@@ -92,8 +92,8 @@ def compared(words: Sequence[str], threshold: float | None, root: Path, at: str 
         else:
             without = ", ".join(series.name for series in several if series not in scored)
             evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
-            what = "evaluation" if evaluated else "episode"
-            left_out.append(f"{name} is left out: {without} has no {what} yet that could be compared.")
+            noun = "evaluation" if evaluated else "episode"
+            left_out.append(f"{name} is left out: {without} has no {noun} yet that could be compared.")
     if not comparisons:
         raise JoystickError(printable(f"nothing to compare yet: {' '.join(left_out)}"))
     return Comparisons(comparisons, left_out)
@@ -105,6 +105,6 @@ def _no_pair(sections: dict[str, list[Series]]) -> str:
         named = ", ".join(f"{several[0].name} on {name}" for name, several in sections.items())
         return f"scores of different environments are not comparable: {named}; name runs of the same environment"
     [[series]] = sections.values()
-    what = counted(len(series.runs), "run")
+    runs = counted(len(series.runs), "run")
     only = "which is compared with itself" if len(series.runs) == 1 else "which differ in their seed alone"
-    return f"there is only one series, {series.name} with {what}, {only}; name another run or group too"
+    return f"there is only one series, {series.name} with {runs}, {only}; name another run or group too"

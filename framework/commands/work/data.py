@@ -15,7 +15,7 @@ from config.read.paths import as_written
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.dataset import fit, open_data
-from framework.dataset.behaviour import Behaviour
+from framework.dataset.behavior import Behavior
 from framework.dataset.data import Dataset
 from framework.dataset.fit import own_space
 from framework.dataset.summary import Range
@@ -68,7 +68,7 @@ def facts(data: Dataset) -> dict[str, Any]:
         "truncated": summary.truncated,
         "returns": spread(summary.returns),
         "lengths": spread(summary.lengths),
-        **Behaviour(data).facts(),
+        **Behavior(data).facts(),
         "notes": data.notes,
     }
 

@@ -84,7 +84,7 @@ def findings() -> Iterator[Finding]:
 
 
 def requirements() -> list[Requirement]:
-    """Returns the packages that a run needs: those of requirements.txt, or of an installed copy."""
+    """Returns the packages that a run needs: the packages of requirements.txt, or of an installed copy."""
     file = ROOT / "requirements.txt"
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else requires("joystick") or []

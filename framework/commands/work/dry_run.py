@@ -108,25 +108,25 @@ def _data(data: OfflineData | None) -> Iterator[str]:
 
 def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str]:
     """Yields the line about the memory of what a policy collects."""
-    wanted = policy.memory
-    if wanted.data is not None and wanted.data.updates < 0:
+    memory = policy.memory
+    if memory.data is not None and memory.data.updates < 0:
         return  # nothing is collected
     size = byte_size(resources.policy_bytes(config, policy) * windows) + " when full"
     if resources.depth_of(policy):
         size = f"about {size}, since each {'frame' if policy.spec.frames > 1 else 'observation'} is stored once"
-    if isinstance(wanted, RolloutSpec) and wanted.unit == "episodes":
+    if isinstance(memory, RolloutSpec) and memory.unit == "episodes":
         size = byte_size(resources.step_bytes(config, policy)) + " for each step of them"
-    kept = _replay(wanted) if isinstance(wanted, ReplaySpec) else _rollout(wanted, policy.spec.rows, windows)
+    description = _replay(memory) if isinstance(memory, ReplaySpec) else _rollout(memory, policy.spec.rows, windows)
     of = f"{policy.name}: " if policy.name else ""
-    yield f"memory        {of}{kept}, {size}"
+    yield f"memory        {of}{description}, {size}"
 
 
 def _disk(config: RunConfig, its: Plan, per_save: int, journal: int) -> str:
     """Returns the disk space that checkpoints and the journal of the memory take in all, if the limits tell."""
-    kept = resources.checkpoints(config, its)
-    if kept is None:
+    number = resources.checkpoints(config, its)
+    if number is None:
         return "grows with each checkpoint; general_cfg.keep_checkpoints limits their number"
-    return f"at most about {byte_size(kept * per_save + journal)} in all, with {counted(kept, 'checkpoint')}"
+    return f"at most about {byte_size(number * per_save + journal)} in all, with {counted(number, 'checkpoint')}"
 
 
 def _replay(spec: ReplaySpec) -> str:

@@ -17,7 +17,7 @@ from framework.screen.formatting import listed, scored
 
 
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
-    """Plays whole episodes: so many, or as many as make at least so many steps. Returns the exit status."""
+    """Plays whole episodes: this many, or as many as make at least this many steps. Returns the exit status."""
     if request.out:
         file = fixed(Path(request.out), config.start)
         check_place("--out", file, config.task)

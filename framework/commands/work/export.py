@@ -40,10 +40,10 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     if kind == "onnx":
         onnx_file.check_packages()
     assert config.task is not None
-    written = Path(request.out) if request.out else _place(config.task.resolve(), kind)
-    target = fixed(written, config.start)
+    out = Path(request.out) if request.out else _place(config.task.resolve(), kind)
+    target = fixed(out, config.start)
     if target.suffix != f".{kind}":
-        raise JoystickError(f"--out: {written} does not end in .{kind}")
+        raise JoystickError(f"--out: {out} does not end in .{kind}")
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
@@ -52,7 +52,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
             print(model.note)
         chosen = _chosen(config, model, request.policy)
         places = [target.with_stem(f"{target.stem}.{policy.name}") if len(chosen) > 1 else target for policy in chosen]
-        _check_new(places, kind, written)
+        _check_new(places, kind, out)
         modules = {policy.name: _module(policy, model) for policy in chosen}
         seen = play(model.agent, build.make_evaluator(config, model.env, signals.check, model.watch), OBSERVATIONS)
         for policy in chosen:
@@ -61,7 +61,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
                     f"policy {policy.name or policy.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
                     "played, so its file cannot be compared with it; --policy NAME exports another one"
                 )
-        exports = [_Export(config, model, policy, place, written) for policy, place in zip(chosen, places, strict=True)]
+        exports = [_Export(config, model, policy, place, out) for policy, place in zip(chosen, places, strict=True)]
         files = [export.files(modules[export.policy.name], seen[export.policy.name]) for export in exports]
         write_together({place: data for several in files for place, data in several.items()})
         for export in exports:
@@ -76,12 +76,12 @@ def _place(task: Path, kind: str) -> Path:
     return Path(f"{'_'.join(names)}.{kind}")
 
 
-def _check_new(places: Iterable[Path], kind: str, written: Path) -> None:
+def _check_new(places: Iterable[Path], kind: str, out: Path) -> None:
     """Raises JoystickError if a file would be replaced. written: one of them, as it was written."""
     for place in places:
         for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
             if os.path.lexists(file):
-                raise JoystickError(f"{written.with_name(file.name)} exists; --out names another file")
+                raise JoystickError(f"{out.with_name(file.name)} exists; --out names another file")
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
@@ -108,9 +108,9 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
 class _Export:
     """One policy and its file."""
 
-    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path, written: Path) -> None:
-        """written: a file in the same folder, as it was written."""
-        self.config, self.model, self.policy, self.place, self.written = config, model, policy, place, written
+    def __init__(self, config: RunConfig, model: Model, policy: PolicyPlan, place: Path, out: Path) -> None:
+        """out: a file in the same folder, as it was written."""
+        self.config, self.model, self.policy, self.place, self.out = config, model, policy, place, out
         self.agent = model.agent.by_policy()[policy.name]
         self.starts = (0, 0) if policy.name else (model.env.observation_start, model.env.action_start)
 
@@ -126,7 +126,7 @@ class _Export:
             "program": program,
         }
         files = dict(self._files(module, seen, facts))
-        names = [str(self.written.with_name(file.name)) for file in files]
+        names = [str(self.out.with_name(file.name)) for file in files]
         self.said = (
             f"{as_written(self.model.saved.path)}: written as {' and '.join(names)}",
             str(self.checked),
@@ -178,7 +178,7 @@ class _Export:
         }
 
     def _example(self, module: FileModule, masks: tuple[int, ...]) -> str:
-        place = self.written.with_name(self.place.name)
+        place = self.out.with_name(self.place.name)
         if self.place.suffix != ".onnx":
             return example.tensors_example(place)
         env, spec = self.model.env, self.agent.spec

@@ -49,14 +49,14 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
     with test.recorded(config, env_id, command_line, facts, "stopped") as (task, console):
         place = task.videos / file_name(config)
         with console.during(f"filming episode {number:,}"):
-            made, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
-    if made.path is None:
-        raise JoystickError(made.text)
+            film, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
+    if film.path is None:
+        raise JoystickError(film.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)
     task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
     total = short(taped.episode.total)
     print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {total}")
-    print(f"{made.text}   {as_written(made.path)}")
+    print(f"{film.text}   {as_written(film.path)}")
     return 0
 
 
@@ -65,8 +65,8 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     rows = RecordedRun(source.path).episodes
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
-        known = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
-        raise JoystickError(f"--episode {number}: train.csv has the episodes {known}")
+        numbers = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
+        raise JoystickError(f"--episode {number}: train.csv has the episodes {numbers}")
     at = int(places[0])
     try:
         data = open_data(str(source.path))

@@ -103,8 +103,8 @@ class _Test:
         tape, writer = Tape(self.env.rows), episode_writer(cfg.collect_format, self.task.results)
         recorders: list[Recorder] = [tape]
         if cfg.collect_traj:
-            written = build.trajectories(self.config, self.env, writer)
-            recorders.append(FirstEpisodes(written, episodes, self.env.rows))
+            trajectories = build.trajectories(self.config, self.env, writer)
+            recorders.append(FirstEpisodes(trajectories, episodes, self.env.rows))
         phases = Phases(cfg.curriculum)
         phases.load(self.saved.tree.get("phase"))
         evaluator = build.make_evaluator(self.config, self.env, self._check, self.watch, phases.evaluation)

@@ -53,8 +53,8 @@ def _hangs(training: Experiment) -> None:
         training.output.write_run(facts)
     elif training.loaded:
         training.output.guarded("the run could not be saved", training.trainer.save)
-        said = "NOT saved" if training.trainer.points.unsaved else "saved"
-        lines[0] = f"error: {lines[0]}. The run was {said}"
+        state = "NOT saved" if training.trainer.points.unsaved else "saved"
+        lines[0] = f"error: {lines[0]}. The run was {state}"
     else:
         lines[0] = f"error: {lines[0]}"
     if training.opened and not training.trained:

@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Discrete
 import joystick
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
-from framework.pages import figures, lower_panel
+from framework.pages import figures, panel
 from main import main
 
 
@@ -124,7 +124,7 @@ def test_numbers_beyond_shares_have_an_axis_of_their_own(tmp_path: Path, monkeyp
     assert right.lines[0].get_ydata()[-1] == 12.0
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["success", "exchanges (right)"]
     assert left.get_zorder() > right.get_zorder(), "a count hides no share"
-    assert lower_panel.HEIGHT > 7
+    assert panel.HEIGHT > 7
 
 
 def test_the_first_number_is_drawn_in_front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,5 +134,5 @@ def test_the_first_number_is_drawn_in_front(tmp_path: Path, monkeypatch: pytest.
     figures.learning_curve(rows, rows[:2], tmp_path / "x.png", title="x", numbers=["success", "recall"])
     _, axes = drawn.pop().axes
     *_, front = sorted(axes.lines, key=lambda line: line.get_zorder())
-    assert front.get_color() == lower_panel.COLOURS[0]
+    assert front.get_color() == panel.COLORS[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["success", "recall"]

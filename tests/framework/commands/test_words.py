@@ -234,9 +234,9 @@ def test_a_run_is_running_as_long_as_its_directory_is_locked(tmp_path: Path) -> 
     task = TaskDir(folder)
     task.open()
     assert is_locked(folder)
-    assert [run.state for run in task_list.found(root=tmp_path)] == ["running"]
+    assert [run.state for run in task_list.find_runs(root=tmp_path)] == ["running"]
     task.close()
-    assert [run.state for run in task_list.found(root=tmp_path)] == ["finished"]
+    assert [run.state for run in task_list.find_runs(root=tmp_path)] == ["finished"]
 
 
 def test_looking_at_a_lock_does_not_keep_a_run_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +269,7 @@ def test_directories_of_strangers_are_listed_without_harm(tmp_path: Path) -> Non
     odd = make_run(root, "odd", {"best": 1e400, "outcome": ["x"]})
     (odd / "config.yaml").write_text('general_cfg:\n  algo_name: "a\\e[31mb"\n')
     odd.rename(root / "o\033[2Jdd")
-    runs = {run.name: run for run in task_list.found(root=root)}
+    runs = {run.name: run for run in task_list.find_runs(root=root)}
     assert set(runs) == {"link", "pipe", "broken", "list", "o\\x1b[2Jdd"}
     assert {runs[name].algorithm for name in ("link", "pipe", "broken", "list")} == {"?"}
     assert runs["o\\x1b[2Jdd"][1:5] == ("a\\x1b[31mb", "?", "failed", None)
@@ -291,7 +291,7 @@ def test_a_file_that_is_too_large_is_told_in_a_line_and_the_other_runs_are_liste
     assert [line.split()[0] for line in lines if not line.startswith("  ")] == ["name", "run.", "conf", "good"]
     assert "  config.yaml is not read: is larger than 1 MiB" in lines
     assert "  run.json is not read: is larger than 16 MiB" in lines
-    assert [run.state for run in task_list.found("good", tmp_path)] == ["finished"]
+    assert [run.state for run in task_list.find_runs("good", tmp_path)] == ["finished"]
 
 
 def test_hundreds_of_runs_are_listed_in_a_second(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_hundreds_of_runs_are_listed_in_a_second(tmp_path: Path) -> None:
         folder = make_run(tmp_path, f"run_{number}", {"outcome": "x", "finished": True})
         (folder / "config.yaml").write_text(text)
     began = time.process_time()
-    assert len(task_list.found(root=tmp_path)) == 300
+    assert len(task_list.find_runs(root=tmp_path)) == 300
     assert time.process_time() - began < 1.5
 
 

@@ -157,7 +157,7 @@ def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say
 ) -> None:
     folder = a_group("tasks/Seeds_a")
     facts = json.loads((folder / "group.json").read_text())
-    assert [listed.name for listed in task_list.found()] == ["Seeds_a/seed_1"]
+    assert [listed.name for listed in task_list.find_runs()] == ["Seeds_a/seed_1"]
     (folder / "group.json").write_text("{}")
     assert run("resume", "Seeds_a") == 2
     assert "is a group of runs; name one of them, such as tasks/Seeds_a/seed_1" in capsys.readouterr().err

@@ -400,14 +400,14 @@ def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.Monkey
     drawn = {}
     monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes))
     curves = [(np.array([5.0, 20.0]), np.array([5.0, 20.0])), (np.array([10.0, 40.0]), np.array([20.0, 80.0]))]
-    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return", names=["seed 1", "seed 2"])
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", quantity="return", names=["seed 1", "seed 2"])
     assert [text.get_text() for text in drawn["axes"].texts] == ["seed 1", "seed 2"]
     line = next(line for line in drawn["axes"].lines if line.get_label() == "mean")
     x, y = line.get_data()
     assert (x[0], x[-1]) == (10.0, 20.0)
     np.testing.assert_allclose(y, (x + 2 * x) / 2)
     apart = [(np.array([1.0, 2.0]), np.zeros(2)), (np.array([3.0, 4.0]), np.zeros(2))]
-    figures.seed_curves(apart, tmp_path / "b.png", title="t", what="return")
+    figures.seed_curves(apart, tmp_path / "b.png", title="t", quantity="return")
     assert "mean" not in [line.get_label() for line in drawn["axes"].lines]
 
 
@@ -427,7 +427,7 @@ def test_curves_are_evaluations_where_every_run_has_them_and_episodes_elsewhere(
     lines = curves(evaluated=False).lines
     assert [value.tolist() for _, value in lines.values()] == [[0.0, 4.0]] * 2
     (tmp_path / "seed_2/results/eval.csv").write_text("update,step,mean\n1,10,1.5\n")
-    assert curves(evaluated=True).what.startswith("episode return")
+    assert curves(evaluated=True).quantity.startswith("episode return")
 
 
 def test_curves_of_episodes_that_end_together_have_a_point_for_each_end(tmp_path: Path) -> None:
@@ -463,7 +463,9 @@ def test_a_comparison_has_a_line_and_an_interval_for_each_experiment(
     shown = figures.dress
     monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes) or shown(axes, *words))
     one, two = (np.array([0.0, 10.0]), np.array([0.0, 2.0])), (np.array([0.0, 10.0]), np.array([2.0, 4.0]))
-    figures.comparison({"BC": [one, two], "IQL": [one]}, tmp_path / "a.png", title="t", what="return", over="updates")
+    figures.comparison(
+        {"BC": [one, two], "IQL": [one]}, tmp_path / "a.png", title="t", quantity="return", over="updates"
+    )
     lines = {line.get_label(): line.get_data() for line in drawn["axes"].lines}
     assert (lines["BC"][1][0], lines["BC"][1][-1]) == (1.0, 3.0)
     assert lines["IQL"][1].tolist() == [0.0, 2.0]
@@ -541,9 +543,9 @@ def test_the_band_of_a_figure_is_called_an_interval_from_three_seeds_on(
     drawn: list[Any] = []
     monkeypatch.setattr(figures, "_save", lambda figure, path: drawn.append(figure.axes[0]))
     curves = [(np.array([0.0, 10.0]), np.array([0.0, n])) for n in range(seeds)]
-    figures.seed_curves(curves, tmp_path / "a.png", title="t", what="return")
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", quantity="return")
     assert {band.get_label() for band in drawn[0].collections} == names
-    figures.comparison({"A": curves}, tmp_path / "a.png", title="t", what="return", over="steps")
+    figures.comparison({"A": curves}, tmp_path / "a.png", title="t", quantity="return", over="steps")
     said = names.pop().removesuffix(" of the mean")
     assert drawn[1].get_title(loc="right") == f"mean of {seeds} seeds, {said}"
 

@@ -16,8 +16,8 @@ from config.tune.space import Domain
 from framework.catalog import ALGOS, ENVS
 from framework.jobs import job
 from framework.jobs.optuna_search import OptunaSearch, importance
-from framework.jobs.plan import RunPlan
 from framework.jobs.search import Outcome, RandomSearch, Search, Settings
+from framework.jobs.tuning_plan import RunPlan
 from tests.tools.tuning import GENERAL, forking, run, table, written
 
 __all__ = ["forking"]

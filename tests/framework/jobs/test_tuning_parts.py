@@ -15,7 +15,7 @@ from config.tune.section import TuneConfig
 from config.tune.space import Domain
 from framework.archive.run import RecordedRun
 from framework.archive.trials import Trial, combined
-from framework.jobs import plan, processes, schedulers, stages
+from framework.jobs import processes, schedulers, stages, tuning_plan
 from framework.jobs.children import Child
 from framework.jobs.schedulers import Course, Leg
 from framework.jobs.search import RandomSearch, draw, within
@@ -157,12 +157,13 @@ def test_the_last_quarter_of_a_population_is_replaced_by_copies_from_the_first()
 def test_a_copy_multiplies_settings_or_draws_them_anew_within_their_bounds() -> None:
     random, found = np.random.default_rng(1), []
     for _ in range(200):
-        found.append(plan._explored(domain("log", 1e-3, 1e-1), 0.01, random))
+        found.append(tuning_plan._explored(domain("log", 1e-3, 1e-1), 0.01, random))
     multiplied = [value for value in found if value in (0.008, 0.0125)]
     assert 120 < len(multiplied) < 180, "three of four"
     assert len(set(multiplied)) == 2
-    assert plan._explored(domain("choice", "a"), "a", random) == "a"
-    assert {plan._explored(domain("log", 1e-3, 1e-2), 0.01, random) for _ in range(9)} >= {0.01}, "1.25 is beyond"
+    assert tuning_plan._explored(domain("choice", "a"), "a", random) == "a"
+    values = {tuning_plan._explored(domain("log", 1e-3, 1e-2), 0.01, random) for _ in range(9)}
+    assert values >= {0.01}, "1.25 is beyond"
 
 
 # ------------------------------------------------------------------------------------------------------- scores

@@ -14,11 +14,11 @@ from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock
 from framework.jobs import job
 from framework.jobs.job import Waiting
-from framework.jobs.plan import RunPlan
 from framework.jobs.processes import StageEnd
 from framework.jobs.schedulers import Leg, Trial
 from framework.jobs.stages import Stage
 from framework.jobs.tuner import Tuner
+from framework.jobs.tuning_plan import RunPlan
 from framework.runs.signals import StopSignals
 from framework.screen.terminal import Screen
 from tests.tools.tuning import GENERAL, forking, run, table, written
@@ -98,9 +98,9 @@ class Stop(StopSignals):
 
 def test_states_scores_steps_and_returns_are_those_of_the_moment() -> None:
     work = four()
-    work.runner.start(work.stages(Leg(work.known["001"].trial, None))[0])
+    work.runner.start(work.stages(Leg(work.records["001"].trial, None))[0])
     with contextlib.suppress(Waiting):
-        work.train([Leg(known.trial, None) for known in work.known.values()], Stop(work))
+        work.train([Leg(known.trial, None) for known in work.records.values()], Stop(work))
     said = {row["name"]: (row["state"], row["score"], row["step"], row["last_return"]) for row in table("x")}
     assert said == {
         "000": ("finished", "7.5", "60", "5.0"),
@@ -118,14 +118,14 @@ def test_a_trial_that_has_ended_has_its_score_when_the_tuning_is_interrupted() -
     work = four()
     Path("x/report.html").touch()
     with pytest.raises(Waiting):
-        work.train([Leg(known.trial, None) for known in work.known.values()], Stop(work))
+        work.train([Leg(known.trial, None) for known in work.records.values()], Stop(work))
     work.write()
     assert (table("x")[0]["state"], table("x")[0]["score"]) == ("finished", "7.5")
 
 
 def test_a_process_that_an_earlier_session_has_left_runs_before_it_has_a_folder() -> None:
     work = four()
-    stage = work.stages(Leg(work.known["003"].trial, None))[0]
+    stage = work.stages(Leg(work.records["003"].trial, None))[0]
     with open(stage.errors, "ab") as errors:
         assert take_lock(errors)
         assert work.rows()[3].state == "running"

@@ -17,11 +17,11 @@ import pytest
 from framework.archive import task_list
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import held_lock
-from framework.live import reading
+from framework.live import curve_tail
 from framework.live.answers import NOT_DRAWN
+from framework.live.curve_tail import MOST_POINTS, CurveTail, ThinnedCurve
 from framework.live.files import KINDS
 from framework.live.overview import Overview
-from framework.live.reading import MOST_POINTS, Growing, Thinned
 from framework.live.server import REPORT
 from framework.loop.iteration import EPISODE_COLUMNS
 from framework.pages import html_page
@@ -278,7 +278,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_a_column_is_read_once_and_then_only_what_is_new(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    column = Growing(table, "return")
+    column = CurveTail(table, "return")
     assert not column.read(), "there is no file yet"
     assert column.line.points() == []
     grown(table, 1, 2)
@@ -297,7 +297,7 @@ def test_a_column_is_read_once_and_then_only_what_is_new(table: Path, monkeypatc
 def test_a_torn_last_row_waits_for_its_end(table: Path) -> None:
     grown(table, 1)
     line = table.read_bytes().splitlines(keepends=True)[1].replace(b"1,10,2,1.0", b"2,20,4,2.0")
-    column = Growing(table, "return")
+    column = CurveTail(table, "return")
     for part in (line[:7], line[7:]):
         column.read()
         assert column.line.points() == [(10.0, 2.0, 1.0)]
@@ -309,7 +309,7 @@ def test_a_torn_last_row_waits_for_its_end(table: Path) -> None:
 
 def test_a_resume_that_cuts_a_file_off_and_writes_other_rows_leaves_no_old_ones(table: Path) -> None:
     grown(table, 1, 2, 3)
-    column = Growing(table, "return")
+    column = CurveTail(table, "return")
     column.read()
     first = b"".join(table.read_bytes().splitlines(keepends=True)[:2])
     table.write_bytes(first)
@@ -324,18 +324,18 @@ def test_rows_without_a_number_are_left_out(table: Path) -> None:
             log.append(episode(number, loss=loss))
     with open(table, "a") as file:
         file.write("1,2,3\nnot,a,row\n" + "x," * (len(TRAIN) - 1) + "x\n")
-    column = Growing(table, "loss")
+    column = CurveTail(table, "loss")
     column.read()
     assert column.line.points() == [(20.0, 4.0, 0.5), (50.0, 10.0, 0.25)]
-    missing = Growing(table, "no such column")
+    missing = CurveTail(table, "no such column")
     missing.read()
     assert (missing.line.points(), missing.columns) == ([], TRAIN)
 
 
 def test_a_long_file_is_read_in_blocks(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grown(table, *range(1, 21))
-    monkeypatch.setattr(reading, "BLOCK", 100)
-    column, blocks = Growing(table, "return"), 1
+    monkeypatch.setattr(curve_tail, "BLOCK", 100)
+    column, blocks = CurveTail(table, "return"), 1
     while column.read():
         blocks += 1
     assert blocks > 3
@@ -343,9 +343,9 @@ def test_a_long_file_is_read_in_blocks(table: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_without_an_end_of_line_comes_to_an_end(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BLOCK", 100)
+    monkeypatch.setattr(curve_tail, "BLOCK", 100)
     table.write_bytes(b"x" * 1000)
-    column, blocks = Growing(table, "return"), 0
+    column, blocks = CurveTail(table, "return"), 0
     while column.read():
         blocks += 1
         assert blocks < 20
@@ -353,7 +353,7 @@ def test_a_file_without_an_end_of_line_comes_to_an_end(table: Path, monkeypatch:
 
 def test_points_are_means_of_neighbours_and_never_too_many() -> None:
     """Of the values 0, 1, 2, ... each two, then each four, are joined: 1.5 is the mean of 0 to 3."""
-    line = Thinned()
+    line = ThinnedCurve()
     for number in range(3 * MOST_POINTS):
         line.add(10.0 * number, number, number)
         assert len(line.points()) <= MOST_POINTS
@@ -364,7 +364,7 @@ def test_points_are_means_of_neighbours_and_never_too_many() -> None:
 
 def test_values_of_the_same_step_are_one_point_with_their_number_and_ends() -> None:
     """Eight rows end together: whatever is joined, no step is in two points."""
-    line = Thinned()
+    line = ThinnedCurve()
     for number in range(24):
         line.add(224.0 * (number // 8), number // 8, number)
     assert line.points() == [(0, 0, 3.5, 8, 0, 7), (224, 1, 11.5, 8, 8, 15), (448, 2, 19.5, 8, 16, 23)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.archive.task_list import found
+from framework.archive.task_list import find_runs
 from framework.disk.checkpoints import CheckpointStore
 from main import main
 
@@ -35,7 +35,7 @@ def test_a_run_that_pauses_and_is_resumed_equals_one_that_does_not() -> None:
     assert facts["outcome"] == "paused at step 230"
     assert not facts["finished"]
     assert facts["pauses"]["230"].keys() >= {"step", "update", "mean", "episodes"}
-    assert [run.state for run in found("parts", Path())] == ["paused at step 230"]
+    assert [run.state for run in find_runs("parts", Path())] == ["paused at step 230"]
     assert main(["resume", "./parts", "--pause-at-step", "300"]) == 0, "an iteration and a pause at one step"
     assert main(["resume", "./parts"]) == 0
     facts = json.loads(Path("parts/run.json").read_text())

@@ -170,14 +170,14 @@ def test_a_line_crosses_the_axes_at_its_values_and_one_without_a_score_ends_befo
     found_paths = re.findall(r'<path(.*?) d="(.*?)"><title>trial (\d+)', figure)
     paths = {name: (attributes, way) for attributes, way, name in found_paths}
     assert list(paths) == ["001", "003", "000", "002"], "the best one on top"
-    assert paths["002"] == (f' class="first" stroke="{svg.colour(1)}"', "M56.0 205.0L480.0 281.5L904.0 52.0")
-    assert paths["000"] == (f' stroke="{svg.colour(0.5)}"', "M56.0 358.0L480.0 128.5L904.0 205.0")
-    assert paths["003"] == (f' class="pale" stroke="{svg.colour(0)}"', "M56.0 52.0L480.0 128.5L904.0 358.0")
+    assert paths["002"] == (f' class="first" stroke="{svg.color(1)}"', "M56.0 205.0L480.0 281.5L904.0 52.0")
+    assert paths["000"] == (f' stroke="{svg.color(0.5)}"', "M56.0 358.0L480.0 128.5L904.0 205.0")
+    assert paths["003"] == (f' class="pale" stroke="{svg.color(0)}"', "M56.0 52.0L480.0 128.5L904.0 358.0")
     assert paths["001"] == (' class="failed"', "M56.0 205.0L480.0 128.5")
 
 
 def test_colours_go_from_blue_to_orange() -> None:
-    assert [svg.colour(share) for share in (0, 1 / 3, 1, 2)] == ["#3b7dd8", "#8a6fc0", "#e8743b", "#e8743b"]
+    assert [svg.color(share) for share in (0, 1 / 3, 1, 2)] == ["#3b7dd8", "#8a6fc0", "#e8743b", "#e8743b"]
 
 
 def test_long_names_take_two_lines_and_equal_ones_are_whole() -> None:

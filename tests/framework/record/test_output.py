@@ -496,7 +496,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def play(console: Console, clock: Clock, rounds: int = 100, seconds: float = 1.0) -> None:
     """A run of 100 episodes of 20 steps, one round each."""
-    console.start(Count(0, 0, 0), shown=SHOWN)
+    console.start(Count(0, 0, 0), columns=SHOWN)
     for n in range(rounds):
         clock.now += seconds
         console.episodes(*ended(n + 1, float(n), 20, loss=0.5, epsilon=0.1))
@@ -685,7 +685,7 @@ def test_a_tie_is_not_the_best_so_far_again(tmp_path: Path) -> None:
 
 def test_a_line_of_the_log_ends_without_a_comma(tmp_path: Path) -> None:
     console = Console(tmp_path / "log.txt", GeneralConfig(), io.StringIO())
-    console.start(Count(), shown=SHOWN)
+    console.start(Count(), columns=SHOWN)
     console.episodes(*ended(1, 11.0, 11))
     console.episodes(*ended(2, 12.0, 12, loss=0.5))
     console.close()

@@ -47,7 +47,7 @@ class Ready:
     """None for a function of the user's own."""
 
 
-class Plan(ABC):
+class TuningPlan(ABC):
     """The search, the trials of its first batch, and the course of their training."""
 
     def __init__(self, domains: Sequence[Domain], cfg: TuneConfig) -> None:
@@ -120,7 +120,7 @@ class Plan(ABC):
         return (count + copies) * self.cfg.seeds
 
 
-class RunPlan(Plan):
+class RunPlan(TuningPlan):
     """Trials are training runs."""
 
     def __init__(self, tuning: Tuning) -> None:
@@ -162,13 +162,13 @@ class RunPlan(Plan):
         and environment do not fit."""
         check_new(self.tuning.into, self.tuning.start)
         problems: dict[str, None] = {}
-        found: list[Checked] = []
+        results: list[Checked] = []
         for settings in self.first:
             try:
                 config = self.config(settings)
                 refuse_loaded(config, "tune", "use resume, test or film")
                 check(config)
-                found.append(checked(config))
+                results.append(checked(config))
             except ConfigError as error:
                 problems |= dict.fromkeys(error.problems)
             except (JoystickError, EnvError) as error:
@@ -176,16 +176,16 @@ class RunPlan(Plan):
                 problems[f"{', '.join(f'{domain.path}={json.dumps(value)}' for domain, value in named)}: {error}"] = (
                     None
                 )
-        problems |= dict.fromkeys([*self._score_problems(found), *(self._course_problems() if not problems else [])])
+        problems |= dict.fromkeys([*self._score_problems(results), *(self._course_problems() if not problems else [])])
         if problems:
             raise ConfigError(list(problems))
-        return found
+        return results
 
-    def _score_problems(self, found: Sequence[Checked]) -> list[str]:
-        known = set.intersection(*(set(each.columns) for each in found)) if found else None
-        if self.cfg.score in SCORES or known is None or self.cfg.score in known:
+    def _score_problems(self, checks: Sequence[Checked]) -> list[str]:
+        columns = set.intersection(*(set(check.columns) for check in checks)) if checks else None
+        if self.cfg.score in SCORES or columns is None or self.cfg.score in columns:
             return []
-        hint = did_you_mean(self.cfg.score, [*SCORES, *known]) or f"; known: {', '.join(sorted({*SCORES, *known}))}"
+        hint = did_you_mean(self.cfg.score, [*SCORES, *columns]) or f"; known: {', '.join(sorted({*SCORES, *columns}))}"
         return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is not a column of progress.csv{hint}"]
 
     def _course_problems(self) -> list[str]:
@@ -213,9 +213,9 @@ class RunPlan(Plan):
                     f"{iteration} steps, and the first comparison is at step {rungs[0]}; set "
                     f"general_cfg.iteration_steps={rungs[0]} or compare later"]  # fmt: skip
         if cfg.scheduler == "pbt" and not self._adjusted:
-            known = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
+            changeable = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
             return [f"{where}: tune_cfg.scheduler: pbt changes settings while it trains, and none of those that are "
-                    f"tried may change then; of algo_cfg these may: {', '.join(known)}"]  # fmt: skip
+                    f"tried may change then; of algo_cfg these may: {', '.join(changeable)}"]  # fmt: skip
         return []
 
     def _where(self, key: str) -> str:
@@ -228,16 +228,16 @@ class RunPlan(Plan):
         """For each domain whether its setting may change in a training that goes on; empty if none may."""
         config = self.config(self.first[0])
         allowed, models = adjustable(config), config.sections()
-        found = []
+        flags = []
         for domain in self.domains:
             section, _, key = domain.path.rpartition(".")
-            known = section in models and section != "general_cfg"
-            found.append(known and type(models[section]).field_name(key) in allowed[section])
-        return found if any(found) else []
+            in_section = section in models and section != "general_cfg"
+            flags.append(in_section and type(models[section]).field_name(key) in allowed[section])
+        return flags if any(flags) else []
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
         """Returns the settings of a copy: those that may change are drawn anew, or multiplied. Keeps all of them if the
-        result is no valid configuration."""
+        result is not a valid configuration."""
         changed = tuple(
             _explored(domain, value, random) if may else value
             for domain, value, may in zip(self.domains, settings, self._adjusted, strict=True)

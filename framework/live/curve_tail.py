@@ -18,7 +18,7 @@ Point = tuple[float, ...]
 lowest and the highest."""
 
 
-class Thinned:
+class ThinnedCurve:
     """Points of a line that grows, at most MOST_POINTS: when there are more, each two neighbors become their mean.
     Values of the same step and update are one point."""
 
@@ -43,7 +43,7 @@ class Thinned:
             points.append(point)
         if len(points) > MOST_POINTS:
             pairs = zip(points[::2], [*points[1::2], None], strict=False)
-            self._points = [_joined(one, other) for one, other in pairs]
+            self._points = [_joined(first, other) for first, other in pairs]
             self.each *= 2
 
     def points(self) -> list[Point]:
@@ -55,14 +55,14 @@ class Thinned:
         return [point for point in means if math.isfinite(point[2])]
 
 
-def _joined(one: list[float], other: list[float] | None) -> list[float]:
+def _joined(first: list[float], other: list[float] | None) -> list[float]:
     if other is None:
-        return one
-    sums = (a + b for a, b in zip(one[2:5], other[2:5], strict=True))
-    return [*other[:2], *sums, min(one[5], other[5]), max(one[6], other[6])]
+        return first
+    sums = (a + b for a, b in zip(first[2:5], other[2:5], strict=True))
+    return [*other[:2], *sums, min(first[5], other[5]), max(first[6], other[6])]
 
 
-class Growing:
+class CurveTail:
     """A column of one of our CSV files over steps and updates; each read takes up what is new."""
 
     def __init__(self, path: Path, column: str) -> None:
@@ -72,7 +72,7 @@ class Growing:
     def _begin(self) -> None:
         self.columns: tuple[str, ...] = ()
         """Head of the file; empty before it is read."""
-        self.line = Thinned()
+        self.line = ThinnedCurve()
         self._place = 0
         self._seen = b""
         """Last bytes before the place."""
@@ -101,9 +101,9 @@ class Growing:
     def _take(self, lines: list[str]) -> None:
         if self._place == 0 and lines:
             self.columns = tuple(lines.pop(0).split(","))
-            wanted = (*COUNTS, self.column)
-            if set(wanted) <= set(self.columns):
-                self._columns = tuple(map(self.columns.index, wanted))
+            names = (*COUNTS, self.column)
+            if set(names) <= set(self.columns):
+                self._columns = tuple(map(self.columns.index, names))
         if self._columns is None:
             return
         for line in lines:

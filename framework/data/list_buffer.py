@@ -32,7 +32,7 @@ class ListReplayBuffer(ReplayBuffer):
         return super()._take_over(other)
 
     def _make_room_for(self, count: int) -> None:
-        """Grows until it has room for so many more transitions."""
+        """Grows until it has room for this many more transitions."""
         length = self._rings.length
         while length < len(self) + count:
             length *= 2

@@ -16,7 +16,7 @@ def previous(rings: Rings, place: Array) -> Array:
 
 
 def has_before(rings: Rings, place: Array, steps: int) -> Array:
-    """Returns true where an episode has at least so many steps before a place."""
+    """Returns true where an episode has at least this many steps before a place."""
     for _ in range(steps - 1):
         place = previous(rings, place)
     return (previous(rings, place) != place) | (steps == 0)
@@ -36,7 +36,7 @@ def _of(rings: Rings, place: Array, end: int) -> Any:
 
 
 def in_time(rings: Rings) -> Array:
-    """Returns the places of all steps: those of the first ring in order of time, then those of the next one."""
+    """Returns the places of all steps: the first ring's in order of time, then the next one's."""
     parts = [
         rings.slots(ring, np.arange(*span)) for ring, span in enumerate(zip(rings.oldest, rings.added, strict=True))
     ]

@@ -10,7 +10,7 @@ from framework.pages.axes import LIGHT, dress
 
 HEIGHT = 7.6
 """Height of the figure in inches."""
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe-Ito palette; further lines have the same colors with other dashes."""
 STYLES = ("-", "--", ":", "-.")
 
@@ -29,7 +29,7 @@ def draw_policies(
     for number, policy in enumerate(policies):
         _draw(axes, train, evaluations, f"return_{policy}", label=label_of(policy), **look_of(number))
     if score:
-        _line(axes, train, "return", color=LIGHT.grey, linestyle="--", label="sum of all agents")
+        _line(axes, train, "return", color=LIGHT.gray, linestyle="--", label="sum of all agents")
     dress(axes, "", "mean of each policy's agents; dots: evaluations", "return")
     _legend(axes)
 
@@ -52,15 +52,15 @@ def _draw_behind(axes: Any, train: Rows, evaluations: Rows, names: Sequence[str]
     """Draws numbers with an axis of their own at the right, and names them in the legend of `axes`."""
     right = axes.twinx()
     for place, name in enumerate(names):
-        look = {"color": LIGHT.grey, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
+        look = {"color": LIGHT.gray, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
         _draw(right, train, evaluations, name, **look)
         axes.plot([], [], label=f"{name} (right)", **look)
     axes.set_zorder(right.get_zorder() + 1)
     axes.patch.set_visible(False)
-    right.tick_params(colors=LIGHT.grey)
+    right.tick_params(colors=LIGHT.gray)
     right.spines["top"].set_visible(False)
-    right.spines["right"].set_edgecolor(LIGHT.grey)
-    right.set_ylabel("number", color=LIGHT.grey)
+    right.spines["right"].set_edgecolor(LIGHT.gray)
+    right.set_ylabel("number", color=LIGHT.gray)
 
 
 def _panel(figure: Any, above: Any) -> Any:
@@ -71,7 +71,7 @@ def _panel(figure: Any, above: Any) -> Any:
 
 def look_of(number: int) -> dict[str, str]:
     """Returns color and dashes of a line by its number."""
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+    return {"color": COLORS[number % len(COLORS)], "linestyle": STYLES[number // len(COLORS) % len(STYLES)]}
 
 
 def _is_share(train: Rows, evaluations: Rows, name: str) -> bool:
@@ -92,8 +92,8 @@ def _draw(axes: Any, train: Rows, evaluations: Rows, name: str, **look: Any) -> 
 
 def _line(axes: Any, rows: Rows, name: str, **look: Any) -> None:
     """Draws the running mean of a column."""
-    ended, value = finite(column_of(rows, "step"), column_of(rows, name))
-    step, mean, _ = running_mean(ended, value)
+    steps, value = finite(column_of(rows, "step"), column_of(rows, name))
+    step, mean, _ = running_mean(steps, value)
     some = some_of(len(step))
     axes.plot(step[some], mean[some], **{"linewidth": 1.6, **look})
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from framework.data import places
+from framework.data import neighbors
 from framework.data.batch import Batch
 from framework.data.episodes import Beyond
 from framework.data.table import Table
@@ -20,8 +20,8 @@ class Reader:
     def at(self, place: Array) -> Batch:
         """Returns the transitions at these places [K], or at one place."""
         if not place.ndim:
-            found: Batch = self.at(place[None])[0]
-            return found
+            row: Batch = self.at(place[None])[0]
+            return row
         table = self.table
         data = {key: table.read(key, place) for key in table.tree if key not in ("obs", "obs_next")}
         if data:
@@ -38,7 +38,7 @@ class Reader:
             return self.table.read(key, place)
         chain = [place]
         for _ in range(count - 1):
-            chain.append(places.previous(self.table.rings, chain[-1]))
+            chain.append(neighbors.previous(self.table.rings, chain[-1]))
         return self.table.read(key, np.stack(chain[::-1], axis=place.ndim))
 
     def after(self, place: Array, count: int) -> Any:
@@ -46,6 +46,6 @@ class Reader:
         the step itself where an episode terminated or goes on outside of the buffer."""
         if "obs_next" in self.table.tree:
             return self.stacked("obs_next", place, count)
-        found = self.stacked("obs", places.following(self.table.rings, place), count)
-        self.beyond.replace_in(found, place, count)
-        return found
+        stacks = self.stacked("obs", neighbors.following(self.table.rings, place), count)
+        self.beyond.replace_in(stacks, place, count)
+        return stacks

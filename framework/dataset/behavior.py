@@ -15,7 +15,7 @@ NEAR = 1e-3
 """Share of the range within which an action counts as at its bound."""
 
 
-class Behaviour:
+class Behavior:
     """Statistics of the actions, of the first MOST transitions at the most."""
 
     def __init__(self, data: Dataset) -> None:
@@ -38,14 +38,14 @@ class Behaviour:
         """Returns the share of repeated pairs, the statistics, and sentences on them."""
         count = len(self._pairs)
         distinct, states = len(np.unique(self._pairs)), len(np.unique(self._states))
-        found: dict[str, Any] = {"compared": count, "repeated_pairs": (count - distinct) / count}
-        found["repeated_obs"] = (count - states) / count
+        facts: dict[str, Any] = {"compared": count, "repeated_pairs": (count - distinct) / count}
+        facts["repeated_obs"] = (count - states) / count
         lines = [self._determined(count, distinct, states)]
         if self._action.dtype.kind == "f":
-            lines.append(self._at_bounds(found))
+            lines.append(self._at_bounds(facts))
         else:
-            lines.append(self._entropy(found))
-        return {**found, "behaviour": lines}
+            lines.append(self._entropy(facts))
+        return {**facts, "behaviour": lines}
 
     def _determined(self, count: int, distinct: int, states: int) -> str:
         """Returns whether equal observations are followed by equal actions."""
@@ -55,27 +55,27 @@ class Behaviour:
             return f"seems deterministic: {count - states:,} observations came before, always with the same action"
         return f"not deterministic: {counted(distinct - states, 'time')} an observation came again with another action"
 
-    def _entropy(self, found: dict[str, Any]) -> str:
+    def _entropy(self, facts: dict[str, Any]) -> str:
         """Returns how evenly the actions are used over all."""
         values, counts = np.unique(self._actions.reshape(len(self._actions), -1), axis=0, return_counts=True)
         shares = counts / counts.sum()
-        found["action_entropy"] = float(-(shares * np.log(shares)).sum())
-        text = f"entropy of all actions {found['action_entropy']:.3f} nats, at most {np.log(len(values)):.3f}"
+        facts["action_entropy"] = float(-(shares * np.log(shares)).sum())
+        text = f"entropy of all actions {facts['action_entropy']:.3f} nats, at most {np.log(len(values)):.3f}"
         if len(values) <= MOST_KINDS:
-            found["action_shares"] = {
+            facts["action_shares"] = {
                 " ".join(map(str, value.tolist())): float(share) for value, share in zip(values, shares, strict=True)
             }
         most = np.argsort(-shares, kind="stable")[:6]
         listed = ", ".join(f"{' '.join(map(str, values[i].tolist()))}: {shares[i]:.1%}" for i in most)
         return f"{text} ({listed}{', ...' if len(values) > len(most) else ''})"
 
-    def _at_bounds(self, found: dict[str, Any]) -> str:
+    def _at_bounds(self, facts: dict[str, Any]) -> str:
         """Returns the share of actions at the lowest or highest value of any part."""
         flat = self._actions.reshape(len(self._actions), -1)
         slack = NEAR * (self._action.high.astype(np.float64) - self._action.low)
         at = (flat <= self._action.low + slack) | (flat >= self._action.high - slack)
-        found["actions_at_bounds"] = float(at.any(axis=1).mean())
-        return f"{found['actions_at_bounds']:.1%} of the actions are at the lowest or highest value in the data"
+        facts["actions_at_bounds"] = float(at.any(axis=1).mean())
+        return f"{facts['actions_at_bounds']:.1%} of the actions are at the lowest or highest value in the data"
 
 
 def _marks(*columns: np.ndarray) -> np.ndarray:
