@@ -340,8 +340,8 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
         )
 
     def data_spec(self, share: float = 1.0) -> DataSpec | None:
-        found = super().data_spec(share)
-        return found and replace(found, imitate=self.imitate)
+        spec = super().data_spec(share)
+        return spec and replace(spec, imitate=self.imitate)
 
     @property
     def needs_data(self) -> bool:

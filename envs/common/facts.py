@@ -64,8 +64,8 @@ def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
 def metrics_of(env: Any) -> tuple[str, ...]:
     """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is no tuple of
     names, has nothing to do with us."""
-    found = getattr(env.unwrapped, "metrics", ())
-    return found if isinstance(found, tuple) and all(map(_is_name, found)) else ()
+    names = getattr(env.unwrapped, "metrics", ())
+    return names if isinstance(names, tuple) and all(map(_is_name, names)) else ()
 
 
 def frames_of(env: Any) -> int:
@@ -73,8 +73,8 @@ def frames_of(env: Any) -> int:
     wrapper that has it, or of the environment itself; 1 without one."""
     while isinstance(env, gymnasium.Wrapper | gymnasium.vector.VectorWrapper) and not hasattr(env, "stack_size"):
         env = env.env
-    found = getattr(env, "stack_size", 1)
-    return int(found) if isinstance(found, int | np.integer) and found > 0 else 1
+    frames = getattr(env, "stack_size", 1)
+    return int(frames) if isinstance(frames, int | np.integer) and frames > 0 else 1
 
 
 def _is_name(value: Any) -> bool:
@@ -185,7 +185,7 @@ def _for_many(judge: Callable[[Any, Any, dict], Any], achieved: Array, desired: 
 
     expected = in_turn(achieved, desired)
     try:
-        found = at_once(achieved, desired)
+        batched = at_once(achieved, desired)
     except Exception:  # the function accepts a single pair only
         return in_turn
-    return at_once if found.shape == expected.shape and np.allclose(found, expected) else in_turn
+    return at_once if batched.shape == expected.shape and np.allclose(batched, expected) else in_turn

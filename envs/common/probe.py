@@ -63,9 +63,9 @@ def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
     for field in ("observation_space", "action_space"):
         space = getattr(env, field, None)
         if not isinstance(space, Space):
-            found = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
+            value = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
             remedy = f"Set self.{field} in __init__." if space is None else "Import it from gymnasium, not from gym."
-            yield Fault(field, "a space of gymnasium.spaces", found, remedy)
+            yield Fault(field, "a space of gymnasium.spaces", value, remedy)
 
 
 def _refuse_spaces(env: gymnasium.Env, name: str) -> None:

@@ -79,11 +79,11 @@ def no_environment(thing: Any) -> str | None:
 
 def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
     """Returns a vector environment as ours."""
-    found = env.rows if isinstance(env, VectorEnv) else env.num_envs
-    if found != rows:
+    size = env.rows if isinstance(env, VectorEnv) else env.num_envs
+    if size != rows:
         env.close()
         raise EnvError(
-            f"{name} has {found} rows, and {rows} are needed here: take their number from the argument num_envs, or "
+            f"{name} has {size} rows, and {rows} are needed here: take their number from the argument num_envs, or "
             "from env_config.num_envs"
         )
     return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)

@@ -64,12 +64,12 @@ def known() -> dict[str, Entry]:
         return {}
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "hide")
     registries = importlib.import_module("pettingzoo.env_registry.registration")
-    found: dict[str, Entry] = {}
+    environments: dict[str, Entry] = {}
     for api, specs in (("aec", registries.aec_registry), ("parallel", registries.parallel_registry)):
         for name, spec in specs.items():
-            entry = found.setdefault(written(name), Entry(written(name), {}))
+            entry = environments.setdefault(written(name), Entry(written(name), {}))
             entry.entries[api] = spec.entry_point
-    return {**found, **_of_mpe2()}
+    return {**environments, **_of_mpe2()}
 
 
 def _of_mpe2() -> dict[str, Entry]:

@@ -81,13 +81,13 @@ class Roster:
         groups: list[list[Seat]] = []
         for seat in seats:
             spaces = self._spaces[seat.agent]
-            found = next((n for n, kind in enumerate(self.kinds) if kind.source == spaces), None)
-            if found is None:
-                found = len(self.kinds)
+            number = next((n for n, kind in enumerate(self.kinds) if kind.source == spaces), None)
+            if number is None:
+                number = len(self.kinds)
                 masked = obey and (masks.in_observation(spaces[0]) or spaces in by_info)
                 self.kinds.append(_kind(seat.agent, spaces, masked))
                 groups.append([])
-            groups[found].append(seat)
+            groups[number].append(seat)
         self.seats = [seat for group in groups for seat in group]
         self.types = tuple(
             AgentType(
@@ -157,7 +157,7 @@ class Roster:
 
 def _spaces(env: Any, agent: str) -> tuple[Space, Space]:
     """Returns observation space and action space of an agent."""
-    found = []
+    spaces = []
     for method in ("observation_space", "action_space"):
         try:
             space = getattr(env, method)(agent)
@@ -165,8 +165,8 @@ def _spaces(env: Any, agent: str) -> tuple[Space, Space]:
             raise EnvError(f"{method}({agent!r}) failed: {type(error).__name__}: {error}") from error
         if not isinstance(space, Space):
             raise EnvError(f"{method}({agent!r}) is {space!r}; expected a space of gymnasium.spaces")
-        found.append(space)
-    return found[0], found[1]
+        spaces.append(space)
+    return spaces[0], spaces[1]
 
 
 def _kind(agent: str, spaces: tuple[Space, Space], masked: bool) -> Kind:
