@@ -333,8 +333,8 @@ class Rewriting:
     def _takes(self, name: str, value: Any) -> bool:
         """Returns True if the algorithm's setting has this value, or any."""
         field = self.algo.model_fields.get(name) if self.algo else None
-        known = get_args(field.annotation) if field else ()
-        return not known or str(value).upper() in known
+        choices = get_args(field.annotation) if field else ()
+        return not choices or str(value).upper() in choices
 
     def _value(self, section: str, name: str, value: Any) -> Any:
         """Returns a setting's value in its present form."""

@@ -96,8 +96,8 @@ def from_stop_rules(document: Document) -> Source:
         if key in RULES:
             source.foreign[key] = (value, place)
         else:
-            known = [rule for rule in RULES if "/" not in rule]
-            near = did_you_mean(key, RULES) or f"; known: {', '.join(known)}"
+            rules = [rule for rule in RULES if "/" not in rule]
+            near = did_you_mean(key, RULES) or f"; known: {', '.join(rules)}"
             source.problems.append(f"{place.text}: {place.path}: is not a stop rule{near}")
     return source
 
@@ -157,8 +157,8 @@ def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
         return _of_row(row, value, scope)
     mapping, point, word = key.partition(".")
     if point:
-        known = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
-        near = did_you_mean(word, known) or f"; known: {', '.join(known[:8])} and others (docs/rllib.md)"
+        words = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
+        near = did_you_mean(word, words) or f"; known: {', '.join(words[:8])} and others (docs/rllib.md)"
         raise NoCounterpartError(f"is not a word of {mapping}{near}")
     return _of_others(key, value, scope)
 

@@ -27,7 +27,7 @@ PARTS = ("policy_class", "observation_space", "action_space", "config")
 NOTHING = ("policy_map_capacity", "policy_map_cache", "policy_states_are_swappable", "count_steps_by", "replay_mode")
 """Keys that change nothing here with these values: any, any, any, env_steps, independent."""
 ONLY = {"count_steps_by": "env_steps", "replay_mode": "independent"}
-KNOWN = (*POLICIES, "policy_mapping_fn", "policies_to_train", "observation_fn", *NOTHING)
+_KEYS = (*POLICIES, "policy_mapping_fn", "policies_to_train", "observation_fn", *NOTHING)
 EXAMPLE = '{"cars": (None, None, None, {"gamma": 0.9})}'
 _WORDS_OF_CLASSES = ("TF", "Torch", "Eager", "Policy", "Graph", "Loss", "Dynamic", "Static")
 """Endings of the names of RLlib's classes, behind the algorithm: PPOTFPolicy, DQNPolicyGraph."""
@@ -39,8 +39,8 @@ def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str,
     NoCounterpartError."""
     if not isinstance(value, Mapping):
         raise NoCounterpartError(f"got {shown(value)}; expected a mapping with policies and policy_mapping_fn")
-    if strange := [key for key in value if key not in KNOWN]:
-        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(str(strange[0]), KNOWN)}")
+    if strange := [key for key in value if key not in _KEYS]:
+        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(str(strange[0]), _KEYS)}")
     if value.get("observation_fn") is not None:
         raise NoCounterpartError("observation_fn has no counterpart here; write a wrapper around the environment")
     if wrong := [key for key, only in ONLY.items() if value.get(key) not in (None, only)]:

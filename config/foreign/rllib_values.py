@@ -203,8 +203,8 @@ EXAMPLES: Mapping[str, tuple[str, Settings]] = {
 
 def example_here(name: str) -> tuple[str, Settings]:
     """Returns id and settings of env_cfg for a class of RLlib's examples; any other name unchanged."""
-    known = EXAMPLES.get(name.rpartition(".")[2]) if name.startswith("ray.rllib.examples") else None
-    return known or (name, {})
+    counterpart = EXAMPLES.get(name.rpartition(".")[2]) if name.startswith("ray.rllib.examples") else None
+    return counterpart or (name, {})
 
 
 def wrappers(value: Any, scope: Scope) -> Meaning:

@@ -321,8 +321,8 @@ _READ = {
 
 def _lost(kind: str, given: dict[str, Any]) -> list[str]:
     """Returns the settings of a wrapper that have no counterpart."""
-    known = (*_WRAPPERS.get(kind, ("", ()))[1], *_READ.get(kind, ()))
-    return [f"{key} of {kind}" for key in given if key not in known]
+    readable = (*_WRAPPERS.get(kind, ("", ()))[1], *_READ.get(kind, ()))
+    return [f"{key} of {kind}" for key in given if key not in readable]
 
 
 def _wrapper(kind: str, given: dict[str, Any]) -> Any:

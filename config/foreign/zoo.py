@@ -61,9 +61,9 @@ def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, 
     if env is None and len(listed) == 1:
         env = listed[0]
     if env is None:
-        known = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
+        names = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
         example = f"{PROGRAM} convert {document.place.file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
-        message = f"has hyperparameters for {len(listed)} environments ({known}); name one: {example}"
+        message = f"has hyperparameters for {len(listed)} environments ({names}); name one: {example}"
         raise ConversionError(f"{document.place.file}: {message}")
     current = kind.current_id(kind.present_name(env))
     same = [name for name in listed if name == env or kind.current_id(kind.present_name(name)) == current]

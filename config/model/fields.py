@@ -51,7 +51,7 @@ class Strict(BaseModel, metaclass=Inheriting):
     def _aliases_and_nulls(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        known: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         written: dict[str, str] = {}
         for key, value in values.items():
             name = cls.field_name(key)
@@ -60,8 +60,8 @@ class Strict(BaseModel, metaclass=Inheriting):
             written[name] = key
             if cls.is_silent(name, value):
                 continue
-            known[name] = value
-        return known
+            settings[name] = value
+        return settings
 
     @classmethod
     def is_silent(cls, name: str, value: Any) -> bool:

@@ -127,21 +127,21 @@ def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Pa
 def keyword_problems(
     creator: Callable[..., Any],
     given: Mapping[str, Any],
-    known: tuple[str, ...] = (),
+    accepted: tuple[str, ...] = (),
     skip: int = 0,
     supplied: tuple[str, ...] = (),
     beside: tuple[str, ...] = (),
 ) -> Iterator[Problem]:
-    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; `known`
-    ones are accepted too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
+    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; names in
+    `accepted` are known too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
     parameters = parameters_of(creator, skip)
     if parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters):
         return
-    names = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} | set(known)
+    names = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} | set(accepted)
     for key in given:
         if key not in names:
-            known_ones = f"; known are: {', '.join(sorted(names)) or 'none'}"
-            yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or known_ones))
+            end = f"; known are: {', '.join(sorted(names)) or 'none'}"
+            yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or end))
     for one in parameters:
         optional = one.default is not one.empty or one.kind is one.VAR_POSITIONAL
         if not optional and one.name not in given and one.name not in supplied:

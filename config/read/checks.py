@@ -92,8 +92,8 @@ class Checks:
         """Reports problems between general_cfg and the algorithms."""
         names = self.written.policy_names().values()
         if general.score_policy is not None and general.score_policy not in names:
-            known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
-            self.written.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
+            hint = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
+            self.written.report("general_cfg", "score_policy", f"names no policy of policies_cfg{hint}")
         if algo is not None and general.mode == "train":
             self._offline(general, algo.offline_updates_of())
         if algo is not None and not names and general.mode == "train" and not algo.LEARNS:

@@ -40,13 +40,13 @@ class PresetChoice:
 
     def _leave_out_policies(self, preset: sources.Source) -> None:
         """Drops the policies of a preset if the user writes others: two sets of policies would share the agents."""
-        known = preset.policy_names()
+        theirs = preset.policy_names()
         ours = dict.fromkeys(name for source in self.written.sources[1:] for name in source.policy_names())
-        if known and set(ours) - set(known):
+        if theirs and set(ours) - set(theirs):
             preset.drop_policies()
             self.promises = False
             why = f"policies with other names are written: {', '.join(ours)}"
-            self.written.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
+            self.written.notes.append(f"the policies of the preset ({', '.join(theirs)}) are not used, since {why}")
         else:
             self._leave_out_settings(preset)
 
@@ -158,8 +158,8 @@ class PresetChoice:
 
     def promised(self, document: Document | None, preset: Document | None) -> float | None:
         """Returns the return that the first line of the file, or of the preset, promises for this environment."""
-        known = [(source, used) for source, used in ((document, None), (preset, self.used)) if source is not None]
-        fitting = [source for source, used in known if self.promises and self.same_task(source, used)]
+        candidates = [(source, used) for source, used in ((document, None), (preset, self.used)) if source is not None]
+        fitting = [source for source, used in candidates if self.promises and self.same_task(source, used)]
         promises = [presets.promised_return(source.comment) for source in fitting]
         return next((promise for promise in promises if promise is not None), None)
 

@@ -93,8 +93,8 @@ def from_document(document: Document, *, written: bool) -> Source:
             f"{document.place.text}: got {shown(document.value)}; expected the sections {', '.join(SECTIONS)}"
         )
         return source
-    known = {*SECTIONS, policies.SECTION, TUNING}
-    if not known & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
+    sections = {*SECTIONS, policies.SECTION, TUNING}
+    if not sections & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
         source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
         return source
     for key, value in document.value.items():

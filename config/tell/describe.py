@@ -199,9 +199,9 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         "tune",
         *(name for finder in finders.values() for name in finder.available()),
     ]
-    known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
-    near = nearest(topic, names) or nearest(topic, known)
-    holding = sorted({name for name in known if len(topic) > 2 and topic.lower() in name.lower()})
+    words = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
+    near = nearest(topic, names) or nearest(topic, words)
+    holding = sorted({name for name in words if len(topic) > 2 and topic.lower() in name.lower()})
     if holding and not near:
         return f"; with {topic} in their names: {', '.join(holding[:10])}"
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"

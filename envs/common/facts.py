@@ -21,7 +21,7 @@ _TRANSPARENT = (
 the unwrapped environment would not match what the agent observes."""
 
 
-class Known(NamedTuple):
+class EnvFacts(NamedTuple):
     """Facts shared by all rows of an environment."""
 
     parts: tuple[Part, ...] = ()
@@ -48,13 +48,13 @@ class Known(NamedTuple):
         return said(obs, {}) if self.mask_inside and self.masked is not False else None
 
 
-def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
+def facts_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> EnvFacts:
     """Returns the facts of one environment; it may be closed afterwards, but must not be changed."""
-    known = Known(parts, masked, metrics=metrics_of(env), frames=frames_of(env))
+    facts = EnvFacts(parts, masked, metrics=metrics_of(env), frames=frames_of(env))
     if not _bare(env):
-        return known
+        return facts
     expert = getattr(env.unwrapped, "expert", None)
-    return known._replace(
+    return facts._replace(
         goal=_goal_of(env, parts, name),
         rules=lambda: _rules_of(env, name),
         expert=expert if callable(expert) else None,

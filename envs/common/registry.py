@@ -175,9 +175,9 @@ def _of_another_package(name: str) -> str | None:
     return None
 
 
-def nearest(word: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> str:
+def nearest(word: str, names: Iterable[str], most: int = 3, least: float = 0.6) -> str:
     """Returns the most similar names as `a or b`; empty if none is similar."""
-    folded = {name.lower(): name for name in known}
+    folded = {name.lower(): name for name in names}
     return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, least))
 
 

@@ -18,7 +18,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from config import machine
 from envs.base import Array, EnvError, VectorEnv
 from envs.common import masks
-from envs.common.facts import Known, known_of
+from envs.common.facts import EnvFacts, facts_of
 from envs.common.probe import first_action, probe
 from envs.common.sync import Row, SyncVector, described
 from envs.common.vector import GymnasiumVector, Masked, mode_of
@@ -46,15 +46,15 @@ def assemble(
         maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
     inside = masks.in_observation(source)
-    known = known_of(env, first.parts, masked, name)._replace(
+    facts = facts_of(env, first.parts, masked, name)._replace(
         start=first.start, encode=masks.encoder(first.encode, inside), mask_inside=inside
     )
     vector: VectorEnv
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
-        vector = _async(maker, name, rows, known)
+        vector = _async(maker, name, rows, facts)
     else:
-        vector = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
+        vector = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], facts)
     vector.source_space = source
     return vector
 
@@ -97,14 +97,14 @@ def made(maker: Callable[[int], Any], name: str, index: int) -> Any:
         raise EnvError(f"{name} could not be made: {described(error)}") from error
 
 
-def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
+def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
     # the same error reaches us as an exception, which is reported once
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
     _open.add(env)
-    return GymnasiumVector(Masked(env), name, known, visit=partial(_visit, env))
+    return GymnasiumVector(Masked(env), name, facts, visit=partial(_visit, env))
 
 
 _open: "weakref.WeakSet[AsyncVectorEnv]" = weakref.WeakSet()

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from envs.base import Array, EnvError, Model, Step, StepError, VectorEnv
 from envs.common import masks
-from envs.common.facts import Known, frames_of, metrics_of
+from envs.common.facts import EnvFacts, frames_of, metrics_of
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
@@ -136,14 +136,14 @@ class GymnasiumVector(VectorEnv):
     """A gymnasium vector environment in its autoreset mode."""
 
     def __init__(
-        self, mode: Mode, name: str, known: Known | None = None, obey_masks: bool = True, visit: Visit | None = None
+        self, mode: Mode, name: str, facts: EnvFacts | None = None, obey_masks: bool = True, visit: Visit | None = None
     ) -> None:
         """visit: calls a function in the processes of the masked rows."""
         codec = Observations(mode.env.single_observation_space)
         self._actions = Actions(mode.env.single_action_space)
         self.rows, self.replayable = mode.rows, mode.replayable
         self.observation_space, self.action_space = codec.space, self._actions.space
-        self._known = known or Known(
+        self._facts = facts or EnvFacts(
             codec.parts,
             masked=None if obey_masks else False,
             start=codec.start,
@@ -152,9 +152,9 @@ class GymnasiumVector(VectorEnv):
             metrics=metrics_of(mode.env),
             frames=mode.frames,
         )
-        self.metrics, self.expert, self.frames = self._known.metrics, self._known.expert, self._known.frames
-        self.observation_start, self.action_start = self._known.start, self._actions.start
-        self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
+        self.metrics, self.expert, self.frames = self._facts.metrics, self._facts.expert, self._facts.frames
+        self.observation_start, self.action_start = self._facts.start, self._actions.start
+        self.parts, self.goal, self._masked = self._facts.parts, self._facts.goal, self._facts.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
         self._mode, self._name, self._floating, self._visit = mode, name, codec.floating, visit
         self._step = empty_step(self.observation_space, self.rows)
@@ -243,7 +243,7 @@ class GymnasiumVector(VectorEnv):
 
     @property
     def model(self) -> Model | None:
-        return self._known.rules()
+        return self._facts.rules()
 
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info of the latest step; after an end, that of the end and not of the new start."""
@@ -279,10 +279,10 @@ class GymnasiumVector(VectorEnv):
                 raise StepError.of(self._name, "a step", reason, self._seeds[row], row)
 
     def encode(self, obs: Any) -> Array:
-        return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+        return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
 
     def mask_of(self, obs: Any) -> Array | None:
-        return self._known.mask_of(obs)
+        return self._facts.mask_of(obs)
 
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)

@@ -114,9 +114,9 @@ class DialogEnv(gymnasium.Env):
         heard, tracker = self._channel.heard(self.language.to_system(user), self.tables, self.np_random), self.tracker
         tracker.hear(heard)
         active = tracker.active
-        known = (dict(tracker.belief[active]), dict(tracker.booking[active])) if active else ({}, {})
+        belief = (dict(tracker.belief[active]), dict(tracker.booking[active])) if active else ({}, {})
         matches = tracker.matches(active).bit_count() if active else None
-        self.transcript.append(Exchange(tuple(system), tuple(user), tuple(heard), *known, matches))
+        self.transcript.append(Exchange(tuple(system), tuple(user), tuple(heard), *belief, matches))
         if self.render_mode == "human":
             opening = len(self.transcript) == 1
             print(*([f"\n{self.goal}"] if opening else []), *lines(self.transcript[-1], opening), sep="\n", flush=True)

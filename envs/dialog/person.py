@@ -41,7 +41,7 @@ class Person:
         return acts
 
     def respond(self, acts: Sequence[Act]) -> list[Act]:
-        self.write(f"  ({self._known()})")
+        self.write(f"  ({self._belief()})")
         self.write(f"system: {templates.system_says(acts)}")
         if self.reason is not None:
             return self._closed(self.reason)
@@ -126,13 +126,13 @@ class Person:
         intent = "request" if text.endswith("?") else "inform"
         return " ".join((intent, domain, *rest))
 
-    def _known(self) -> str:
+    def _belief(self) -> str:
         """Returns what the system has understood of the active domain, and how much of the database matches."""
         name, tracker = self.tracker.active, self.tracker
         if name is None:
             return "it knows of nothing yet"
-        known = {**tracker.belief[name], **tracker.booking[name]}
-        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in known.items()) or "nothing"
+        constraints = {**tracker.belief[name], **tracker.booking[name]}
+        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in constraints.items()) or "nothing"
         count = tracker.matches(name).bit_count()
         booked = f"; booked: {tracker.booked[name]}" if name in tracker.booked else ""
         return f"it knows of the {name}: {values}; {count} in the database match{booked}"

@@ -132,10 +132,10 @@ class User:
             self._close("complete")
             return
         if not any(act.domain == name for act in self.stack):
-            part, known = self.goal.parts[name], self.values[name]
-            for slot in (slot for slot in part.requests if slot not in known):
+            part, answers = self.goal.parts[name], self.values[name]
+            for slot in (slot for slot in part.requests if slot not in answers):
                 self._push("request", name, slot)
-            if all(slot in known for slot in part.requests) and part.booking:
+            if all(slot in answers for slot in part.requests) and part.booking:
                 for slot, value in part.booking.items():
                     self._push("inform", name, slot, value)
         self._idle = 0 if self._progress or any(act not in self._said for act in self._pushed) else self._idle + 1

@@ -58,7 +58,7 @@ def missing(env_id: str = "") -> str | None:
     return next((name for name in packages if importlib.util.find_spec(name) is None), None)
 
 
-def known() -> dict[str, Entry]:
+def all_entries() -> dict[str, Entry]:
     """Returns all environments by name."""
     if missing("pettingzoo"):
         return {}
@@ -92,12 +92,12 @@ def written(env_id: str) -> str:
 
 def lookup(env_id: str) -> Entry | None:
     """Returns the environment of a name; None if there is none."""
-    return known().get(written(env_id))
+    return all_entries().get(written(env_id))
 
 
 def unknown(env_id: str) -> str:
     """Returns what to write instead of an unknown name."""
-    names, name = list(known()), written(env_id)
+    names, name = list(all_entries()), written(env_id)
     stem = name.rpartition("_v")[0] or name
     if current := [one for one in names if one.rpartition("_v")[0] == stem]:
         return f"there is no {env_id}; the current version is {current[-1]}"
@@ -126,12 +126,12 @@ def needs(env_id: str, module: str) -> str:
 
 def ids() -> list[str]:
     """Returns the names of the environments that can be made here."""
-    return sorted(name for name, entry in known().items() if unusable(entry) is None)
+    return sorted(name for name, entry in all_entries().items() if unusable(entry) is None)
 
 
 def explain(env_id: str) -> str:
     """Returns what is known of an environment: interfaces, agents and their spaces."""
-    entry = known()[written(env_id)]
+    entry = all_entries()[written(env_id)]
     lines = [entry.id, "", f"interfaces    {', '.join(sorted(entry.entries))}"]
     try:
         env = entry.creator("auto")()

@@ -125,10 +125,10 @@ class Roster:
     def spaces_of(self, agent: Any) -> tuple[Space, Space]:
         """Returns observation space and action space of an agent; EnvError if it cannot have a slot."""
         pool = self.pool_of(agent) if isinstance(agent, str) else None
-        known = self._examples[pool] if pool is not None else agent
-        if known not in self._spaces:
+        example = self._examples[pool] if pool is not None else agent
+        if example not in self._spaces:
             raise EnvError(self.unknown(agent))
-        return self._spaces[known]
+        return self._spaces[example]
 
     def pool_of(self, agent: str) -> str | None:
         """Returns the pattern of max_agents that matches an agent; None if it has a slot of its own."""

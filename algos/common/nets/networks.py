@@ -160,8 +160,8 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     """Returns the chain that passes each named part through its branch and concatenates all parts."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
-        known = ", ".join(part.name for part in spec.parts) or "none, it is not a Dict or Tuple"
-        reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {known}"
+        names = ", ".join(part.name for part in spec.parts) or "none, it is not a Dict or Tuple"
+        reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {names}"
         raise NetworkError(f"algo_cfg.branches: {reason}")
     space, normalized = spec.observation_space, normalizer is not None
     assert isinstance(space, Box)
