@@ -15,7 +15,7 @@ from config.own import former
 from config.tell.names import did_you_mean
 
 _REGISTERED: dict[str, Any] = {}
-_GIVEN: set[str] = set()
+_BY_PYTHON: set[str] = set()
 """Names of the form module:name that Python code has given as objects, so that nothing has to be allowed."""
 
 
@@ -48,9 +48,9 @@ def is_registered(name: Any) -> bool:
     return isinstance(name, str) and name in _REGISTERED
 
 
-def was_given(name: str) -> bool:
+def comes_from_python(name: str) -> bool:
     """Returns True if Python code has given the object of this module:name."""
-    return name in _GIVEN
+    return name in _BY_PYTHON
 
 
 def missing(name: str) -> str:
@@ -96,7 +96,7 @@ def _name_of(thing: Callable[..., Any]) -> str:
     if module != "__main__" and path and "<" not in path:
         try:
             if attrgetter(path)(sys.modules.get(module)) is thing:
-                _GIVEN.add(f"{module}:{path}")
+                _BY_PYTHON.add(f"{module}:{path}")
                 return f"{module}:{path}"
         except AttributeError:
             pass
@@ -126,7 +126,7 @@ def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Pa
 
 def keyword_problems(
     creator: Callable[..., Any],
-    given: Mapping[str, Any],
+    keywords: Mapping[str, Any],
     accepted: tuple[str, ...] = (),
     skip: int = 0,
     supplied: tuple[str, ...] = (),
@@ -138,11 +138,11 @@ def keyword_problems(
     if parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters):
         return
     names = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} | set(accepted)
-    for key in given:
+    for key in keywords:
         if key not in names:
             end = f"; known are: {', '.join(sorted(names)) or 'none'}"
             yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or end))
     for one in parameters:
         optional = one.default is not one.empty or one.kind is one.VAR_POSITIONAL
-        if not optional and one.name not in given and one.name not in supplied:
+        if not optional and one.name not in keywords and one.name not in supplied:
             yield Problem(one.name, "is required, and not set")

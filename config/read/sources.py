@@ -166,10 +166,10 @@ def flags(
     ]
 
 
-def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
+def choose_film(sources: Iterable[Source], model: type[Strict] | None) -> None:
     """Puts the render_mode in which this environment is filmed in the place of FILM. model: of env_cfg, if the kind of
     environment is known."""
-    for source in given:
+    for source in sources:
         settings = source.sections.get("env_cfg", {})
         if settings.get("render_mode") is FILM:
             settings["render_mode"] = getattr(model, "FILM", EnvConfig.FILM)[0]

@@ -58,19 +58,19 @@ class Person:
         missing."""
         *before, last = line.split(";")
         *words, begun = last.split(" ")
-        given = [word for word in words if word]
-        intent = given.pop(0).lower() if given and given[0].lower() in USER_INTENTS else ""
-        named = given.pop(0).lower() if given and given[0].lower() in DOMAINS else ""
+        remaining = [word for word in words if word]
+        intent = remaining.pop(0).lower() if remaining and remaining[0].lower() in USER_INTENTS else ""
+        named = remaining.pop(0).lower() if remaining and remaining[0].lower() in DOMAINS else ""
         mentioned = [word for part in before for word in part.lower().split()[:2] if word in DOMAINS]
         name = named or (mentioned[-1] if mentioned else self._domain)
         possible = [] if named else [*self.tracker.belief, *(() if intent else (*USER_INTENTS, "help"))]
         if name in self.tracker.belief:
-            slot, value = split_slot(DOMAINS[name], given)
+            slot, value = split_slot(DOMAINS[name], remaining)
             if slot is None:
                 possible += self._slots(name, intent)
             elif intent != "request":
-                possible, given = self._values(name, slot), value.split()
-        typed = " ".join([*given, begun]).lower()
+                possible, remaining = self._values(name, slot), value.split()
+        typed = " ".join([*remaining, begun]).lower()
         return sorted(words[len(typed) - len(begun) :] for words in possible if words.lower().startswith(typed))
 
     # ------------------------------------------------------------------------------------------------- parts
