@@ -357,7 +357,7 @@ class Agent(TrainableActor):
         return uncompiled(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
 
     def gradient_steps(self) -> list[GradientStep]:
-        return [each for each in self._attributes() if isinstance(each, GradientStep)]
+        return [value for value in self._attributes() if isinstance(value, GradientStep)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

@@ -104,7 +104,7 @@ def from_stop_rules(document: Document) -> Source:
 
 def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
     """Puts the algorithm that `run` of a source means. others: sources whose words it depends on, too."""
-    words = {word: value for each in (*others, source) for word, (value, _) in each.foreign.items()}
+    words = {word: value for other in (*others, source) for word, (value, _) in other.foreign.items()}
     if "run" in words:
         name, _, _ = algorithm_here(words["run"], words)
         source.put("general_cfg", "algo_name", name, source.foreign["run"][1])
@@ -209,7 +209,7 @@ def put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> No
     present, settings = present_id(value, kind)
     for key, setting in {"id": present, **settings}.items():
         source.put("env_cfg", key, setting, place)
-    free = not any({"vectorization", "wrappers"} & set(each.sections.get("env_cfg", {})) for each in scope.sources)
+    free = not any({"vectorization", "wrappers"} & set(other.sections.get("env_cfg", {})) for other in scope.sources)
     if present.startswith("ALE/") and free:
         source.put("env_cfg", "vectorization", "native", place)
 
@@ -227,7 +227,7 @@ def _put_implied(source: Source, scope: Scope) -> Iterator[str]:
     if "run" not in source.foreign:
         return
     value, place = source.foreign["run"]
-    words = {word: part for each in scope.sources for word, (part, _) in each.foreign.items()}
+    words = {word: part for other in scope.sources for word, (part, _) in other.foreign.items()}
     name, settings, remark = algorithm_here(value, words)
     free = {path: setting for path, setting in settings.items() if scope.has(path) and not _written(path, scope)}
     _put(source, Meaning(free), place)

@@ -151,10 +151,10 @@ def _put_present_ids(source: Source, kind: Any) -> None:
     """Puts present ids in the place of those of a list of environments to try."""
     value = source.foreign.get("env", (None, None))[0]
     for key, ids in value.items() if isinstance(value, dict) else ():
-        if isinstance(ids, list) and all(isinstance(each, str) for each in ids):
-            here = [rllib.present_id(each, kind)[0] for each in ids]
+        if isinstance(ids, list) and all(isinstance(env_id, str) for env_id in ids):
+            here = [rllib.present_id(env_id, kind)[0] for env_id in ids]
             source.put("env_cfg", "id", {key: here}, source.places["env_cfg"].parts["id"])
-            if all(each.startswith("ALE/") for each in here):
+            if all(env_id.startswith("ALE/") for env_id in here):
                 source.put("env_cfg", "vectorization", "native", source.places["env_cfg"].parts["id"])
 
 

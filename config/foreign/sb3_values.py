@@ -152,9 +152,9 @@ def gradient_steps(value: Any, scope: Scope) -> Meaning:
 
 def target_update(value: Any, scope: Scope) -> Meaning:
     """Translates environment steps, which algorithms that explore by epsilon count, into updates."""
-    each, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
+    steps, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
     return Meaning(
-        {"algo_cfg.target_update": max(1, round(max(counted(value), each) * updates / each))},
+        {"algo_cfg.target_update": max(1, round(max(counted(value), steps) * updates / steps))},
         "environment steps there, updates here",
     )
 

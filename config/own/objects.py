@@ -103,7 +103,7 @@ def _name_of(thing: Callable[..., Any]) -> str:
     first = getattr(thing, "__name__", type(thing).__name__).strip("<>")
     names = chain([first], (f"{first}_{number}" for number in count(2)))
     # another object of this name belongs to another run of this process, which may be resumed
-    name = next(each for each in names if _REGISTERED.get(each, thing) is thing)
+    name = next(candidate for candidate in names if _REGISTERED.get(candidate, thing) is thing)
     register(name, thing)
     return name
 

@@ -21,7 +21,7 @@ def help_text(model: type[BaseModel], name: str) -> str:
     there is none."""
     text = model.model_fields[name].description
     if text is None:
-        texts = (_module(each.__module__).get(each.__qualname__, {}).get(name) for each in model.__mro__)
+        texts = (_module(parent.__module__).get(parent.__qualname__, {}).get(name) for parent in model.__mro__)
         text = next(filter(None, texts), "")
     return " ".join(text.split())
 

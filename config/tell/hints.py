@@ -70,7 +70,7 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     meant = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
     has = {key for other in find_algo.available() if other.lower() == algo.lower()
            for key in find_algo.get(other).Config.model_fields}  # fmt: skip
-    meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
+    meant.sort(key=lambda match: match[0] == "algo_cfg" and match[1] not in has)
     setting = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
     return setting or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
 

@@ -60,7 +60,9 @@ def _problem(kind: str, values: Any) -> str:
     if kind in LISTS:
         if not isinstance(values, list) or not values:
             return f"{kind}: got {shown(values)}; expected a list of values"
-        twice = next((each for place, each in enumerate(values) if any(_same(each, e) for e in values[:place])), None)
+        twice = next(
+            (value for place, value in enumerate(values) if any(_same(value, e) for e in values[:place])), None
+        )
         return "" if twice is None else f"{kind}: {shown(twice)} is listed twice"
     numbers = isinstance(values, list) and len(values) == 2 and all(_is_number(bound) for bound in values)
     if numbers and max(map(abs, values)) > LARGEST:

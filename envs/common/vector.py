@@ -53,9 +53,9 @@ class Masked(Mode):
     """DISABLED: the environment resets the masked rows, each from its own seed."""
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
-        each = [int(seed) if chosen else None for seed, chosen in zip(seeds, mask, strict=True)]
+        row_seeds = [int(seed) if chosen else None for seed, chosen in zip(seeds, mask, strict=True)]
         # the environment clears the options dict
-        obs, infos = self.env.reset(seed=each, options={"reset_mask": np.array(mask, bool)})
+        obs, infos = self.env.reset(seed=row_seeds, options={"reset_mask": np.array(mask, bool)})
         return self.encode(obs), infos
 
 

@@ -82,9 +82,9 @@ class MultiAgentVector(VectorEnv):
     def _check_size(self) -> None:
         size = self.joint.obs.itemsize
         if size > MOST_BYTES:
-            each = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
+            sizes = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
             raise EnvError(
-                f"a joint observation of {self._name} has {size / 2**20:.1f} MiB ({each}), and at most "
+                f"a joint observation of {self._name} has {size / 2**20:.1f} MiB ({sizes}), and at most "
                 f"{MOST_BYTES / 2**20:.0f} MiB can be stored for each step; use smaller images or fewer agents"
             )
 
@@ -196,7 +196,7 @@ class MultiAgentVector(VectorEnv):
         decoded = [kind.actions.decode(records[f"t{number}"]) for number, kind in enumerate(self._kinds)]
         joint = np.empty(len(records), object)
         for i in range(len(records)):
-            joint[i] = dict(zip(self.joint.agents, chain.from_iterable(each[i] for each in decoded), strict=True))
+            joint[i] = dict(zip(self.joint.agents, chain.from_iterable(actions[i] for actions in decoded), strict=True))
         return joint
 
     def member(self, row: int) -> Any:

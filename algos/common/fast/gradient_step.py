@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
     """What a loss may give besides its value, without gradients."""
 
     metrics: dict[str, Tensor]
-    each: Tensor | None = None
+    per_sample: Tensor | None = None
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
