@@ -135,14 +135,15 @@ def keyword_problems(
     """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; names in
     `accepted` are known too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
     parameters = parameters_of(creator, skip)
-    if parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if parameters is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
-    names = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} | set(accepted)
+    names = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL}
+    names |= set(accepted)
     for key in keywords:
         if key not in names:
             end = f"; known are: {', '.join(sorted(names)) or 'none'}"
             yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or end))
-    for one in parameters:
-        optional = one.default is not one.empty or one.kind is one.VAR_POSITIONAL
-        if not optional and one.name not in keywords and one.name not in supplied:
-            yield Problem(one.name, "is required, and not set")
+    for parameter in parameters:
+        optional = parameter.default is not parameter.empty or parameter.kind is parameter.VAR_POSITIONAL
+        if not optional and parameter.name not in keywords and parameter.name not in supplied:
+            yield Problem(parameter.name, "is required, and not set")

@@ -41,6 +41,6 @@ def _unread(written: Written, section: str, built: Mapping[str, Any]) -> Iterato
         yield from instance.unread()
     elif written.heirs:
         by_policies = [dict(built[heir].unread()) for heir in written.heirs]
-        yield from ((key, why) for key, why in instance.unread() if all(key in one for one in by_policies))
+        yield from ((key, why) for key, why in instance.unread() if all(key in reasons for reasons in by_policies))
     else:
         yield from ((key, f"no policy has algo_name {written.algo_of(section)}") for key in type(instance).model_fields)

@@ -76,8 +76,8 @@ def _problem(kind: str, values: Any) -> str:
     return ""
 
 
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+def _same(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and bool(value == other)
 
 
 def _is_number(value: Any) -> bool:

@@ -78,7 +78,7 @@ def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
 
 def _signature_faults(core: Any) -> Iterator[Fault]:
     parameters = inspect.signature(core.reset).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     missing = [key for key in ("seed", "options") if key not in parameters]
     if missing:

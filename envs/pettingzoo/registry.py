@@ -99,12 +99,12 @@ def unknown(env_id: str) -> str:
     """Returns what to write instead of an unknown name."""
     names, name = list(all_entries()), written(env_id)
     stem = name.rpartition("_v")[0] or name
-    if current := [one for one in names if one.rpartition("_v")[0] == stem]:
+    if current := [other for other in names if other.rpartition("_v")[0] == stem]:
         return f"there is no {env_id}; the current version is {current[-1]}"
-    namespaces = sorted({one.partition("/")[0] for one in names})
+    namespaces = sorted({other.partition("/")[0] for other in names})
     space, _, rest = name.rpartition("/")
-    hint = nearest(name, names) or " or ".join(one for one in names if one.partition("/")[2] == rest)
-    same = [one for one in names if one.partition("/")[0] == space]
+    hint = nearest(name, names) or " or ".join(other for other in names if other.partition("/")[2] == rest)
+    same = [other for other in names if other.partition("/")[0] == space]
     listed = (
         f"there are {', '.join(same)}" if same else f"the names begin with {', '.join(namespaces)}, as in {names[0]}"
     )

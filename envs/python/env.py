@@ -57,7 +57,7 @@ def _several(maker: Callable[[int], Any], cfg: Config, rows: int, first: Any, gl
 
 def parameter_names(creator: Callable[..., Any]) -> list[str]:
     """Returns the names of the parameters; none if they cannot be determined."""
-    return [one.name for one in own.parameters_of(creator) or ()]
+    return [parameter.name for parameter in own.parameters_of(creator) or ()]
 
 
 def context_parameter(creator: Callable[..., Any]) -> str | None:

@@ -263,8 +263,8 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
 def _first_reset(env: Any) -> Any:
     """Returns what the first reset gives. Raises EnvError for the old interface."""
     parameters = own.parameters_of(env.reset)
-    taken = {one.name for one in parameters or ()}
-    open_ended = parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters)
+    taken = {parameter.name for parameter in parameters or ()}
+    open_ended = parameters is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     if not open_ended and (missing := [name for name in ("seed", "options") if name not in taken]):
         raise EnvError(f"reset has no argument {' and no argument '.join(missing)}; {OLD}")
     result = env.reset(seed=0, options=None)
