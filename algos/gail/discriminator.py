@@ -90,12 +90,12 @@ class Discriminator:
         self.numbers, size = _numbers(spec.action_space, policy.distribution, device)
         self.sees_action = not (cfg.shaping and cfg.state_only)
 
-        def made(seed: int, actions: int) -> critics.Critic:
+        def critic_for(seed: int, actions: int) -> critics.Critic:
             layers = cfg.discriminator_layers
             return critics.build(spec, layers, cfg, seed, members=1, actions=actions, normalizer=normalizer).to(device)
 
-        self.g = made(streams.init + SEEDS, size if self.sees_action else 0)
-        self.h = made(streams.init + SEEDS + 1, 0) if cfg.shaping else None
+        self.g = critic_for(streams.init + SEEDS, size if self.sees_action else 0)
+        self.h = critic_for(streams.init + SEEDS + 1, 0) if cfg.shaping else None
         self.networks = nn.ModuleDict({"g": self.g} if self.h is None else {"g": self.g, "h": self.h})
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.discriminator_lr)

@@ -133,8 +133,8 @@ def row_of(section: str, name: str) -> Row | None:
 def hint(section: str, name: str) -> str:
     """Returns the end of a sentence about a key with no counterpart of the same name; empty for other keys."""
     row = row_of(section, name)
-    told = row and (row.remark or row.needless)
-    return f"; JoyRL's key, here: {told}" if told else ""
+    reason = row and (row.remark or row.needless)
+    return f"; JoyRL's key, here: {reason}" if reason else ""
 
 
 def without_identity(wrappers: Any) -> tuple[Any, list[str]]:

@@ -225,13 +225,13 @@ class Rewriting:
         general, env = self.old["general_cfg"], self.old["env_cfg"]
         algo = str(general.pop("algo_name", None) or "DQN")
         row = joyrl.ALGORITHMS.get(algo.lower())
-        meant = row.settings if row else algo
-        package = self._algorithm(meant)
-        meant = package.NAME if package else meant
+        name = row.settings if row else algo
+        package = self._algorithm(name)
+        name = package.NAME if package else name
         self._at = ("general_cfg", "algo_name")
-        self.put("general_cfg", "algo_name", meant, f"was {algo}" if meant != algo else "")
+        self.put("general_cfg", "algo_name", name, f"was {algo}" if name != algo else "")
         used = self._algorithm(self.algo_name) if self.algo_name else package
-        self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or meant)
+        self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or name)
         self._at = ("general_cfg", "env_name")
         kind = str(general.pop("env_name", None) or "gym")
         if kind not in self.find_env.available() and "." not in kind and env.get("id") not in (None, kind):
@@ -460,16 +460,16 @@ class Rewriting:
             return
         self._at = ("env_cfg", "wrappers")
         entries = env["wrappers"] if isinstance(env["wrappers"], list) else [env["wrappers"]]
-        kept, dropped = joyrl.without_identity(entries)
+        remaining, dropped = joyrl.without_identity(entries)
         for name in dropped:
             self.omit(NEEDLESS, "env_cfg", "wrappers", name, "changes nothing here")
-        if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in kept):
-            kept = [entry for entry in kept if joyrl.wrapper_name(entry) != "AtariWrapper"]
+        if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in remaining):
+            remaining = [entry for entry in remaining if joyrl.wrapper_name(entry) != "AtariWrapper"]
             self.put("env_cfg", "vectorization", "native", "was AtariWrapper")
-        env["wrappers"] = [_wrapper(entry) for entry in kept]
-        if env["wrappers"] != kept:
-            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, kept))}"
-        if not kept:
+        env["wrappers"] = [_wrapper(entry) for entry in remaining]
+        if env["wrappers"] != remaining:
+            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, remaining))}"
+        if not remaining:
             del env["wrappers"]
 
 

@@ -189,8 +189,8 @@ def _of_others(key: str, value: Any, scope: Scope) -> Meaning:
 
 def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
     """Returns what is wrong with a word whose setting does not exist in this run."""
-    wanted = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
-    for ours in (path.rpartition(".")[2] for path in wanted) if row_of(key) else ():
+    paths = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
+    for ours in (path.rpartition(".")[2] for path in paths) if row_of(key) else ():
         owners = hint(ours).removeprefix("; it is a setting of")
         if owners != hint(ours):
             return f"it is called {ours} here, a setting of{owners}" if ours != key else f"it is a setting of{owners}"

@@ -124,8 +124,8 @@ def convolutions(filters: Any, side: Any, activation: Any) -> Iterator[Settings]
 
 def same_padding(size: int, kernel: int, stride: int) -> int:
     """Returns the zeros on each side with which a picture becomes size / stride, rounded up."""
-    wanted = -(-size // stride)
-    return max(0, -(-((wanted - 1) * stride + kernel - size) // 2))
+    outputs = -(-size // stride)
+    return max(0, -(-((outputs - 1) * stride + kernel - size) // 2))
 
 
 def activation_of(name: Any) -> Any:
@@ -190,9 +190,11 @@ def env(value: Any, scope: Scope) -> Meaning:
 
 def env_config(value: Any, scope: Scope) -> Meaning:
     """Translates the arguments of an environment."""
-    kept = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
-    remark = "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(kept) < len(value) else ""
-    return Meaning({f"env_cfg.{key}": argument for key, argument in kept.items()}, remark)
+    settings = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
+    remark = (
+        "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(settings) < len(value) else ""
+    )
+    return Meaning({f"env_cfg.{key}": argument for key, argument in settings.items()}, remark)
 
 
 EXAMPLES: Mapping[str, tuple[str, Settings]] = {

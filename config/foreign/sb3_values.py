@@ -238,10 +238,10 @@ def normalized(value: Any, scope: Scope) -> Meaning:
     """Translates normalize: true, false, or the arguments of VecNormalize."""
     if value is False:
         return Meaning({}, "nothing is normalized")
-    asked = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
+    flags = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
     ours = {"norm_obs": "normalize_obs", "norm_reward": "normalize_reward"}
-    settings = {f"algo_cfg.{ours[key]}": True for key in ours if asked[key] and scope.has(f"algo_cfg.{ours[key]}")}
-    lacking = asked["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
+    settings = {f"algo_cfg.{ours[key]}": True for key in ours if flags[key] and scope.has(f"algo_cfg.{ours[key]}")}
+    lacking = flags["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
     return Meaning(settings, "rewards in a replay buffer keep one scale" if lacking else "")
 
 

@@ -124,15 +124,15 @@ Table = Mapping[str, Row]
 def tables(name: str, translations: Mapping[str, Any] | None = None) -> dict[str, Table]:
     """Returns the tables of a file by their titles. translations: functions by the names that rows have."""
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\n    ", " ").replace("{PROGRAM}", PROGRAM)
-    made: dict[str, Table] = {}
+    by_title: dict[str, Table] = {}
     for title, _, body in (part.partition("]\n") for part in re.split(r"(?m)^\[", text)[1:]):
         table: dict[str, Row] = {}
         for row in re.findall(r"(?m)^[^\s#].*\n(?:  .*\n)*", body):
             head, *more = row.splitlines()
             words, attributes = _attributes(head, more, translations)
             table |= dict.fromkeys(words.split(", "), Row(**attributes))
-        made[title] = table
-    return made
+        by_title[title] = table
+    return by_title
 
 
 def _attributes(head: str, more: list[str], translations: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:

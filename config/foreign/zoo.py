@@ -166,9 +166,9 @@ class _Conversion:
         except LookupError:
             self.omit(LOST, word, value, f"{self.package.NAME} has no such setting")
         else:
-            self._meant(word, value, meaning, written)
+            self._put_meaning(word, value, meaning, written)
 
-    def _meant(self, word: str, value: Any, meaning: Meaning, written: bool) -> None:
+    def _put_meaning(self, word: str, value: Any, meaning: Meaning, written: bool) -> None:
         """Puts what a word means. A default that is the default here too needs no line."""
         settings = meaning.settings
         if not written:
@@ -191,12 +191,12 @@ class _Conversion:
         if path.partition(".")[2] == word and ours == value:
             return meaning.remark
         plain = not isinstance(ours, list) and not isinstance(value, list | dict)
-        told = f"{word}: {_shown(value)}" if ours != value and plain else word
+        source = f"{word}: {_shown(value)}" if ours != value and plain else word
         if meaning.remark.startswith(word):
-            told = meaning.remark
+            source = meaning.remark
         elif meaning.remark:
-            told = f"{told} ({meaning.remark})"
-        return f"was {told}"
+            source = f"{source} ({meaning.remark})"
+        return f"was {source}"
 
     def omit(self, heading: str, word: str, value: Any, why: str) -> None:
         """Notes a word that the new file does not have."""

@@ -28,9 +28,9 @@ def _keep(field: FieldInfo, parent: FieldInfo) -> bool:
         return False
     kinds = _kinds(parent)
     union: Any = Union[tuple(_bounded(kind, kinds) for kind in _kinds(field))]  # noqa: UP007
-    kept = FieldInfo.from_annotation(union)
-    changed = (field.annotation, field.metadata) != (kept.annotation, kept.metadata)
-    field.annotation, field.metadata = kept.annotation, kept.metadata
+    bounded = FieldInfo.from_annotation(union)
+    changed = (field.annotation, field.metadata) != (bounded.annotation, bounded.metadata)
+    field.annotation, field.metadata = bounded.annotation, bounded.metadata
     return changed
 
 

@@ -10,9 +10,9 @@ from config.read import sources
 from config.read.written import Written
 
 
-def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
-    """Returns the number of test episodes as max_episode, and a note; asked: max_episode was written for this test."""
-    if asked and general.max_episode > 0:
+def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str]:
+    """Returns the number of test episodes as max_episode, and a note; explicit: max_episode is set for this test."""
+    if explicit and general.max_episode > 0:
         return {}, ""
     count = general.online_eval_episode
     note = f"test episodes: {count} (online_eval_episode); general_cfg.max_episode=N plays another number"

@@ -158,9 +158,11 @@ class _Assembly(Written):
             if changes.defaults and self.general("load_checkpoint") is not True:
                 self.sources.insert(0, changes.defaults)
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
-        kept = source.sections.get("algo_cfg", {})
-        if theirs and ours and kept and not self.same("algo_name", theirs, ours):
-            self.notes.append(f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(kept)}")
+        settings = source.sections.get("algo_cfg", {})
+        if theirs and ours and settings and not self.same("algo_name", theirs, ours):
+            self.notes.append(
+                f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(settings)}"
+            )
 
     def _keep(self, changes: Changes) -> None:
         """Keeps what a dialect says of its changes."""

@@ -91,10 +91,10 @@ class _Limited(yaml.composer.Composer):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.depth, self.count = self.depth + 1, self.count + 1
-        for used, limit, what in ((self.depth, MAX_DEPTH, "levels of nesting"), (self.count, MAX_VALUES, "values")):
+        for used, limit, unit in ((self.depth, MAX_DEPTH, "levels of nesting"), (self.count, MAX_VALUES, "values")):
             if used > limit:
                 mark = self.peek_event().start_mark  # type: ignore[attr-defined]  # both parsers have it
-                raise yaml.MarkedYAMLError(problem=f"more than {limit} {what}", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem=f"more than {limit} {unit}", problem_mark=mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self.depth -= 1
         return node

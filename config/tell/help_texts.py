@@ -51,9 +51,9 @@ def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
         match field, text:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
-                ast.Expr(value=ast.Constant(value=str(said))),
+                ast.Expr(value=ast.Constant(value=str(docstring))),
             ):
-                yield name, said
+                yield name, docstring
 
 
 class WithHelp(GenerateJsonSchema):

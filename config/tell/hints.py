@@ -18,8 +18,8 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
     owner = next((name for name, spellings in others.items() if key in spellings), None)
     if owner:
         return f"; it belongs under {owner}"
-    if told := next((told for dialect in DIALECTS if (told := dialect.hint(section, key))), ""):
-        return told
+    if remark := next((remark for dialect in DIALECTS if (remark := dialect.hint(section, key))), ""):
+        return remark
     other = foreign_name(section, key, models, find_algo, algo)
     near = other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
     return near or did_you_mean(key, [word for dialect in DIALECTS for word in dialect.keys(section)])
@@ -37,14 +37,14 @@ def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], fin
 
 def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
     """Returns what a name of another library is called here; empty if it is unknown."""
-    meant = list(foreign_names.ours(key))
-    for owner, name, remark in meant:
+    matches = list(foreign_names.ours(key))
+    for owner, name, remark in matches:
         model = models.get(owner)
         if model and (name in model.model_fields or model.model_config.get("extra") == "allow"):
             parts = foreign_names.together(key, name, model.model_fields)
             paths = ", ".join(part if owner == section else f"{owner}.{part}" for part in parts)
             return f"; it is called {paths} here" + (f" ({remark})" if remark else "")
-    for _, name, _ in meant:
+    for _, name, _ in matches:
         if algos := find_algo.with_setting(name):
             return f"; it is called {name} here, a setting of {algos}, and algo_name is {algo}"
     return ""
@@ -67,11 +67,11 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     for section, configs in models.items():
         if any(name in model.spellings() for model in configs):
             return f"{section}.{name}", ""
-    meant = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
+    matches = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
     has = {key for other in find_algo.available() if other.lower() == algo.lower()
            for key in find_algo.get(other).Config.model_fields}  # fmt: skip
-    meant.sort(key=lambda match: match[0] == "algo_cfg" and match[1] not in has)
-    setting = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
+    matches.sort(key=lambda match: match[0] == "algo_cfg" and match[1] not in has)
+    setting = next(((f"{section}.{key}", remark) for section, key, remark in matches), None)
     return setting or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
 
 
@@ -86,13 +86,13 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
             for name, other, remark in foreign_names.ours(key)
             if other in spellings.get(name, ()) and not remark
         )
-        meant = (
+        suggestion = (
             f"{owner}.{key}{value}"
             if owner
             else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
         )
-        other = "" if meant else hint(key)
+        other = "" if suggestion else hint(key)
         near = next((f"{name}.{near}{value}" for name in spellings if (near := nearest(key, spellings[name]))), None)
-        meant = meant or (None if other else near)
-        end = f"; did you mean {meant}?" if meant else other
+        suggestion = suggestion or (None if other else near)
+        end = f"; did you mean {suggestion}?" if suggestion else other
         yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

@@ -188,6 +188,6 @@ class _Generator(WithHelp):
         required = node.pop("required", [])
         for alias, name in aliases.items():
             node["properties"][alias] = {**node["properties"][name], "description": f"Another spelling of {name}."}
-        spellings = [[name, *(alias for alias, meant in aliases.items() if meant == name)] for name in required]
+        spellings = [[name, *(alias for alias, field in aliases.items() if field == name)] for name in required]
         if spellings:
             node["allOf"] = [{"anyOf": [{"required": [name]} for name in names]} for names in spellings]

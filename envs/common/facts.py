@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
 from envs.base import Array, EnvError, Goal, Model, Part
-from envs.common.masks import Legal, said
+from envs.common.masks import Legal, mask_in
 
 _TRANSPARENT = (
     Legal,
@@ -45,7 +45,7 @@ class EnvFacts(NamedTuple):
 
     def mask_of(self, obs: Any) -> Array | None:
         """Returns the mask in an observation of the environment itself; None if there is none, or it is ignored."""
-        return said(obs, {}) if self.mask_inside and self.masked is not False else None
+        return mask_in(obs, {}) if self.mask_inside and self.masked is not False else None
 
 
 def facts_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> EnvFacts:

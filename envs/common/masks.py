@@ -17,7 +17,7 @@ def in_observation(space: Space) -> bool:
     return isinstance(space, Dict) and KEY in space.spaces
 
 
-def said(obs: Any, info: dict[str, Any]) -> Any:
+def mask_in(obs: Any, info: dict[str, Any]) -> Any:
     """Returns the mask as the environment gives it; None if it gives none."""
     return obs[KEY] if isinstance(obs, dict) and KEY in obs else info.get(KEY)
 
@@ -88,7 +88,7 @@ class Legal(gymnasium.Wrapper):
         """Adds the mask to info. All actions count as legal if no mask is given or the episode is over."""
         if not self._obey:
             return info
-        mask = said(obs, info)
+        mask = mask_in(obs, info)
         bools = np.ones(count(self.action_space), bool) if mask is None else legal(mask, self.action_space)
         if stuck(bools, np.bool_(over)):
             raise ValueError(f"no action is legal: the {KEY} is 0 everywhere")

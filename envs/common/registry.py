@@ -183,9 +183,9 @@ def nearest(word: str, names: Iterable[str], most: int = 3, least: float = 0.6) 
 
 def _current(env_id: str) -> str | None:
     """Returns the newest registered version of an environment."""
-    wanted = _split(env_id)[0].lower()
+    stem_of_id = _split(env_id)[0].lower()
     versions = [
-        (version, name) for name in gymnasium.registry for stem, version in [_split(name)] if stem.lower() == wanted
+        (version, name) for name in gymnasium.registry for stem, version in [_split(name)] if stem.lower() == stem_of_id
     ]
     return max(versions)[1] if versions else None
 

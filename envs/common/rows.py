@@ -36,7 +36,7 @@ def assemble(
 ) -> VectorEnv:
     """Makes rows of a scalar environment, after checking its API on the first one. A maker may also give a vector
     environment, ours or gymnasium's, which has all the rows. first: environment of row 0, if it has been made."""
-    env = made(maker, name, 0) if first is None else first
+    env = make_env(maker, name, 0) if first is None else first
     if isinstance(env, VectorEnv | gymnasium.vector.VectorEnv):
         return _whole(env, name, rows, obey_masks)
     if fault := no_environment(env):
@@ -54,7 +54,7 @@ def assemble(
         first.close()
         vector = _async(maker, name, rows, facts)
     else:
-        vector = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], facts)
+        vector = SyncVector([first, *(Row(make_env(maker, name, i), name, i) for i in range(1, rows))], facts)
     vector.source_space = source
     return vector
 
@@ -89,7 +89,7 @@ def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
     return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)
 
 
-def made(maker: Callable[[int], Any], name: str, index: int) -> Any:
+def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
     """Makes the environment of a row."""
     try:
         return maker(index)
@@ -144,7 +144,7 @@ def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
         # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return Row(made(maker, name, number), name, number)
+    return Row(make_env(maker, name, number), name, number)
 
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:

@@ -204,9 +204,9 @@ class GymnasiumVector(VectorEnv):
         After the end of an episode all actions count as legal if none is."""
         mask = np.ones((self.rows, masks.count(self.action_space)), bool) if before is None else before.copy()
         for infos in (self._infos, self._infos.get("final_info", {})):
-            said = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
-            if said.any():
-                mask[said] = masks.legal(list(infos[masks.KEY][said]), self.action_space)
+            reported = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
+            if reported.any():
+                mask[reported] = masks.legal(list(infos[masks.KEY][reported]), self.action_space)
         if (stuck := masks.stuck(mask, over)).any():
             row = int(stuck.argmax())
             raise EnvError(
@@ -247,8 +247,8 @@ class GymnasiumVector(VectorEnv):
 
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info of the latest step; after an end, that of the end and not of the new start."""
-        said = row_of(self._infos, row)
-        return said.pop("final_info", said)
+        info = row_of(self._infos, row)
+        return info.pop("final_info", info)
 
     def render(self, row: int = 0) -> Array | None:
         if self._mode.env.render_mode != "rgb_array":
@@ -311,13 +311,13 @@ def mode_of(env: Any) -> Mode:
 
 def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
     """Returns the info of one row from a joined dict. `_key` marks the rows that have `key`."""
-    said = {}
+    info = {}
     for key, values in infos.items():
         mask = infos.get(f"_{key}")
         if (key.startswith("_") and key[1:] in infos) or (mask is not None and not mask[row]):
             continue
-        said[key] = row_of(values, row) if isinstance(values, dict) else values[row]
-    return said
+        info[key] = row_of(values, row) if isinstance(values, dict) else values[row]
+    return info
 
 
 def _refuse_others(rows: Array) -> None:

@@ -36,12 +36,12 @@ class RulePolicy:
 class _View:
     """The active domain as an observation shows it."""
 
-    def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry], said: list[Entry]) -> None:
+    def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry], uttered: list[Entry]) -> None:
         self._codec, self._ones, self.heard = codec, ones, heard
         self.tells_bookings = any(name[0] == "booking" for name in codec.place)
         active = (name for name in codec.domains if self._is("active", name))
         # without it: the domain of what was said last, by the user or else by the system
-        spoken = (name for _, name, *_ in (*heard, *said) if name in codec.domains)
+        spoken = (name for _, name, *_ in (*heard, *uttered) if name in codec.domains)
         self.active: str | None = next(active, None) or next(spoken, None)
 
     def _is(self, *name: object) -> bool:

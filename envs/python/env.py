@@ -9,7 +9,7 @@ import gymnasium
 from config.own import objects as own
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.common.recipe import of_own
-from envs.common.rows import assemble, made
+from envs.common.rows import assemble, make_env
 from envs.common.wrappers import wrap
 from envs.gym.env import prepare
 from envs.pettingzoo.adapters import with_turns
@@ -30,7 +30,7 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
     except own.OwnError as error:
         raise EnvError(str(error)) from error
     maker = partial(_row, creator, cfg, context, rows)
-    first = made(maker, cfg.id, 0)
+    first = make_env(maker, cfg.id, 0)
     if several(first):
         return _several(maker, cfg, rows, first, context.global_state)
     if cfg.max_agents:

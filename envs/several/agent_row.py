@@ -165,11 +165,11 @@ class AgentRow:
         """Writes the masks of the infos. An agent of a masked type without one may choose any action."""
         if not self._roster.obey or not any(self.info.values()):
             return
-        for name, said in self.info.items():
-            if said and masks.KEY in said and (slot := self._active.get(name)) is not None:
+        for name, info in self.info.items():
+            if info and masks.KEY in info and (slot := self._active.get(name)) is not None:
                 if slot.mask is None:
                     raise EnvError(f"agent {name!r} has an {masks.KEY} in its info, and had none at the first reset")
-                slot.mask[...] = self._legal(name, slot, said[masks.KEY])
+                slot.mask[...] = self._legal(name, slot, info[masks.KEY])
 
     def _legal(self, name: str, slot: Slot, mask: Any) -> Array:
         try:

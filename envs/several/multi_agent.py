@@ -27,7 +27,7 @@ import numpy as np
 from config.own import objects as own
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common.probe import value_faults
-from envs.common.rows import made
+from envs.common.rows import make_env
 from envs.common.spaces import finite
 from envs.common.sync import described, short
 from envs.several.agent_row import FLAGS, OLD, AgentRow
@@ -55,7 +55,7 @@ class MultiAgentVector(VectorEnv):
         render_mode: str | None = None,
     ) -> None:
         """maker: makes the environment of a row. max_agents: number of slots for agents that match a pattern."""
-        envs = [made(maker, name, index) for index in range(rows)]
+        envs = [make_env(maker, name, index) for index in range(rows)]
         self.rows, self._name, self._draws = rows, name, render_mode == "rgb_array"
         limits = max_agents or getattr(envs[0], "max_agents", None) or {}
         try:

@@ -136,14 +136,14 @@ class Roster:
 
     def slots(self, layout: JointLayout, record: Array) -> list[Slot]:
         """Returns the slots of one row, with views of its record."""
-        made: list[Slot] = []
+        slots: list[Slot] = []
         for number, kind in enumerate(self.kinds):
             fields = record[f"t{number}"]
             for place in range(len(self.types[number].agents)):
-                seat = self.seats[len(made)]
+                seat = self.seats[len(slots)]
                 mask = fields["mask"][place] if kind.masked else None
-                made.append(Slot(seat.name, len(made), kind, fields["obs"][place, ...], mask, seat.pool))
-        return made
+                slots.append(Slot(seat.name, len(slots), kind, fields["obs"][place, ...], mask, seat.pool))
+        return slots
 
     def unknown(self, agent: Any) -> str:
         """Returns what to do about an agent without a slot."""

@@ -68,8 +68,8 @@ class Recall(gymnasium.Env):
 
     def step(self, action: Any) -> Outcome:
         end = self._time == self.delay
-        said = float(action[0]) if self.continuous else 2.0 * float(action) - 1
-        reward = self._cue * said if end else 0.0
+        answer = float(action[0]) if self.continuous else 2.0 * float(action) - 1
+        reward = self._cue * answer if end else 0.0
         self._time += 1
         return np.array([0, self._time == self.delay], np.float32), reward, end, False, {}
 
