@@ -35,8 +35,8 @@ def her(value: Any, scope: Any) -> Meaning:
 
 def soft_update(value: Any, scope: Any) -> Meaning:
     tau, interval = scope.algo("tau", "target_update")
-    written = scope.written("algo_cfg")
-    share = written.get("tau_soft_update", written.get("tau", SOFT_UPDATE))
+    settings = scope.written("algo_cfg")
+    share = settings.get("tau_soft_update", settings.get("tau", SOFT_UPDATE))
     return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 

@@ -34,8 +34,8 @@ def learns_offline(scope: Scope) -> bool:
 
 def layers(value: Any, scope: Scope) -> Meaning:
     """Translates all words of `model` that are layers at once, with RLlib's defaults for the others."""
-    own = _own_lists(scope)
-    lists = [path for path in scope.algo(*LISTS) if path.partition(".")[2] not in own]
+    own_lists = _own_lists(scope)
+    lists = [path for path in scope.algo(*LISTS) if path.partition(".")[2] not in own_lists]
     if not lists:
         return Meaning({}, "the words for actor and critic name the layers")
     image = of_ale(scope)
@@ -69,9 +69,9 @@ def _matters_for_images(scope: Scope) -> bool:
 
 def _trunk(scope: Scope, image: bool) -> Iterator[Settings]:
     """Yields convolutions or linear layers."""
-    if own := _model(scope, "custom_model"):
+    if module := _model(scope, "custom_model"):
         options = _model(scope, "custom_model_config", _model(scope, "custom_options", {}))
-        yield {"layer_type": "custom", "module": own, **({"options": options} if options else {})}
+        yield {"layer_type": "custom", "module": module, **({"options": options} if options else {})}
         return
     dim = _model(scope, "dim", 84)
     filters = _model(scope, "conv_filters") or (DEFAULT_FILTERS.get(dim) if image else None)

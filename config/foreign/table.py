@@ -232,5 +232,5 @@ class Scope:
     def number(self, path: str) -> float:
         """Returns a number that is written, or else the default."""
         section, _, key = path.partition(".")
-        written, default = self.value(path), self.models[section].model_fields[key].default
-        return float(written if isinstance(written, int | float) and written > 0 else default)
+        value, default = self.value(path), self.models[section].model_fields[key].default
+        return float(value if isinstance(value, int | float) and value > 0 else default)

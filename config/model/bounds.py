@@ -63,9 +63,9 @@ def _is_union(annotation: Any) -> bool:
 
 def _has_bounds(annotation: Any) -> bool:
     """Returns True if a type, or a part of it, has a bound."""
-    own = FieldInfo.from_annotation(annotation)
-    return any(isinstance(metadata, BaseMetadata) for metadata in own.metadata) or any(
-        map(_has_bounds, _parts(own.annotation))
+    info = FieldInfo.from_annotation(annotation)
+    return any(isinstance(metadata, BaseMetadata) for metadata in info.metadata) or any(
+        map(_has_bounds, _parts(info.annotation))
     )
 
 

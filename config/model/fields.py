@@ -52,12 +52,12 @@ class Strict(BaseModel, metaclass=Inheriting):
         if not isinstance(values, dict):
             return values
         settings: dict[str, Any] = {}
-        written: dict[str, str] = {}
+        spellings: dict[str, str] = {}
         for key, value in values.items():
             name = cls.field_name(key)
-            if name in written:
-                raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
-            written[name] = key
+            if name in spellings:
+                raise ValueError(f"{key} and {spellings[name]} are two spellings of one setting; keep one")
+            spellings[name] = key
             if cls.is_silent(name, value):
                 continue
             settings[name] = value

@@ -39,8 +39,8 @@ class ConfigError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))
         more = len(self.problems) - MOST_PROBLEMS
-        shown = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
-        super().__init__("\n".join(shown))
+        lines = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
+        super().__init__("\n".join(lines))
 
 
 def load(
@@ -239,7 +239,7 @@ class _Assembly(Written):
 
     # the whole --------------------------------------------------------------------------------------------
 
-    def finish(self, choice: PresetChoice, **rest: Any) -> RunConfig:
+    def finish(self, choice: PresetChoice, **options: Any) -> RunConfig:
         """Returns the configuration. Raises ConfigError with all problems."""
         by_section = self.all_packages()
         self.put_models(by_section)
@@ -280,7 +280,7 @@ class _Assembly(Written):
                 for section, name in self.policy_names().items()
             },
             policy_packages={name: by_section[section] for section, name in self.policy_names().items()},
-            **rest,
+            **options,
         )
 
     def _translate(self, by_section: dict[str, Any]) -> None:
@@ -301,10 +301,10 @@ class _Assembly(Written):
 
     def _remarks(self, by_section: dict[str, Any], built: dict[str, Any], decided: dict[str, Any]) -> Iterator[str]:
         """Yields what the packages have to say of the names by which they were asked for, and of their settings."""
-        written = {
+        algorithms = {
             self.algo_of(section).lower(): package for section, package in by_section.items() if section != "env_cfg"
         }
-        for name, package in written.items():
+        for name, package in algorithms.items():
             yield from (text for alias, text in getattr(package, "REMARKS", {}).items() if alias.lower() == name)
         if hasattr(by_section["env_cfg"], "remark"):
             yield by_section["env_cfg"].remark(built["env_cfg"]) or ""

@@ -151,9 +151,9 @@ class PresetChoice:
         if self._preset_word().lower() != "auto" or self.written.policy_names() or not fresh:
             return
         if (preset := self._nearest_preset()) is not None:
-            written = {key for source in self.written.sources for key in source.sections.get("algo_cfg", {})}
+            keys = {key for source in self.written.sources for key in source.sections.get("algo_cfg", {})}
             unused = _settings(preset, "algo_cfg")
-            if unused and not written & set(unused):
+            if unused and not keys & set(unused):
                 self.written.notes.append(f"there is a preset, {preset}; general_cfg.preset: default takes it")
 
     def promised(self, document: Document | None, preset: Document | None) -> float | None:
@@ -165,10 +165,10 @@ class PresetChoice:
 
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
-        written = sources.from_document(document, written=False).sections.get("env_cfg", {})
+        settings = sources.from_document(document, written=False).sections.get("env_cfg", {})
         return not any("env_config" in source.foreign for source in self.written.sources) and all(
             key in presets.NOT_THE_TASK
-            or written.get(key) == value
+            or settings.get(key) == value
             or (key == "id" and preset is not None and presets.named(preset, str(value)))
             for source in self.written.sources
             if source.written

@@ -148,7 +148,7 @@ def flags(
     --test."""
     loads = {"load_checkpoint": True, "load_path": resume or test}
     saves = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
-    written: list[tuple[str, Any, str, dict[str, Any]]] = [
+    table: list[tuple[str, Any, str, dict[str, Any]]] = [
         ("--algo", algo, "general_cfg", {"algo_name": algo}),
         ("--env", env, "env_cfg", {"id": env}),
         (word or "--resume", resume, "general_cfg", {**loads, "load_model_step": "latest", "mode": "train"}),
@@ -160,8 +160,8 @@ def flags(
     ]
     return [
         (flag, f"{section}.{key}", value)
-        for flag, is_written, section, settings in written
-        if is_written
+        for flag, is_set, section, settings in table
+        if is_set
         for key, value in settings.items()
     ]
 
@@ -279,10 +279,10 @@ def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple
 
 def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
     """Yields the settings that a source gives under two spellings."""
-    written: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for key in source.sections.get(section, {}):
         name = model.field_name(key)
-        if name in written:
+        if name in spellings:
             place = source.places[section].parts[key]
-            yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
-        written[name] = key
+            yield f"{place.text}: {place.path}: another spelling of {spellings[name]}, which is set too; keep one"
+        spellings[name] = key

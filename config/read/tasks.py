@@ -129,14 +129,14 @@ def _several(group: Path) -> str:
 
 def _others(name: str, tasks: Path, start: Path | None) -> str:
     """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
-    written = as_written(tasks)
+    folder = as_written(tasks)
     if not tasks.is_dir():
-        return f"; there is no folder {written}/ in {start or Path.cwd()}"
+        return f"; there is no folder {folder}/ in {start or Path.cwd()}"
     folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
     near = nearest(name, [path.name for path in folders]) if name else None
     if near:
         return f"; did you mean {near}?"
     newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[:3]
     if not newest:
-        return f"; {written}/ is empty"
-    return f"; newest under {written}/: " + ", ".join(path.name for path in newest)
+        return f"; {folder}/ is empty"
+    return f"; newest under {folder}/: " + ", ".join(path.name for path in newest)

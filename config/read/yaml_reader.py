@@ -220,10 +220,10 @@ class _Builder:
 
 def _range_hint(node: yaml.MappingNode) -> str:
     """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets."""
-    name, *rest = [key.value for key, _ in node.value]
+    name, *following = [key.value for key, _ in node.value]
     first, *others = [value.value for _, value in node.value]
-    texts = [first, *rest]
-    if not (node.flow_style and rest and not any(others) and all(isinstance(text, str) for text in texts)):
+    texts = [first, *following]
+    if not (node.flow_style and following and not any(others) and all(isinstance(text, str) for text in texts)):
         return ""
     return f"; a list needs brackets: {{{name}: [{', '.join(texts)}]}}"
 

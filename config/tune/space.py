@@ -44,8 +44,8 @@ def domains_of(value: Any, place: Place, faults: list[Fault], keys: tuple[str | 
         [(_, entries)] = value.items()
         problem = _problem(kind, entries)
         if problem:
-            written = Domain(place.path, keys, kind, tuple(entries) if isinstance(entries, list) else (), place.text)
-            faults.append(Fault(written, f"{place.text}: {place.path}: {problem}"))
+            domain = Domain(place.path, keys, kind, tuple(entries) if isinstance(entries, list) else (), place.text)
+            faults.append(Fault(domain, f"{place.text}: {place.path}: {problem}"))
         else:
             values = [whole(bound) for bound in entries] if kind == "int" else entries
             yield Domain(place.path, keys, kind, tuple(values), place.text)

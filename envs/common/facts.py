@@ -154,7 +154,7 @@ class _Judge:
             raise self._failed(error) from error
 
     def __call__(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
-        goals = self._own(achieved), self._own(desired)
+        goals = self._native(achieved), self._native(desired)
         try:
             reward, terminated = self._reward(*goals), self._terminated(*goals)
         except Exception as error:
@@ -162,7 +162,7 @@ class _Judge:
         count = len(achieved)
         return reward.astype(np.float32), np.broadcast_to(terminated.astype(bool), count)
 
-    def _own(self, goals: Array) -> Array:
+    def _native(self, goals: Array) -> Array:
         """Returns goals in the shape and dtype of the environment."""
         return goals.reshape(len(goals), *(self._kind.shape or ())).astype(self._kind.dtype)
 

@@ -13,7 +13,7 @@ import numpy as np
 from envs.dialog.acts import ANY, Value
 from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, Domain, minutes
 
-OWN = Path(__file__).parent / "data"
+BUNDLED = Path(__file__).parent / "data"
 """Folder of the databases that envs/dialog/generator.py makes."""
 NOTHING = "?"
 """Text that stands for an unknown value in a file."""

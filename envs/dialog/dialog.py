@@ -134,9 +134,9 @@ class DialogEnv(gymnasium.Env):
     def _reward(self, acts: int, domain: str | None) -> float:
         """Returns the reward of the exchange that was just spoken, before scaling; domain: what it was about."""
         cfg, user = self.cfg, self.user
-        own = self.evaluator.reward(user.reason)
-        if own is not None:
-            return own
+        verdict = self.evaluator.reward(user.reason)
+        if verdict is not None:
+            return verdict
         if cfg.reward == "convlab":
             if self.evaluator.success():
                 return 40.0

@@ -118,13 +118,13 @@ class Person:
         if first in USER_INTENTS:
             return text
         if first in DOMAINS:
-            domain, rest = first, words[1:]
+            domain, words_left = first, words[1:]
         elif self._domain is None:
             raise ValueError(f"{text!r} names no domain; begin with one of: {', '.join(self.tracker.belief)}")
         else:
-            domain, rest = self._domain, words
+            domain, words_left = self._domain, words
         intent = "request" if text.endswith("?") else "inform"
-        return " ".join((intent, domain, *rest))
+        return " ".join((intent, domain, *words_left))
 
     def _belief(self) -> str:
         """Returns what the system has understood of the active domain, and how much of the database matches."""

@@ -67,7 +67,7 @@ def all_entries() -> dict[str, Entry]:
     environments: dict[str, Entry] = {}
     for api, specs in (("aec", registries.aec_registry), ("parallel", registries.parallel_registry)):
         for name, spec in specs.items():
-            entry = environments.setdefault(written(name), Entry(written(name), {}))
+            entry = environments.setdefault(canonical(name), Entry(canonical(name), {}))
             entry.entries[api] = spec.entry_point
     return {**environments, **_of_mpe2()}
 
@@ -85,25 +85,25 @@ def _of_mpe2() -> dict[str, Entry]:
     }
 
 
-def written(env_id: str) -> str:
+def canonical(env_id: str) -> str:
     """Returns a name with its version as _v1; PettingZoo also has -v1."""
     return _VERSION.sub("_v", env_id.strip())
 
 
 def lookup(env_id: str) -> Entry | None:
     """Returns the environment of a name; None if there is none."""
-    return all_entries().get(written(env_id))
+    return all_entries().get(canonical(env_id))
 
 
 def unknown(env_id: str) -> str:
     """Returns what to write instead of an unknown name."""
-    names, name = list(all_entries()), written(env_id)
+    names, name = list(all_entries()), canonical(env_id)
     stem = name.rpartition("_v")[0] or name
     if current := [other for other in names if other.rpartition("_v")[0] == stem]:
         return f"there is no {env_id}; the current version is {current[-1]}"
     namespaces = sorted({other.partition("/")[0] for other in names})
-    space, _, rest = name.rpartition("/")
-    hint = nearest(name, names) or " or ".join(other for other in names if other.partition("/")[2] == rest)
+    space, _, stem_of_id = name.rpartition("/")
+    hint = nearest(name, names) or " or ".join(other for other in names if other.partition("/")[2] == stem_of_id)
     same = [other for other in names if other.partition("/")[0] == space]
     listed = (
         f"there are {', '.join(same)}" if same else f"the names begin with {', '.join(namespaces)}, as in {names[0]}"
@@ -131,7 +131,7 @@ def ids() -> list[str]:
 
 def explain(env_id: str) -> str:
     """Returns what is known of an environment: interfaces, agents and their spaces."""
-    entry = all_entries()[written(env_id)]
+    entry = all_entries()[canonical(env_id)]
     lines = [entry.id, "", f"interfaces    {', '.join(sorted(entry.entries))}"]
     try:
         env = entry.creator("auto")()

@@ -24,13 +24,13 @@ class Kind:
         self.masked = masked
         self.inside = masks.in_observation(observation_space)
         """True if the mask is a part of the observation."""
-        rest = masks.rest_of(observation_space) if self.inside else observation_space
-        self._codec, self.actions = Observations(rest), Actions(action_space)
+        space = masks.rest_of(observation_space) if self.inside else observation_space
+        self._codec, self.actions = Observations(space), Actions(action_space)
         self.space, self.parts, self.floating = self._codec.space, self._codec.parts, self._codec.floating
         self.start = self._codec.start
-        self.plain = isinstance(rest, Box) and rest.shape != () and not self.inside and not masked
+        self.plain = isinstance(space, Box) and space.shape != () and not self.inside and not masked
         """True if observations are arrays that need no encoding, without masks."""
-        self.shape = (rest.shape or (1,)) if isinstance(rest, Box) else self.space.shape or ()
+        self.shape = (space.shape or (1,)) if isinstance(space, Box) else self.space.shape or ()
         """Shape of an encoded observation before it is stored."""
 
     def encode(self, obs: Any) -> Any:
