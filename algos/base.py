@@ -324,10 +324,20 @@ class Agent(TrainableActor):
         before they are split into minibatches; that of a replay buffer K minibatches [K, B, ...]."""
         return window
 
-    def standardise(self, batch: Batch) -> Batch:
+    def standardize(self, batch: Batch) -> Batch:
         """Does what needs all samples of a minibatch, such as normalizing advantages; called once per minibatch, before
         it is split over several learners."""
         return batch
+
+    standardise = standardize
+    """Former spelling, which a user's own algorithm may define or call."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "standardise" in vars(cls):
+            cls.standardize = cls.standardise  # type: ignore[method-assign]
+        elif "standardize" in vars(cls):
+            cls.standardise = cls.standardize
 
     def seed_dropout(self) -> None:
         """Seeds dropout from the learning stream; called once per minibatch, before its update."""

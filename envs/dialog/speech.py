@@ -1,4 +1,4 @@
-"""Lexicalisation: values for the acts that the policy has chosen."""
+"""Lexicalization: values for the acts that the policy has chosen."""
 
 from collections.abc import Iterable, Sequence
 
