@@ -7,12 +7,12 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from algos.base import Agent, EnvSpec, Progress
+from algos.base import EnvSpec, Progress
 from algos.common.maths.normalize import RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.parts.actor_critic import standardize
 from algos.ppo import Config
-from algos.ppo.agent import adapted, clipped_surrogate, penalized_surrogate, value_loss
+from algos.ppo.agent import Agent, adapted, clipped_surrogate, penalized_surrogate, value_loss
 from config.model.layers import mlp
 from tests.tools.core import agent_of, collector_of, memory_of, prepared_by, ramp, score, spec_of, toy_of, trained
 
@@ -324,5 +324,6 @@ def test_the_former_spelling_of_standardize_answers_in_algorithms_of_users():
             return {**super().standardize(batch), "present": True}
 
     former, present = object.__new__(Former), object.__new__(Present)
+    former.cfg = present.cfg = Config(normalize_advantage=False)
     assert former.standardize({}) == former.standardise({}) == {"former": True}
     assert present.standardize({}) == present.standardise({}) == {"former": True, "present": True}
