@@ -78,6 +78,17 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _defaults(request: pytest.FixtureRequest) -> None:
+    """Gives algorithms the defaults of short runs in modules that start runs, except those that are about settings or
+    the documentation."""
+    from tests.tools import short_runs
+
+    names = "config", "docs", "project", "benchmarks", "framework/commands/test_cli.py"
+    about_settings = any(request.path.is_relative_to(ROOT / name) for name in names)
+    short_runs.begin() if starts_runs(request.path) and not about_settings else short_runs.end()
+
+
 @pytest.fixture
 def impatient() -> Iterator[None]:
     """Ends a test that hangs."""

@@ -220,7 +220,7 @@ def test_given_data_take_no_room_for_recurrent_states(tmp_path: Path) -> None:
     for layers in ([DENSE], [DENSE, GRU]):
         with run_of(tmp_path, "BC", f"run{len(sizes)}", data_for(tmp_path, "BC"), actor_layers=layers) as run:
             trainer = run._experiment.trainer
-            sizes.append(step_bytes(run.config, plan(run.config, trainer.agent.spec).single))
+            sizes.append(step_bytes(run.config, plan(run.config, trainer.agent.spec).policies[0]))
     assert sizes[0] == sizes[1] == 2 * 16 + 8 + 10 + 2 * 2  # observations, action, reward and flags, masks
 
 

@@ -1,9 +1,16 @@
 """Settings with which a run of a few hundred steps learns from the first one.
 
-The defaults are made for long runs: DQN begins to learn at step 1,000, SAC at step 2,000.
+The defaults are made for long runs: DQN begins to learn at step 1,000, SAC at step 2,000. Tests of agents write these
+settings (`short`); in modules that start whole runs they are the defaults.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import algos
+from config.model import policies
+from config.model.schema import AlgoConfig
+from config.tell.error_text import models
 
 _EPSILON = {"epsilon_start": 0.95, "epsilon_end": 0.01, "epsilon_decay": 500.0, "epsilon_schedule": "exponential"}
 _EACH_STEP = {"learning_starts": 0, "train_fre": 1, "updates_per_train": 1}
@@ -52,3 +59,42 @@ SHORT: dict[str, dict[str, Any]] = {
 def short(algo: str, **settings: Any) -> dict[str, Any]:
     """Returns the settings of a short run of an algorithm, with these in their place."""
     return {**SHORT.get(algo, {}), **settings}
+
+
+_products: dict[tuple[type[AlgoConfig], str], Any] = {}
+"""Defaults of the product while the others hold."""
+
+
+def begin() -> None:
+    """Makes these the defaults of the algorithms, and of classes that tests have derived from them."""
+    if not _products:
+        for model, name, value in list(_changes()):
+            _products[model, name] = model.model_fields[name].default
+            model.model_fields[name].default = value
+        _rebuild()
+
+
+def end() -> None:
+    """Makes the defaults those of the product again."""
+    if _products:
+        for (model, name), value in _products.items():
+            model.model_fields[name].default = value
+        _rebuild()
+        _products.clear()
+
+
+def _changes() -> Iterator[tuple[type[AlgoConfig], str, Any]]:
+    """Yields a class, a setting and its default."""
+    zoo = {algos.get(name).Config: SHORT.get(algos.get(name).NAME, {}) for name in algos.available()}
+    for model in dict.fromkeys(models(AlgoConfig)):
+        nearest = next((parent for parent in model.__mro__ if parent in zoo), None)
+        for name, value in zoo.get(nearest, {}).items():
+            field = model.model_fields[name]
+            if field.default == nearest.model_fields[name].default and get_args(field.annotation) != (field.default,):
+                yield model, name, value
+
+
+def _rebuild() -> None:
+    for model in dict.fromkeys(model for model, _ in _products):
+        model.model_rebuild(force=True)
+    policies.combined.cache_clear()

@@ -31,7 +31,7 @@ from framework.errors import JoystickError
         ),
         (
             "DQN",
-            ["buffer_size=5000", "batch_size=32", "train_fre=4"],
+            ["buffer_size=5000", "batch_size=32", "train_fre=4", "updates_per_train=1"],
             "replay of 5,000 transitions, batches of 32, 0.25 updates a step",
         ),
     ],
@@ -95,6 +95,7 @@ def test_changed_settings_come_first_and_spaces_have_no_arrays(capsys: pytest.Ca
 def test_the_disk_space_counts_the_journal_as_a_run_does(capsys: pytest.CaptureFixture[str]) -> None:
     """A run with 101 checkpoints keeps the journal of the newest five."""
     words = ["general_cfg.max_total_step=10000000", "general_cfg.model_save_fre=100000", "algo_cfg.buffer_size=1000"]
+    words += ["algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1"]
     assert described(*words) == 0
     [disk] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("disk  ")]
     size = float(disk.split()[4])

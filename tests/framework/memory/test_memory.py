@@ -443,7 +443,7 @@ def test_windows_of_episodes_hold_every_step_of_each_row_once_up_to_the_end_of_i
 
 def test_a_memory_that_is_too_small_for_one_sequence_is_refused():
     """8 + 16 steps, of 100 // 8 in each row: it would collect for ever and never learn."""
-    config = loaded(None, "general_cfg.algo_name=DRQN", "algo_cfg.buffer_size=100")
+    config = loaded(None, "general_cfg.algo_name=DRQN", "algo_cfg.buffer_size=100", "algo_cfg.learning_starts=20")
     with pytest.raises(JoystickError, match=r"24 steps, and algo_cfg.buffer_size 100 keeps 12 of each of 8 rows"):
         build.make_memory(config, spec_of(toy_of("match", 8)), 1)
     assert build.make_memory(config, spec_of(toy_of("match", 4)), 1)

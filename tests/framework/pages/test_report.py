@@ -63,7 +63,7 @@ def test_the_report_tells_what_was_run_and_how_it_came_out(tmp_path: Path) -> No
     assert "<h1>DQN on CartPole-v1</h1>" in page
     assert facts(page) == {"score": "11 ± 2", "best evaluation": "12.5", "seed": "7"}
     assert cells(page, "general_cfg.max_episode") == ["general_cfg.max_episode", "77", "100"]
-    assert cells(page, "algo_cfg.lr") == ["algo_cfg.lr", "0.5", "0.0002"]
+    assert cells(page, "algo_cfg.lr") == ["algo_cfg.lr", "0.5", "0.0005"]
     assert "algo_cfg" + ".<wbr>batch" not in page
     assert "python main.py --yaml &#x27;a b.yaml&#x27;" in page
     assert "data:image/png;base64," in page

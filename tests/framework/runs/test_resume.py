@@ -98,12 +98,12 @@ def test_what_makes_another_run_may_not_change_and_all_of_it_is_told(task):
     said = [problem.split(": ", 1)[1] for problem in caught.value.problems]
     assert said == [
         "general_cfg.max_step: 200 -> 7: cannot change in a resumed run; start a new run for that",
-        "algo_cfg.gamma: 0.95 -> 0.5: cannot change in a resumed run; start a new run for that",
+        "algo_cfg.gamma: 0.99 -> 0.5: cannot change in a resumed run; start a new run for that",
     ]
     adjusted = config("algo_cfg.lr=0.5", "general_cfg.max_episode=9", resumed=str(task))
     assert resume.changes(adjusted, saved_in(task)) == (
         "general_cfg.max_episode: 100 -> 9",
-        "algo_cfg.lr: 0.0002 -> 0.5",
+        "algo_cfg.lr: 0.0005 -> 0.5",
     )
 
 
