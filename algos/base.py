@@ -272,7 +272,7 @@ class Agent(TrainableActor):
 
     def as_module(self) -> PolicyModule:
         """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
-        the reason if it is no function of the observation and a recurrent state that networks compute."""
+        the reason if it is not a function of the observation and a recurrent state that networks compute."""
         raise UnfitError("its policy is not a network but a table or a rule")
 
     # learning -------------------------------------------------------------------------------------------

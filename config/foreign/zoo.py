@@ -31,7 +31,7 @@ _SEEN = {
     "CartPole": [0, 2], "MountainCar": [0], "MountainCarContinuous": [0], "Pendulum": [0, 1],
     "LunarLander": [0, 1, 4, 6, 7], "LunarLanderContinuous": [0, 1, 4, 6, 7],
 }  # fmt: skip
-"""Environment that exists as NAMENoVel too -> the parts of its observation that are no velocity."""
+"""Environment that exists as NAMENoVel too -> the parts of its observation other than velocities."""
 
 
 def understands(document: Document) -> bool:

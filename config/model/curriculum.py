@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from config.model.fields import Strict, lower
 
 CLOCK = ("seconds", "seconds_total")
-"""Entries of a result that are no metric of a curriculum: a run that the clock decides cannot be repeated."""
+"""Entries of a result that cannot be the metric of a curriculum: a run that the clock decides cannot be repeated."""
 
 
 class Phase(Strict):

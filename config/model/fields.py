@@ -136,7 +136,7 @@ def listed(value: Any) -> Any:
 
 
 def steps_of_factor(value: Any) -> int | None:
-    """Returns the time constant, in steps, of a decay by this factor per step; None for a value that is no factor."""
+    """Returns the time constant, in steps, of a decay by this factor per step; None for any other value."""
     return round(1 / (1 - value)) if isinstance(value, float) and 0 < value < 1 else None
 
 

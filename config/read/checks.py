@@ -34,7 +34,7 @@ class Checks:
         return built
 
     def _section(self, section: str) -> Any:
-        """Returns the validated section, or None. Reports contradictions as far as the section can be read."""
+        """Returns the validated section, or None. Reports the contradictions in the settings that can be read."""
         model = self.written.models[section]
         for source in self.written.sources:
             self.written.problems += sources.doubled(source, section, model)

@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     """A leaf with values that cannot be tried, and the sentence that says why."""
 
     domain: Domain
-    """The leaf with those of its values that are written; none if they are not a list."""
+    """The leaf with those of its values that are written; empty if they are not a list."""
     sentence: str
 
 

@@ -1,4 +1,4 @@
-"""Facts about an environment besides its spaces: action masks, goal interface, transition model."""
+"""Facts about an environment other than its spaces: action masks, goal interface, transition model."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -62,7 +62,7 @@ def facts_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> EnvFact
 
 
 def metrics_of(env: Any) -> tuple[str, ...]:
-    """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is no tuple of
+    """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is not a tuple of
     names, has nothing to do with us."""
     names = getattr(env.unwrapped, "metrics", ())
     return names if isinstance(names, tuple) and all(map(_is_name, names)) else ()

@@ -60,7 +60,7 @@ def assemble(
 
 
 def no_environment(thing: Any) -> str | None:
-    """Returns what is wrong with a class or an object that is no environment, after its name; None if it is one."""
+    """Returns what is wrong with a class or an object that is not an environment, after its name; None if it is one."""
     kind = thing if isinstance(thing, type) else type(thing)
     if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
         return None

@@ -41,7 +41,7 @@ def problems(cfg: Config) -> Iterator[Problem]:
     """Yields what is wrong with the databases."""
     try:
         database = database_of(cfg)
-        if cfg.p_request or cfg.p_book:  # otherwise it is no fault of the databases that goals ask for nothing
+        if cfg.p_request or cfg.p_book:  # otherwise it is not a fault of the databases that goals ask for nothing
             sample(database, np.random.default_rng(0), cfg)
     except DatabaseError as error:
         yield Problem("data_dir", str(error))

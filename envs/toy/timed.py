@@ -49,9 +49,9 @@ class TimeLimit(gymnasium.Env):
 
 
 class Recall(gymnasium.Env):
-    """A cue, -1 or 1, is shown at the first step only; the action so many steps later, when the second number is 1,
-    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. A policy
-    without memory gets 0 on average."""
+    """A cue, -1 or 1, is shown at the first step only; the action after `delay` steps, when the second number is 1,
+    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. A policy without
+    memory gets 0 on average."""
 
     observation_space = Box(-1, 1, (2,))
 
