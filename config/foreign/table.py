@@ -177,7 +177,7 @@ def lines(table: Table) -> Iterator[tuple[list[str], Row]]:
         yield list(words), rows[0]
 
 
-class Written(Protocol):
+class SourceLike(Protocol):
     """Settings that are written, by section; config/read/sources.py reads the words of tables, and has such a class."""
 
     sections: dict[str, dict[str, Any]]
@@ -190,7 +190,7 @@ class Scope:
     """The settings that exist in this run, and the values that are written."""
 
     models: Mapping[str, type[Strict]]
-    sources: Iterable[Written] = ()
+    sources: Iterable[SourceLike] = ()
     """Sources of settings, the strongest last."""
 
     def has(self, path: str) -> bool:

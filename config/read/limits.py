@@ -7,7 +7,7 @@ from typing import Any
 from config.config import RUN_LIMITS, GeneralConfig
 from config.model.schema import AlgoConfig
 from config.read import sources
-from config.read.written import Written
+from config.read.source_stack import SourceStack
 
 
 def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str]:
@@ -76,14 +76,14 @@ def of_training(
 
 
 def of_run(
-    written: Written, built: Mapping[str, Any], kind: ModuleType, explicit: Container[str]
+    stack: SourceStack, built: Mapping[str, Any], kind: ModuleType, explicit: Container[str]
 ) -> tuple[dict[str, Any], str]:
     """Returns the values of unwritten limits, and a note on what was decided. built: sections; kind: package of the
     environment; explicit: settings that the user wrote."""
     general, algo, env = built["general_cfg"], built["algo_cfg"], built["env_cfg"]
     if general.mode == "test":
         return of_test(general, "general_cfg.max_episode" in explicit)
-    merged, _ = sources.merge(written.sources, "general_cfg", GeneralConfig)
+    merged, _ = sources.merge(stack.sources, "general_cfg", GeneralConfig)
     set_keys = {key for key, value in merged.items() if value is not None}
     own_limit = kind.own_limit(env) if hasattr(kind, "own_limit") else None
     name, offline = getattr(env, "id", general.env_name), algo.offline_updates_of()

@@ -14,15 +14,15 @@ from config.model.schema import AlgoConfig
 from config.own import envs as own_env
 from config.own import objects as own
 from config.own import packages
-from config.read import limits, presets, sources, tasks, unread
+from config.read import limits, presets, sources, tasks, unused_settings
 from config.read.checks import Checks
 from config.read.finder import Finder
 from config.read.opening import fault_below, named
 from config.read.paths import fixed
 from config.read.preset_choice import PresetChoice
 from config.read.run_config import RunConfig
+from config.read.source_stack import SourceStack
 from config.read.task_config import load_task_config
-from config.read.written import Written
 from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
 from config.tell.names import printable, with_full_width_named
@@ -116,7 +116,7 @@ def own_class(env: str | None, flag: str) -> str | None:
         raise ConfigError([f"{flag}: {error}"]) from None
 
 
-class _Assembly(Written):
+class _Assembly(SourceStack):
     """Combines sources into sections."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
@@ -256,7 +256,7 @@ class _Assembly(Written):
         self.notes += [] if planned else limits.keep_rates(built, where)
         self.notes += [
             note,
-            *unread.notes(self, built, where, self.needless),
+            *unused_settings.notes(self, built, where, self.needless),
             *self._remarks(by_section, built, decided),
         ]
         names = [name for section in built.values() for _, name in section.own()]

@@ -17,7 +17,7 @@ from config.tell import hints
 from config.tell.error_text import locate
 
 
-class Written:
+class SourceStack:
     """Sources from the weakest to the strongest. Nothing is validated yet."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
