@@ -272,7 +272,7 @@ class Agent(TrainableActor):
 
     def as_module(self) -> PolicyModule:
         """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
-        the reason if it is no function of the observation and a recurrent state that networks compute."""
+        the reason if it is not a function of the observation and a recurrent state that networks compute."""
         raise UnfitError("its policy is not a network but a table or a rule")
 
     # learning -------------------------------------------------------------------------------------------
@@ -324,10 +324,20 @@ class Agent(TrainableActor):
         before they are split into minibatches; that of a replay buffer K minibatches [K, B, ...]."""
         return window
 
-    def standardise(self, batch: Batch) -> Batch:
+    def standardize(self, batch: Batch) -> Batch:
         """Does what needs all samples of a minibatch, such as normalizing advantages; called once per minibatch, before
         it is split over several learners."""
         return batch
+
+    standardise = standardize
+    """Former spelling, which a user's own algorithm may define or call."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "standardise" in vars(cls):
+            cls.standardize = cls.standardise  # type: ignore[method-assign]
+        elif "standardize" in vars(cls):
+            cls.standardise = cls.standardize
 
     def seed_dropout(self) -> None:
         """Seeds dropout from the learning stream; called once per minibatch, before its update."""
@@ -357,7 +367,7 @@ class Agent(TrainableActor):
         return uncompiled(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
 
     def gradient_steps(self) -> list[GradientStep]:
-        return [each for each in self._attributes() if isinstance(each, GradientStep)]
+        return [value for value in self._attributes() if isinstance(value, GradientStep)]
 
     @abstractmethod
     def update(self, batch: Batch) -> Result:

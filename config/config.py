@@ -18,7 +18,7 @@ from config.tell.names import did_you_mean
 LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
 """Loggers that come with the program."""
 HOW_TO_LOAD = ("load_checkpoint", "load_path", "load_model_step")
-"""Settings that name the checkpoint to load; they are no change of the run."""
+"""Settings that name the checkpoint to load; they do not change the run."""
 HARMLESS = (
     "mode", "save_fig", "show_fig", "collect_traj", "collect_format", "profile", "traces", "traces_compress",
     "traces_file_mb", "video_fre", "video_format", "log_level", "result_names", "loggers", "interact_summary_fre",

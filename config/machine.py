@@ -67,7 +67,7 @@ def cores() -> int:
     for folder in _cgroups("cpu"):
         quota, period = (_text(folder / "cpu.max").split() or ["", ""])[:2]
         quota, period = quota or _text(folder / "cpu.cfs_quota_us"), period or _text(folder / "cpu.cfs_period_us")
-        if quota.isdecimal() and period.isdecimal() and int(period):  # "max" and -1 are no limit
+        if quota.isdecimal() and period.isdecimal() and int(period):  # "max" and -1 mean none
             count = min(count, -(-int(quota) // int(period)))
     return max(1, count)
 
@@ -101,7 +101,7 @@ def available_bytes() -> int | None:
 
 
 class Peak(NamedTuple):
-    """Largest memory of processes so far, in bytes, as far as the system tells."""
+    """Largest memory of processes so far, in bytes; None where the system does not tell."""
 
     own: int | None
     """Peak of this process."""

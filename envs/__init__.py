@@ -47,7 +47,7 @@ def make(package: ModuleType, cfg: Any, rows: int, context: EnvContext | None = 
     return env
 
 
-def given(env: Any) -> VectorEnv:
+def vector_of(env: Any) -> VectorEnv:
     """Returns environments that a program holds in its hands as one vector environment: an environment, a function that
     makes one, an id of gymnasium, or a list of these, one for each row; or a vector environment."""
     rows: VectorEnv = import_module("envs.python.in_hand").rows_of(env)

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 
 from algos.base import Batch, Progress
-from algos.common.parts.actor_critic import OnPolicyAgent, advantages, seen, standardised
+from algos.common.parts.actor_critic import OnPolicyAgent, advantages, seen, standardized
 
 
 class Agent(OnPolicyAgent):
@@ -21,5 +21,5 @@ class Agent(OnPolicyAgent):
         columns = advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)
         return {**seen(window), **columns}
 
-    def standardise(self, batch: Batch) -> Batch:
-        return standardised(batch) if self.cfg.normalize_advantage else batch
+    def standardize(self, batch: Batch) -> Batch:
+        return standardized(batch) if self.cfg.normalize_advantage else batch

@@ -51,9 +51,9 @@ class Agent(PolicyAgent[ActorCritic]):
         act = super().act(obs, state, mask, explore)
         if explore is None or self.expert is None:
             return act
-        return self._labelled(act, self.expert(obs, mask), explore)
+        return self._labeled(act, self.expert(obs, mask), explore)
 
-    def _labelled(self, act: Act, label: Array, explore: Explore) -> Act:
+    def _labeled(self, act: Act, label: Array, explore: Explore) -> Act:
         """Returns the mixture of both policies, beta of it the expert's, with the expert's actions to learn from."""
         by_expert = explore.rng.random(len(label)) < self._beta(explore.progress)
         action = np.where(by_expert.reshape(-1, *[1] * (label.ndim - 1)), label, act.action)

@@ -49,9 +49,9 @@ class DiscriminatorConfig(GivenData):
     too."""
 
     def memory(self, rows: int) -> RolloutSpec:
-        wanted = super().memory(rows)
-        assert isinstance(wanted, RolloutSpec)
-        return replace(wanted, data=self.data_spec())
+        spec = super().memory(rows)
+        assert isinstance(spec, RolloutSpec)
+        return replace(spec, data=self.data_spec())
 
     def offline_updates_of(self) -> int:
         return 0

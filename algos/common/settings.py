@@ -144,7 +144,11 @@ class NetworkConfig(AlgoConfig):
             value = getattr(self, key)
             lists = value.values() if isinstance(value, dict) else [value]
             yield from (
-                (key, layer) for one in lists if isinstance(one, list) for layer in one if isinstance(layer, Strict)
+                (key, layer)
+                for layers in lists
+                if isinstance(layers, list)
+                for layer in layers
+                if isinstance(layer, Strict)
             )
 
     def state_size(self) -> int:
@@ -340,8 +344,8 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
         )
 
     def data_spec(self, share: float = 1.0) -> DataSpec | None:
-        found = super().data_spec(share)
-        return found and replace(found, imitate=self.imitate)
+        spec = super().data_spec(share)
+        return spec and replace(spec, imitate=self.imitate)
 
     @property
     def needs_data(self) -> bool:

@@ -10,7 +10,7 @@ from config.model.fields import Problem
 from config.model.layers import BatchRenorm, Layers, Linear
 
 
-def renormalised(*sizes: int) -> Layers:
+def renormalized(*sizes: int) -> Layers:
     """Returns linear layers with batch renormalization before each, and before the output."""
     blocks: list[Layers] = [[BatchRenorm(), Linear(layer_size=[size])] for size in sizes]
     return [*(layer for block in blocks for layer in block), BatchRenorm()]
@@ -22,8 +22,8 @@ class Config(ContinuousConfig, TemperatureConfig):
     SPECIAL_LAYERS = ("lstm", "gru", "batchrenorm")
     READ_WITH = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
 
-    actor_layers = renormalised(256, 256)
-    critic_layers = renormalised(256, 256)
+    actor_layers = renormalized(256, 256)
+    critic_layers = renormalized(256, 256)
     actor_lr = 1e-3
     alpha_lr = 1e-3
     policy_freq = 3

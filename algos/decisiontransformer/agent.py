@@ -18,9 +18,9 @@ from algos.decisiontransformer.config import Config
 from algos.decisiontransformer.transformer import Steps, Transformer
 
 
-def squared_error(action: Tensor, wanted: Tensor) -> Tensor:
+def squared_error(action: Tensor, example: Tensor) -> Tensor:
     """Returns the mean over samples and dimensions of (a - a')^2; both are [M, A]."""
-    return (action - wanted).square().mean()
+    return (action - example).square().mean()
 
 
 class Agent(ActingAgent):
@@ -101,7 +101,7 @@ class Agent(ActingAgent):
         highest = float(self.network.highest)
         return highest if math.isfinite(highest) else 0.0
 
-    def _steps(self, wanted: Tensor, obs: Tensor, action: Tensor, timestep: Tensor, episode: Tensor) -> Steps:
+    def _steps(self, future: Tensor, obs: Tensor, action: Tensor, timestep: Tensor, episode: Tensor) -> Steps:
         """Returns steps [L, B, ...] as the network takes them."""
         if isinstance(self.spec.action_space, Discrete):
             index = (action.long() - int(self.spec.action_space.start)).clamp(min=0)
@@ -109,7 +109,7 @@ class Agent(ActingAgent):
         else:
             numbers = self.distribution.from_env(action).flatten(2)
         scale = self.cfg.return_scale or torch.where(self.network.largest > 0, self.network.largest, 1.0)
-        return Steps((wanted / scale).float(), obs, numbers, timestep.float(), episode)
+        return Steps((future / scale).float(), obs, numbers, timestep.float(), episode)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -118,8 +118,8 @@ class Agent(ActingAgent):
         return window
 
     def update(self, batch: Batch) -> Result:
-        wanted, action = batch["episode_return"] - batch["earned"], batch["action"]
-        steps = self._steps(wanted, batch["obs"], action, batch["timestep"], batch["first"].cumsum(0))
+        future, action = batch["episode_return"] - batch["earned"], batch["action"]
+        steps = self._steps(future, batch["obs"], action, batch["timestep"], batch["first"].cumsum(0))
         outputs = self.network(steps).flatten(0, 1)
         if self.discrete:
             loss = -self.distribution.log_prob(outputs, action.flatten()).mean()

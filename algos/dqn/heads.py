@@ -45,8 +45,8 @@ class Head(ABC):
         self.cfg, self.actions = cfg, actions
 
     def layer(self, features: Features, atoms: int = 1) -> nn.Module:
-        """Builds the output layer of the online network, with so many numbers for each action; the target network has
-        a copy."""
+        """Builds the output layer of the online network, with `atoms` outputs for each action, of which the
+        target network has a copy."""
         cfg = self.cfg
         noise = cfg.std_init if cfg.noisy else None
         return value_layer(features, self.actions, atoms, dueling=cfg.dueling, std_init=noise)

@@ -24,10 +24,10 @@ SEEDS = 100
 """Distance of the seeds of its initial weights from those of the policy."""
 
 
-def discriminator_loss(expert: Tensor, own: Tensor) -> Tensor:
+def discriminator_loss(expert: Tensor, policy: Tensor) -> Tensor:
     """Returns -mean log D of the expert's steps - mean log(1 - D) of the policy's, from log-odds [B] of D (Ho and
     Ermon, equation 17, with the labels exchanged)."""
-    return F.softplus(-expert).mean() + F.softplus(own).mean()
+    return F.softplus(-expert).mean() + F.softplus(policy).mean()
 
 
 def imitation_reward(odds: Tensor, form: str) -> Tensor:
@@ -55,12 +55,12 @@ def shaped(g: Tensor, h: Tensor, next_h: Tensor, terminated: Tensor, gamma: floa
     return g + gamma * next_h * ~terminated - h
 
 
-def gradient_penalty(network: nn.Module, expert: Tensor, own: Tensor) -> Tensor:
+def gradient_penalty(network: nn.Module, expert: Tensor, policy: Tensor) -> Tensor:
     """Returns mean (|gradient of the network's output| - 1)^2 at points between inputs of both kinds [B, D]: evenly
     from one end to the other, since the pairs are random (Gulrajani et al., 2017, equation 3)."""
-    count = len(own)
-    share = ((torch.arange(count, device=own.device) + 0.5) / count).unsqueeze(1)
-    between = (own + share * (expert - own)).detach().requires_grad_()
+    count = len(policy)
+    share = ((torch.arange(count, device=policy.device) + 0.5) / count).unsqueeze(1)
+    between = (policy + share * (expert - policy)).detach().requires_grad_()
     (slope,) = torch.autograd.grad(network(between).sum(), between, create_graph=True)
     return (slope.norm(dim=1) - 1).square().mean()
 
@@ -90,12 +90,12 @@ class Discriminator:
         self.numbers, size = _numbers(spec.action_space, policy.distribution, device)
         self.sees_action = not (cfg.shaping and cfg.state_only)
 
-        def made(seed: int, actions: int) -> critics.Critic:
+        def critic_for(seed: int, actions: int) -> critics.Critic:
             layers = cfg.discriminator_layers
             return critics.build(spec, layers, cfg, seed, members=1, actions=actions, normalizer=normalizer).to(device)
 
-        self.g = made(streams.init + SEEDS, size if self.sees_action else 0)
-        self.h = made(streams.init + SEEDS + 1, 0) if cfg.shaping else None
+        self.g = critic_for(streams.init + SEEDS, size if self.sees_action else 0)
+        self.h = critic_for(streams.init + SEEDS + 1, 0) if cfg.shaping else None
         self.networks = nn.ModuleDict({"g": self.g} if self.h is None else {"g": self.g, "h": self.h})
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.discriminator_lr)

@@ -19,7 +19,7 @@ from algos.common.parts.sequences import Carried, outputs_of
 from algos.common.parts.tables import actions_of
 from algos.hierarchicaldqn.config import Config
 
-OWN = 3
+HEAD = 3
 """Numbers of the recurrent state before that of the controller's network."""
 
 
@@ -66,7 +66,7 @@ class Agent(ActingAgent):
     # acting -----------------------------------------------------------------------------------------------
 
     def initial_state(self, rows: int) -> Array:
-        return np.zeros((rows, OWN + self.carried.size), np.float32)
+        return np.zeros((rows, HEAD + self.carried.size), np.float32)
 
     def rewarded(self, state: Array, reward: Array) -> Array:
         state = state.copy()
@@ -87,7 +87,7 @@ class Agent(ActingAgent):
         with torch.inference_mode():
             of_goals = self.networks["meta"](torch.from_numpy(obs).to(self.device)).cpu().numpy()
         goal = np.where(due, self._chosen(of_goals, None, explore), last_goal)
-        values, memory = self.carried.act(np.stack([obs, goal], 1), state[:, OWN:] if self.carried.size else None)
+        values, memory = self.carried.act(np.stack([obs, goal], 1), state[:, HEAD:] if self.carried.size else None)
         columns = {
             "goal": goal.astype(np.int32),
             "chosen_at": np.where(due, obs, state[:, 1]).astype(np.int32),
@@ -108,7 +108,7 @@ class Agent(ActingAgent):
         pairs = {name: torch.stack([window[name], goal], -1) for name in ("obs", "next_obs")}
         window = {**window, **pairs, "goal": goal, "after": after, "reached": after - self.start == goal}
         if "state" in window:
-            window["state"] = window["state"][..., OWN:]
+            window["state"] = window["state"][..., HEAD:]
         # a memory from before the flag was stored has discounts alone
         return {"terminated": window["discount"] == 0, **window}
 

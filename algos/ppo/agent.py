@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.parts.actor_critic import OnPolicyAgent, advantages, detached, seen, standardised
+from algos.common.parts.actor_critic import OnPolicyAgent, advantages, detached, seen, standardized
 from algos.ppo.config import Config
 
 
@@ -31,7 +31,7 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor,
     return PolicyLoss(loss, kl, clipped)
 
 
-def penalised_surrogate(
+def penalized_surrogate(
     log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, kl: Tensor, penalty: float
 ) -> PolicyLoss:
     """Returns -mean r A + penalty * mean KL(pi_old, pi) (equation 8); all tensors [B]. No ratio is clipped."""
@@ -97,8 +97,8 @@ class Agent(OnPolicyAgent):
         kl = torch.stack(self.moved[-(len(self.moved) // cfg.k_epochs) :]).mean().item()
         return adapted(self.penalty, kl, cfg.kl_target, cfg.kl_beta, cfg.kl_alpha)
 
-    def standardise(self, batch: Batch) -> Batch:
-        return standardised(batch) if self.cfg.normalize_advantage else batch
+    def standardize(self, batch: Batch) -> Batch:
+        return standardized(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
         result = super().update(batch)
@@ -130,7 +130,7 @@ class Agent(OnPolicyAgent):
         if cfg.ppo_type == "clip":
             return clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
         kl = distribution.kl(batch["old"], outputs)
-        return penalised_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
+        return penalized_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:

@@ -12,7 +12,7 @@ from config.model.memory_spec import RolloutSpec
 from config.model.schema import run
 
 
-def _normalised(*sizes: int) -> Layers:
+def _normalized(*sizes: int) -> Layers:
     """Returns fully connected layers, each with layer normalization before its activation."""
     pairs = [(Linear(layer_size=[size], activation="none"), LayerNorm(activation="relu")) for size in sizes]
     return [layer for pair in pairs for layer in pair]
@@ -26,7 +26,7 @@ class Config(NetworkConfig, EpsilonConfig):
     MAY_LAG = True
     RUN = run(steps=500_000, save=25_000, rows=32)
 
-    value_layers: Layers = _normalised(128, 128)
+    value_layers: Layers = _normalized(128, 128)
     """Layers between the observation and the values; without layer normalization learning may diverge. The output layer
     is added automatically."""
     dueling: bool = False

@@ -95,7 +95,7 @@ class SoftPolicy(Policy):
     # checkpoints ------------------------------------------------------------------------------------------
 
     def state(self) -> Tree:
-        """Returns what learning depends on besides the weights, and the metrics of the last step."""
+        """Returns what learning depends on in addition to the weights, and the metrics of the last step."""
         return state_of(self, self.KEPT)
 
     def load_state(self, state: Tree) -> None:

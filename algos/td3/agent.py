@@ -35,11 +35,11 @@ def policy_loss(q: Tensor) -> Tensor:
     return -q[0].mean()
 
 
-def cloning_loss(q: Tensor, action: Tensor, given: Tensor, alpha: float) -> Tensor:
+def cloning_loss(q: Tensor, action: Tensor, example: Tensor, alpha: float) -> Tensor:
     """Returns -lambda mean Q_1(s, pi(s)) + mean (pi(s) - a)^2 with lambda = alpha / mean |Q_1| (equations 3 and 5 of
-    Fujimoto and Gu, 2021); q is [n, B], pi(s) and the given a are [B, A] in -1..1."""
+    Fujimoto and Gu, 2021); q is [n, B], pi(s) and the example a are [B, A] in -1..1."""
     scale = alpha / q[0].detach().abs().mean().clamp(min=1e-8)
-    return scale * policy_loss(q) + (action - given).square().mean()
+    return scale * policy_loss(q) + (action - example).square().mean()
 
 
 class Agent(ActingAgent):

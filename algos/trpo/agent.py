@@ -11,7 +11,7 @@ from algos.common.nets import custom
 from algos.common.nets.recurrent import differentiable_twice
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import PolicyAgent
-from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardised
+from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardized
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
 
@@ -53,8 +53,8 @@ class Agent(PolicyAgent[ActorCritic]):
             window = self.policy.carried.recomputed(window, cfg.lookup_step)
         return {**seen(window), **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
 
-    def standardise(self, batch: Batch) -> Batch:
-        return standardised(batch) if self.cfg.normalize_advantage else batch
+    def standardize(self, batch: Batch) -> Batch:
+        return standardized(batch) if self.cfg.normalize_advantage else batch
 
     def update(self, batch: Batch) -> Result:
         """Makes one policy step with the whole window, and epochs of minibatches for the value network."""

@@ -27,7 +27,7 @@ def load_all(
     if len(names) > 1:
         if problem := _not_several(names, yaml_path):
             raise ConfigError([problem])
-        return _each({name: partial(load, None, words, algo=name, **options) for name in names})
+        return _load_each({name: partial(load, None, words, algo=name, **options) for name in names})
     try:
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
@@ -45,7 +45,7 @@ def load_all(
         raise ConfigError([f"{first.place}: {first.path}: values to try are for: {PROGRAM} tune -f {yaml_path}"])
     if not sources:
         return {"": read_one(file=document)}
-    return _each({name: partial(read_one, file=source) for name, source in sources.items()})
+    return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
 
 
 def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
@@ -62,7 +62,7 @@ def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
     return ""
 
 
-def _each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
+def _load_each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig]:
     """Returns the configuration of each experiment. The problems of all are reported at once."""
     configs: dict[str, RunConfig] = {}
     problems: list[str] = []

@@ -70,21 +70,21 @@ def settings(request: argparse.Namespace) -> list[Abbreviated]:
 
 def _of_flags(request: argparse.Namespace) -> list[Abbreviated]:
     """Returns what the flags stand for by themselves."""
-    written: list[Abbreviated] = []
+    abbreviations: list[Abbreviated] = []
     if request.batchsz:
-        written.append(("--batchsz", "algo_cfg.batch_size", request.batchsz))
+        abbreviations.append(("--batchsz", "algo_cfg.batch_size", request.batchsz))
     if request.batchsz and request.epoch:
-        written.append(("--epoch", "general_cfg.max_total_step", request.batchsz * request.epoch))
+        abbreviations.append(("--epoch", "general_cfg.max_total_step", request.batchsz * request.epoch))
     if (request.process_num or 1) > 1:
-        written.append(("--process_num", "general_cfg.mp_backend", "ray"))
-        written.append(("--process_num", "general_cfg.n_workers", request.process_num))
-    return written
+        abbreviations.append(("--process_num", "general_cfg.mp_backend", "ray"))
+        abbreviations.append(("--process_num", "general_cfg.n_workers", request.process_num))
+    return abbreviations
 
 
-def note(written: Sequence[Abbreviated]) -> str:
+def note(abbreviations: Sequence[Abbreviated]) -> str:
     """Returns a line that lists what the flags set; empty without any."""
-    values = {path: value for _, path, value in written}
-    text = "; ".join(f"{flag} sets {path}={value}" for flag, path, value in written)
+    values = {path: value for _, path, value in abbreviations}
+    text = "; ".join(f"{flag} sets {path}={value}" for flag, path, value in abbreviations)
     if "general_cfg.env_name" not in values:
         return text
     where = "the databases of MultiWOZ" if "env_cfg.data_dir" in values else "mini, the domain of restaurants"

@@ -35,8 +35,8 @@ def her(value: Any, scope: Any) -> Meaning:
 
 def soft_update(value: Any, scope: Any) -> Meaning:
     tau, interval = scope.algo("tau", "target_update")
-    written = scope.written("algo_cfg")
-    share = written.get("tau_soft_update", written.get("tau", SOFT_UPDATE))
+    settings = scope.written("algo_cfg")
+    share = settings.get("tau_soft_update", settings.get("tau", SOFT_UPDATE))
     return Meaning({tau: share, interval: 1} if value else {tau: 1.0})
 
 
@@ -133,8 +133,8 @@ def row_of(section: str, name: str) -> Row | None:
 def hint(section: str, name: str) -> str:
     """Returns the end of a sentence about a key with no counterpart of the same name; empty for other keys."""
     row = row_of(section, name)
-    told = row and (row.remark or row.needless)
-    return f"; JoyRL's key, here: {told}" if told else ""
+    reason = row and (row.remark or row.needless)
+    return f"; JoyRL's key, here: {reason}" if reason else ""
 
 
 def without_identity(wrappers: Any) -> tuple[Any, list[str]]:

@@ -225,13 +225,13 @@ class Rewriting:
         general, env = self.old["general_cfg"], self.old["env_cfg"]
         algo = str(general.pop("algo_name", None) or "DQN")
         row = joyrl.ALGORITHMS.get(algo.lower())
-        meant = row.settings if row else algo
-        package = self._algorithm(meant)
-        meant = package.NAME if package else meant
+        name = row.settings if row else algo
+        package = self._algorithm(name)
+        name = package.NAME if package else name
         self._at = ("general_cfg", "algo_name")
-        self.put("general_cfg", "algo_name", meant, f"was {algo}" if meant != algo else "")
+        self.put("general_cfg", "algo_name", name, f"was {algo}" if name != algo else "")
         used = self._algorithm(self.algo_name) if self.algo_name else package
-        self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or meant)
+        self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or name)
         self._at = ("general_cfg", "env_name")
         kind = str(general.pop("env_name", None) or "gym")
         if kind not in self.find_env.available() and "." not in kind and env.get("id") not in (None, kind):
@@ -317,8 +317,8 @@ class Rewriting:
     def _move(self, section: str, key: str, value: Any, meaning: Meaning) -> None:
         for path, setting in meaning.settings.items():
             owner, _, name = path.partition(".")
-            shown = f"was {key}" if setting == value else f"was {key}: {value}"
-            self._set(owner, name, setting, shown if owner == section else f"{shown}, under {section}")
+            comment = f"was {key}" if setting == value else f"was {key}: {value}"
+            self._set(owner, name, setting, comment if owner == section else f"{comment}, under {section}")
 
     def _set(self, owner: str, name: str, setting: Any, comment: str) -> None:
         """Puts what the setting at hand means, unless another one has given it another value."""
@@ -333,8 +333,8 @@ class Rewriting:
     def _takes(self, name: str, value: Any) -> bool:
         """Returns True if the algorithm's setting has this value, or any."""
         field = self.algo.model_fields.get(name) if self.algo else None
-        known = get_args(field.annotation) if field else ()
-        return not known or str(value).upper() in known
+        choices = get_args(field.annotation) if field else ()
+        return not choices or str(value).upper() in choices
 
     def _value(self, section: str, name: str, value: Any) -> Any:
         """Returns a setting's value in its present form."""
@@ -399,16 +399,16 @@ class Rewriting:
 
     def _network(self, prefix: str, shared: bool = False) -> None:
         old = self.old["algo_cfg"]
-        written = [name for name in (f"{prefix}branch_layers", f"{prefix}merge_layers") if name in old]
-        if not written or self.algo is None:
+        lists = [name for name in (f"{prefix}branch_layers", f"{prefix}merge_layers") if name in old]
+        if not lists or self.algo is None:
             return
-        self._at = ("algo_cfg", written[0])
-        first = old[written[0]]
-        if wrong := [name for name in written if not _is_network(old[name])]:
+        self._at = ("algo_cfg", lists[0])
+        first = old[lists[0]]
+        if wrong := [name for name in lists if not _is_network(old[name])]:
             for name in wrong:
                 expected = "a list of layers, or of branches {name: NAME, layers: LAYERS}"
                 self.refuse("algo_cfg", name, old[name], f"got {shown(old[name])}; expected {expected}")
-            for name in written:
+            for name in lists:
                 del old[name]
             return
         branches = self._observed(prefix, _branches(old.pop(f"{prefix}branch_layers", None)))
@@ -416,17 +416,17 @@ class Rewriting:
         targets = [f"{prefix}layers"] if prefix else ["value_layers", "actor_layers", "critic_layers"]
         targets = [name for name in targets if name in self.algo.model_fields and name not in self.new["algo_cfg"]]
         if len(branches) > 1 and "branches" in self.algo.model_fields:
-            self.put("algo_cfg", "branches", dict(branches), f"was {written[0]}")
+            self.put("algo_cfg", "branches", dict(branches), f"was {lists[0]}")
             layers = merged
         else:
             layers = [layer for _, branch in branches for layer in branch] + merged
         if shared:
             layers = [_named(layer, number) for number, layer in enumerate(layers, start=1)]
-        why = f"was {' and '.join(written)}" + (", shared by actor and critic" if shared else "")
+        why = f"was {' and '.join(lists)}" + (", shared by actor and critic" if shared else "")
         for name in targets:
             self.put("algo_cfg", name, layers, why)
         if not targets:
-            self.omit(UNREAD, "algo_cfg", written[0], first, f"{self.name} has no such network")
+            self.omit(UNREAD, "algo_cfg", lists[0], first, f"{self.name} has no such network")
 
     def _observed(self, prefix: str, branches: Iterator[Branch]) -> list[Branch]:
         """Returns the branches of observations; a critic's branch of the action ends, since the action joins them."""
@@ -460,16 +460,16 @@ class Rewriting:
             return
         self._at = ("env_cfg", "wrappers")
         entries = env["wrappers"] if isinstance(env["wrappers"], list) else [env["wrappers"]]
-        kept, dropped = joyrl.without_identity(entries)
+        remaining, dropped = joyrl.without_identity(entries)
         for name in dropped:
             self.omit(NEEDLESS, "env_cfg", "wrappers", name, "changes nothing here")
-        if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in kept):
-            kept = [entry for entry in kept if joyrl.wrapper_name(entry) != "AtariWrapper"]
+        if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in remaining):
+            remaining = [entry for entry in remaining if joyrl.wrapper_name(entry) != "AtariWrapper"]
             self.put("env_cfg", "vectorization", "native", "was AtariWrapper")
-        env["wrappers"] = [_wrapper(entry) for entry in kept]
-        if env["wrappers"] != kept:
-            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, kept))}"
-        if not kept:
+        env["wrappers"] = [_wrapper(entry) for entry in remaining]
+        if env["wrappers"] != remaining:
+            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, remaining))}"
+        if not remaining:
             del env["wrappers"]
 
 

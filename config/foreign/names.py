@@ -94,8 +94,8 @@ def all_at_once(name: str, path: str, find_algo: Finder, algo: str) -> str:
     """Returns the paths of all settings that a foreign name sets for an algorithm, with blanks between them. path: the
     one that it means."""
     section, _, key = path.partition(".")
-    known = next((other for other in find_algo.available() if other.lower() == algo.lower()), "")
-    fields = find_algo.get(known).Config.model_fields if known else {}
+    own_name = next((other for other in find_algo.available() if other.lower() == algo.lower()), "")
+    fields = find_algo.get(own_name).Config.model_fields if own_name else {}
     return " ".join(f"{section}.{part}" for part in together(name, key, fields)) if key in fields else path
 
 

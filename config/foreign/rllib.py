@@ -96,15 +96,15 @@ def from_stop_rules(document: Document) -> Source:
         if key in RULES:
             source.foreign[key] = (value, place)
         else:
-            known = [rule for rule in RULES if "/" not in rule]
-            near = did_you_mean(key, RULES) or f"; known: {', '.join(known)}"
+            rules = [rule for rule in RULES if "/" not in rule]
+            near = did_you_mean(key, RULES) or f"; known: {', '.join(rules)}"
             source.problems.append(f"{place.text}: {place.path}: is not a stop rule{near}")
     return source
 
 
 def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
     """Puts the algorithm that `run` of a source means. others: sources whose words it depends on, too."""
-    words = {word: value for each in (*others, source) for word, (value, _) in each.foreign.items()}
+    words = {word: value for other in (*others, source) for word, (value, _) in other.foreign.items()}
     if "run" in words:
         name, _, _ = algorithm_here(words["run"], words)
         source.put("general_cfg", "algo_name", name, source.foreign["run"][1])
@@ -157,8 +157,8 @@ def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
         return _of_row(row, value, scope)
     mapping, point, word = key.partition(".")
     if point:
-        known = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
-        near = did_you_mean(word, known) or f"; known: {', '.join(known[:8])} and others (docs/rllib.md)"
+        words = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
+        near = did_you_mean(word, words) or f"; known: {', '.join(words[:8])} and others (docs/rllib.md)"
         raise NoCounterpartError(f"is not a word of {mapping}{near}")
     return _of_others(key, value, scope)
 
@@ -189,8 +189,8 @@ def _of_others(key: str, value: Any, scope: Scope) -> Meaning:
 
 def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
     """Returns what is wrong with a word whose setting does not exist in this run."""
-    wanted = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
-    for ours in (path.rpartition(".")[2] for path in wanted) if row_of(key) else ():
+    paths = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
+    for ours in (path.rpartition(".")[2] for path in paths) if row_of(key) else ():
         owners = hint(ours).removeprefix("; it is a setting of")
         if owners != hint(ours):
             return f"it is called {ours} here, a setting of{owners}" if ours != key else f"it is a setting of{owners}"
@@ -209,7 +209,7 @@ def put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> No
     present, settings = present_id(value, kind)
     for key, setting in {"id": present, **settings}.items():
         source.put("env_cfg", key, setting, place)
-    free = not any({"vectorization", "wrappers"} & set(each.sections.get("env_cfg", {})) for each in scope.sources)
+    free = not any({"vectorization", "wrappers"} & set(other.sections.get("env_cfg", {})) for other in scope.sources)
     if present.startswith("ALE/") and free:
         source.put("env_cfg", "vectorization", "native", place)
 
@@ -227,7 +227,7 @@ def _put_implied(source: Source, scope: Scope) -> Iterator[str]:
     if "run" not in source.foreign:
         return
     value, place = source.foreign["run"]
-    words = {word: part for each in scope.sources for word, (part, _) in each.foreign.items()}
+    words = {word: part for other in scope.sources for word, (part, _) in other.foreign.items()}
     name, settings, remark = algorithm_here(value, words)
     free = {path: setting for path, setting in settings.items() if scope.has(path) and not _written(path, scope)}
     _put(source, Meaning(free), place)

@@ -66,8 +66,8 @@ def _experiment(name: str, value: Any, place: Place) -> Source:
         elif key == "env" or key in PARTS:
             source.foreign["run" if key == "alg" else key] = (part, where)
         else:
-            known = did_you_mean(key, (*MAIN, *PARTS)) or f"; known: {', '.join((*MAIN, 'checkpoint_freq'))}"
-            source.problems.append(f"{where.text}: {where.path}: is not a part of an experiment{known}")
+            hint = did_you_mean(key, (*MAIN, *PARTS)) or f"; known: {', '.join((*MAIN, 'checkpoint_freq'))}"
+            source.problems.append(f"{where.text}: {where.path}: is not a part of an experiment{hint}")
     rllib.name_algorithm(source)
     return source
 
@@ -124,16 +124,16 @@ def _chosen(document: Document, name: str) -> Source:
     file = document.place.text
     if is_config(document):
         return rllib.from_settings(document)
-    known = experiments(document)
-    if name and name not in known:
-        near = did_you_mean(name, known) or f"; it has {', '.join(known)}"
+    sources = experiments(document)
+    if name and name not in sources:
+        near = did_you_mean(name, sources) or f"; it has {', '.join(sources)}"
         raise ConversionError(f"{file}: has no experiment {name!r}{near}")
-    if not name and len(known) > 1:
-        names = ", ".join(known)
+    if not name and len(sources) > 1:
+        names = ", ".join(sources)
         raise ConversionError(
-            f"{file}: has {len(known)} experiments, {names}; {PROGRAM} convert FILE NAME converts one"
+            f"{file}: has {len(sources)} experiments, {names}; {PROGRAM} convert FILE NAME converts one"
         )
-    return known[name or next(iter(known))]
+    return sources[name or next(iter(sources))]
 
 
 def _algorithm(source: Source, find_algo: Finder) -> tuple[Any, list[str]]:
@@ -151,10 +151,10 @@ def _put_present_ids(source: Source, kind: Any) -> None:
     """Puts present ids in the place of those of a list of environments to try."""
     value = source.foreign.get("env", (None, None))[0]
     for key, ids in value.items() if isinstance(value, dict) else ():
-        if isinstance(ids, list) and all(isinstance(each, str) for each in ids):
-            here = [rllib.present_id(each, kind)[0] for each in ids]
+        if isinstance(ids, list) and all(isinstance(env_id, str) for env_id in ids):
+            here = [rllib.present_id(env_id, kind)[0] for env_id in ids]
             source.put("env_cfg", "id", {key: here}, source.places["env_cfg"].parts["id"])
-            if all(each.startswith("ALE/") for each in here):
+            if all(env_id.startswith("ALE/") for env_id in here):
                 source.put("env_cfg", "vectorization", "native", source.places["env_cfg"].parts["id"])
 
 

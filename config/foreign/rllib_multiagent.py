@@ -27,7 +27,7 @@ PARTS = ("policy_class", "observation_space", "action_space", "config")
 NOTHING = ("policy_map_capacity", "policy_map_cache", "policy_states_are_swappable", "count_steps_by", "replay_mode")
 """Keys that change nothing here with these values: any, any, any, env_steps, independent."""
 ONLY = {"count_steps_by": "env_steps", "replay_mode": "independent"}
-KNOWN = (*POLICIES, "policy_mapping_fn", "policies_to_train", "observation_fn", *NOTHING)
+_KEYS = (*POLICIES, "policy_mapping_fn", "policies_to_train", "observation_fn", *NOTHING)
 EXAMPLE = '{"cars": (None, None, None, {"gamma": 0.9})}'
 _WORDS_OF_CLASSES = ("TF", "Torch", "Eager", "Policy", "Graph", "Loss", "Dynamic", "Static")
 """Endings of the names of RLlib's classes, behind the algorithm: PPOTFPolicy, DQNPolicyGraph."""
@@ -39,8 +39,8 @@ def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str,
     NoCounterpartError."""
     if not isinstance(value, Mapping):
         raise NoCounterpartError(f"got {shown(value)}; expected a mapping with policies and policy_mapping_fn")
-    if strange := [key for key in value if key not in KNOWN]:
-        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(str(strange[0]), KNOWN)}")
+    if strange := [key for key in value if key not in _KEYS]:
+        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(str(strange[0]), _KEYS)}")
     if value.get("observation_fn") is not None:
         raise NoCounterpartError("observation_fn has no counterpart here; write a wrapper around the environment")
     if wrong := [key for key, only in ONLY.items() if value.get(key) not in (None, only)]:
@@ -60,16 +60,16 @@ def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str,
 
 def _policies(value: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the policies by name."""
-    written = [key for key in POLICIES if value.get(key) is not None]
-    if len(written) == 2:
+    keys = [key for key in POLICIES if value.get(key) is not None]
+    if len(keys) == 2:
         raise NoCounterpartError("policies and policy_graphs are the same; keep one")
-    if not written:
+    if not keys:
         raise NoCounterpartError(f"has no policies; write policies: {EXAMPLE}")
-    named = value[written[0]]
+    named = value[keys[0]]
     if isinstance(named, list | tuple | set | frozenset) and all(isinstance(name, str) for name in named):
         named = dict.fromkeys(sorted(named) if isinstance(named, set | frozenset) else named)
     if not isinstance(named, Mapping) or not named or not all(isinstance(name, str) for name in named):
-        raise NoCounterpartError(f"{written[0]}: got {shown(named)}; expected policies by name, such as {EXAMPLE}")
+        raise NoCounterpartError(f"{keys[0]}: got {shown(named)}; expected policies by name, such as {EXAMPLE}")
     return dict(named)
 
 
@@ -98,14 +98,14 @@ def _agents(mapping: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     return patterns
 
 
-def _trained(written: Any, named: Mapping[str, Any]) -> list[str]:
-    if written is None:
+def _trained(names: Any, named: Mapping[str, Any]) -> list[str]:
+    if names is None:
         return list(named)
-    if isinstance(written, str) or not isinstance(written, list | tuple | set | frozenset):
-        raise NoCounterpartError(f"policies_to_train: got {shown(written)}; expected a list of policies")
-    if strange := [name for name in written if name not in named]:
+    if isinstance(names, str) or not isinstance(names, list | tuple | set | frozenset):
+        raise NoCounterpartError(f"policies_to_train: got {shown(names)}; expected a list of policies")
+    if strange := [name for name in names if name not in named]:
         raise NoCounterpartError(f"policies_to_train: there is no policy {strange[0]!r}{_near(strange[0], named)}")
-    return list(written)
+    return list(names)
 
 
 def _near(name: Any, named: Mapping[str, Any]) -> str:
@@ -156,11 +156,11 @@ def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None
         return
     del source.foreign[KEY]
     try:
-        written = policies_of(value, algorithm)
+        by_policy = policies_of(value, algorithm)
     except NoCounterpartError as reason:
         source.problems.append(f"{place.text}: {place.path}: {reason}")
         return
-    for name, settings in written.items():
+    for name, settings in by_policy.items():
         section, at = policies.section_of(name), f"{place.path}.{name}"
         source.sections.setdefault(section, {})
         source.places.setdefault(section, Place(place.text, section))
@@ -174,11 +174,11 @@ def put_policies(source: Source, algorithm: Callable[[str], str | None]) -> None
 def translate(source: Source, models: Mapping[str, type[Strict]], every_source: list[Source], hint: Hint) -> Changes:
     """Puts the settings of a source's policies under our names, with a note on each. models: of all sections."""
     notes: list[str] = []
-    for section, written in source.of_policies.items():
+    for section, words in source.of_policies.items():
         if section not in models:
             continue
         scope = Scope({"algo_cfg": models[section]}, every_source)
-        part = Source(True, foreign=dict(written))
+        part = Source(True, foreign=dict(words))
         notes += rllib.translate(part, scope, lambda _, key, section=section: hint(section, key)).notes  # type: ignore[misc]
         source.problems += part.problems
         for key, value in part.sections.get("algo_cfg", {}).items():

@@ -34,8 +34,8 @@ def learns_offline(scope: Scope) -> bool:
 
 def layers(value: Any, scope: Scope) -> Meaning:
     """Translates all words of `model` that are layers at once, with RLlib's defaults for the others."""
-    own = _own_lists(scope)
-    lists = [path for path in scope.algo(*LISTS) if path.partition(".")[2] not in own]
+    own_lists = _own_lists(scope)
+    lists = [path for path in scope.algo(*LISTS) if path.partition(".")[2] not in own_lists]
     if not lists:
         return Meaning({}, "the words for actor and critic name the layers")
     image = of_ale(scope)
@@ -69,9 +69,9 @@ def _matters_for_images(scope: Scope) -> bool:
 
 def _trunk(scope: Scope, image: bool) -> Iterator[Settings]:
     """Yields convolutions or linear layers."""
-    if own := _model(scope, "custom_model"):
+    if module := _model(scope, "custom_model"):
         options = _model(scope, "custom_model_config", _model(scope, "custom_options", {}))
-        yield {"layer_type": "custom", "module": own, **({"options": options} if options else {})}
+        yield {"layer_type": "custom", "module": module, **({"options": options} if options else {})}
         return
     dim = _model(scope, "dim", 84)
     filters = _model(scope, "conv_filters") or (DEFAULT_FILTERS.get(dim) if image else None)
@@ -124,8 +124,8 @@ def convolutions(filters: Any, side: Any, activation: Any) -> Iterator[Settings]
 
 def same_padding(size: int, kernel: int, stride: int) -> int:
     """Returns the zeros on each side with which a picture becomes size / stride, rounded up."""
-    wanted = -(-size // stride)
-    return max(0, -(-((wanted - 1) * stride + kernel - size) // 2))
+    outputs = -(-size // stride)
+    return max(0, -(-((outputs - 1) * stride + kernel - size) // 2))
 
 
 def activation_of(name: Any) -> Any:
@@ -190,9 +190,11 @@ def env(value: Any, scope: Scope) -> Meaning:
 
 def env_config(value: Any, scope: Scope) -> Meaning:
     """Translates the arguments of an environment."""
-    kept = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
-    remark = "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(kept) < len(value) else ""
-    return Meaning({f"env_cfg.{key}": argument for key, argument in kept.items()}, remark)
+    settings = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
+    remark = (
+        "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(settings) < len(value) else ""
+    )
+    return Meaning({f"env_cfg.{key}": argument for key, argument in settings.items()}, remark)
 
 
 EXAMPLES: Mapping[str, tuple[str, Settings]] = {
@@ -203,8 +205,8 @@ EXAMPLES: Mapping[str, tuple[str, Settings]] = {
 
 def example_here(name: str) -> tuple[str, Settings]:
     """Returns id and settings of env_cfg for a class of RLlib's examples; any other name unchanged."""
-    known = EXAMPLES.get(name.rpartition(".")[2]) if name.startswith("ray.rllib.examples") else None
-    return known or (name, {})
+    counterpart = EXAMPLES.get(name.rpartition(".")[2]) if name.startswith("ray.rllib.examples") else None
+    return counterpart or (name, {})
 
 
 def wrappers(value: Any, scope: Scope) -> Meaning:

@@ -152,9 +152,9 @@ def gradient_steps(value: Any, scope: Scope) -> Meaning:
 
 def target_update(value: Any, scope: Scope) -> Meaning:
     """Translates environment steps, which algorithms that explore by epsilon count, into updates."""
-    each, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
+    steps, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
     return Meaning(
-        {"algo_cfg.target_update": max(1, round(max(counted(value), each) * updates / each))},
+        {"algo_cfg.target_update": max(1, round(max(counted(value), steps) * updates / steps))},
         "environment steps there, updates here",
     )
 
@@ -238,10 +238,10 @@ def normalized(value: Any, scope: Scope) -> Meaning:
     """Translates normalize: true, false, or the arguments of VecNormalize."""
     if value is False:
         return Meaning({}, "nothing is normalized")
-    asked = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
+    flags = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
     ours = {"norm_obs": "normalize_obs", "norm_reward": "normalize_reward"}
-    settings = {f"algo_cfg.{ours[key]}": True for key in ours if asked[key] and scope.has(f"algo_cfg.{ours[key]}")}
-    lacking = asked["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
+    settings = {f"algo_cfg.{ours[key]}": True for key in ours if flags[key] and scope.has(f"algo_cfg.{ours[key]}")}
+    lacking = flags["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
     return Meaning(settings, "rewards in a replay buffer keep one scale" if lacking else "")
 
 
@@ -255,8 +255,8 @@ def wrapped(value: Any, scope: Scope) -> Meaning:
     settings: dict[str, Any] = {}
     missing = []
     for entry in [*(value if isinstance(value, list) else [value]), *_stacked(scope)]:
-        name, given = _named(entry)
-        missing += _lost(name, given) if _add_wrapper(settings, name, given) else [name]
+        name, options = _named(entry)
+        missing += _lost(name, options) if _add_wrapper(settings, name, options) else [name]
     if missing and not settings:
         raise NoCounterpartError(
             f"there is no {', '.join(missing)} here; one of your own is named my_module:{missing[0]}"
@@ -266,9 +266,9 @@ def wrapped(value: Any, scope: Scope) -> Meaning:
 
 def _named(entry: Any) -> tuple[str, dict[str, Any]]:
     """Returns the name of a class without its modules, and its arguments."""
-    name, given = next(iter(entry.items())) if isinstance(entry, dict) and entry else (entry, {})
-    given = given if isinstance(given, dict) else {}
-    return str(name).rpartition(".")[2], {"stack_size" if key == "num_stack" else key: given[key] for key in given}
+    name, options = next(iter(entry.items())) if isinstance(entry, dict) and entry else (entry, {})
+    options = options if isinstance(options, dict) else {}
+    return str(name).rpartition(".")[2], {"stack_size" if key == "num_stack" else key: options[key] for key in options}
 
 
 def stacked(value: Any, scope: Scope) -> Meaning:
@@ -283,19 +283,19 @@ def _stacked(scope: Scope) -> list[dict[str, Any]]:
     return [{"FrameStack": {"stack_size": frames}}] if frames else []
 
 
-def _add_wrapper(settings: dict[str, Any], kind: str, given: dict[str, Any]) -> bool:
+def _add_wrapper(settings: dict[str, Any], kind: str, options: dict[str, Any]) -> bool:
     """Adds what one wrapper is here, and returns True if there is a counterpart."""
     if kind == "AtariWrapper":
-        life = {"env_cfg.episodic_life": True} if given.get("terminal_on_life_loss", True) else {}
-        clip = {"algo_cfg.reward_clip": "sign"} if given.get("clip_reward", True) else {}
+        life = {"env_cfg.episodic_life": True} if options.get("terminal_on_life_loss", True) else {}
+        clip = {"algo_cfg.reward_clip": "sign"} if options.get("clip_reward", True) else {}
         settings.update({"env_cfg.vectorization": "native", **life, **clip})
     elif kind == "FrameStack" and "env_cfg.vectorization" in settings:
-        frames = given.get("stack_size", 4)
+        frames = options.get("stack_size", 4)
         settings.update({} if frames == 4 else {"env_cfg.stack_num": frames})
     elif kind == "TimeLimit":
-        settings["env_cfg.max_episode_steps"] = given.get("max_episode_steps")
+        settings["env_cfg.max_episode_steps"] = options.get("max_episode_steps")
     elif kind in _WRAPPERS:
-        settings.setdefault("env_cfg.wrappers", []).append(_wrapper(kind, given))
+        settings.setdefault("env_cfg.wrappers", []).append(_wrapper(kind, options))
     else:
         return False
     return True
@@ -319,17 +319,17 @@ _READ = {
 """Wrapper there -> those of its settings that are read, or change nothing here."""
 
 
-def _lost(kind: str, given: dict[str, Any]) -> list[str]:
+def _lost(kind: str, options: dict[str, Any]) -> list[str]:
     """Returns the settings of a wrapper that have no counterpart."""
-    known = (*_WRAPPERS.get(kind, ("", ()))[1], *_READ.get(kind, ()))
-    return [f"{key} of {kind}" for key in given if key not in known]
+    readable = (*_WRAPPERS.get(kind, ("", ()))[1], *_READ.get(kind, ()))
+    return [f"{key} of {kind}" for key in options if key not in readable]
 
 
-def _wrapper(kind: str, given: dict[str, Any]) -> Any:
+def _wrapper(kind: str, options: dict[str, Any]) -> Any:
     """Returns an entry of our list of wrappers."""
     name, settings = _WRAPPERS[kind]
-    kept = {key: given[key] for key in settings if key in given}
-    return {"wrapper_name": name, **kept} if kept else name
+    settings_here = {key: options[key] for key in settings if key in options}
+    return {"wrapper_name": name, **settings_here} if settings_here else name
 
 
 def vec_wrapped(value: Any, scope: Scope) -> Meaning:
@@ -340,11 +340,11 @@ def vec_wrapped(value: Any, scope: Scope) -> Meaning:
     return Meaning(settings, "" if settings else "nothing is needed for it")
 
 
-def _vec_wrapper(kind: str, given: dict[str, Any], scope: Scope) -> Meaning:
+def _vec_wrapper(kind: str, options: dict[str, Any], scope: Scope) -> Meaning:
     if kind == "VecFrameStack":
-        return stacked(given.get("n_stack", 4), scope)
+        return stacked(options.get("n_stack", 4), scope)
     if kind == "VecNormalize":
-        return normalized(given or True, scope)
+        return normalized(options or True, scope)
     if kind in ("VecMonitor", "VecTransposeImage"):
         return Meaning({})
     raise NoCounterpartError(f"there is no {kind} here; env_cfg.wrappers has those of one environment")

@@ -124,15 +124,15 @@ Table = Mapping[str, Row]
 def tables(name: str, translations: Mapping[str, Any] | None = None) -> dict[str, Table]:
     """Returns the tables of a file by their titles. translations: functions by the names that rows have."""
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\n    ", " ").replace("{PROGRAM}", PROGRAM)
-    made: dict[str, Table] = {}
+    by_title: dict[str, Table] = {}
     for title, _, body in (part.partition("]\n") for part in re.split(r"(?m)^\[", text)[1:]):
         table: dict[str, Row] = {}
         for row in re.findall(r"(?m)^[^\s#].*\n(?:  .*\n)*", body):
             head, *more = row.splitlines()
             words, attributes = _attributes(head, more, translations)
             table |= dict.fromkeys(words.split(", "), Row(**attributes))
-        made[title] = table
-    return made
+        by_title[title] = table
+    return by_title
 
 
 def _attributes(head: str, more: list[str], translations: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -177,7 +177,7 @@ def lines(table: Table) -> Iterator[tuple[list[str], Row]]:
         yield list(words), rows[0]
 
 
-class Written(Protocol):
+class SourceLike(Protocol):
     """Settings that are written, by section; config/read/sources.py reads the words of tables, and has such a class."""
 
     sections: dict[str, dict[str, Any]]
@@ -190,7 +190,7 @@ class Scope:
     """The settings that exist in this run, and the values that are written."""
 
     models: Mapping[str, type[Strict]]
-    sources: Iterable[Written] = ()
+    sources: Iterable[SourceLike] = ()
     """Sources of settings, the strongest last."""
 
     def has(self, path: str) -> bool:
@@ -232,5 +232,5 @@ class Scope:
     def number(self, path: str) -> float:
         """Returns a number that is written, or else the default."""
         section, _, key = path.partition(".")
-        written, default = self.value(path), self.models[section].model_fields[key].default
-        return float(written if isinstance(written, int | float) and written > 0 else default)
+        value, default = self.value(path), self.models[section].model_fields[key].default
+        return float(value if isinstance(value, int | float) and value > 0 else default)

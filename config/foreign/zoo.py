@@ -31,7 +31,7 @@ _SEEN = {
     "CartPole": [0, 2], "MountainCar": [0], "MountainCarContinuous": [0], "Pendulum": [0, 1],
     "LunarLander": [0, 1, 4, 6, 7], "LunarLanderContinuous": [0, 1, 4, 6, 7],
 }  # fmt: skip
-"""Environment that exists as NAMENoVel too -> the parts of its observation that are no velocity."""
+"""Environment that exists as NAMENoVel too -> the parts of its observation other than velocities."""
 
 
 def understands(document: Document) -> bool:
@@ -61,9 +61,9 @@ def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, 
     if env is None and len(listed) == 1:
         env = listed[0]
     if env is None:
-        known = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
+        names = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
         example = f"{PROGRAM} convert {document.place.file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
-        message = f"has hyperparameters for {len(listed)} environments ({known}); name one: {example}"
+        message = f"has hyperparameters for {len(listed)} environments ({names}); name one: {example}"
         raise ConversionError(f"{document.place.file}: {message}")
     current = kind.current_id(kind.present_name(env))
     same = [name for name in listed if name == env or kind.current_id(kind.present_name(name)) == current]
@@ -166,9 +166,9 @@ class _Conversion:
         except LookupError:
             self.omit(LOST, word, value, f"{self.package.NAME} has no such setting")
         else:
-            self._meant(word, value, meaning, written)
+            self._put_meaning(word, value, meaning, written)
 
-    def _meant(self, word: str, value: Any, meaning: Meaning, written: bool) -> None:
+    def _put_meaning(self, word: str, value: Any, meaning: Meaning, written: bool) -> None:
         """Puts what a word means. A default that is the default here too needs no line."""
         settings = meaning.settings
         if not written:
@@ -191,12 +191,12 @@ class _Conversion:
         if path.partition(".")[2] == word and ours == value:
             return meaning.remark
         plain = not isinstance(ours, list) and not isinstance(value, list | dict)
-        told = f"{word}: {_shown(value)}" if ours != value and plain else word
+        source = f"{word}: {_shown(value)}" if ours != value and plain else word
         if meaning.remark.startswith(word):
-            told = meaning.remark
+            source = meaning.remark
         elif meaning.remark:
-            told = f"{told} ({meaning.remark})"
-        return f"was {told}"
+            source = f"{source} ({meaning.remark})"
+        return f"was {source}"
 
     def omit(self, heading: str, word: str, value: Any, why: str) -> None:
         """Notes a word that the new file does not have."""

@@ -28,9 +28,9 @@ def _keep(field: FieldInfo, parent: FieldInfo) -> bool:
         return False
     kinds = _kinds(parent)
     union: Any = Union[tuple(_bounded(kind, kinds) for kind in _kinds(field))]  # noqa: UP007
-    kept = FieldInfo.from_annotation(union)
-    changed = (field.annotation, field.metadata) != (kept.annotation, kept.metadata)
-    field.annotation, field.metadata = kept.annotation, kept.metadata
+    bounded = FieldInfo.from_annotation(union)
+    changed = (field.annotation, field.metadata) != (bounded.annotation, bounded.metadata)
+    field.annotation, field.metadata = bounded.annotation, bounded.metadata
     return changed
 
 
@@ -63,8 +63,10 @@ def _is_union(annotation: Any) -> bool:
 
 def _has_bounds(annotation: Any) -> bool:
     """Returns True if a type, or a part of it, has a bound."""
-    own = FieldInfo.from_annotation(annotation)
-    return any(isinstance(each, BaseMetadata) for each in own.metadata) or any(map(_has_bounds, _parts(own.annotation)))
+    info = FieldInfo.from_annotation(annotation)
+    return any(isinstance(metadata, BaseMetadata) for metadata in info.metadata) or any(
+        map(_has_bounds, _parts(info.annotation))
+    )
 
 
 def _parts(annotation: Any) -> tuple[Any, ...]:

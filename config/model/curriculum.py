@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from config.model.fields import Strict, lower
 
 CLOCK = ("seconds", "seconds_total")
-"""Entries of a result that are no metric of a curriculum: a run that the clock decides cannot be repeated."""
+"""Entries of a result that cannot be the metric of a curriculum: a run that the clock decides cannot be repeated."""
 
 
 class Phase(Strict):
@@ -50,8 +50,8 @@ class Curriculum(Strict):
                 yield f"phase {number} of {len(bounds)} has no `below`; only the last phase has none"
         if bounds and bounds[-1] is not None:
             yield "the last phase has `below`, and no phase follows it"
-        known = [bound for bound in bounds[:-1] if bound is not None]
-        for low, high in pairwise(known):
+        limits = [bound for bound in bounds[:-1] if bound is not None]
+        for low, high in pairwise(limits):
             if low >= high:
                 yield f"phases are not in order: `below` {low:g} comes before {high:g}"
         if len({phase.value for phase in self.phases}) < len(self.phases):

@@ -51,17 +51,17 @@ class Strict(BaseModel, metaclass=Inheriting):
     def _aliases_and_nulls(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        known: dict[str, Any] = {}
-        written: dict[str, str] = {}
+        settings: dict[str, Any] = {}
+        spellings: dict[str, str] = {}
         for key, value in values.items():
             name = cls.field_name(key)
-            if name in written:
-                raise ValueError(f"{key} and {written[name]} are two spellings of one setting; keep one")
-            written[name] = key
+            if name in spellings:
+                raise ValueError(f"{key} and {spellings[name]} are two spellings of one setting; keep one")
+            spellings[name] = key
             if cls.is_silent(name, value):
                 continue
-            known[name] = value
-        return known
+            settings[name] = value
+        return settings
 
     @classmethod
     def is_silent(cls, name: str, value: Any) -> bool:
@@ -136,7 +136,7 @@ def listed(value: Any) -> Any:
 
 
 def steps_of_factor(value: Any) -> int | None:
-    """Returns the time constant, in steps, of a decay by this factor per step; None for a value that is no factor."""
+    """Returns the time constant, in steps, of a decay by this factor per step; None for any other value."""
     return round(1 / (1 - value)) if isinstance(value, float) and 0 < value < 1 else None
 
 

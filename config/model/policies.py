@@ -178,7 +178,7 @@ def flat(sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def below(sections: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns what plain settings have under policies_cfg; nothing in place of what is no mapping."""
+    """Returns what plain settings have under policies_cfg; nothing in place of a value that is not a mapping."""
     return {name: _mapping(values) for name, values in _mapping(sections.get(SECTION)).items()}
 
 

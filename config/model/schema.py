@@ -121,8 +121,8 @@ class AlgoConfig(Strict):
         return "constant"
 
     def advice(self, steps: int, updates: int) -> Iterator[str]:
-        """Yields remarks on settings that are allowed but do nothing in a training run of at most so many environment
-        steps and updates; -1 is no limit."""
+        """Yields remarks on settings that are allowed but do nothing in a training run with these limits of environment
+        steps and updates; -1 means none."""
         yield from ()
 
     def must_wait(self) -> str | None:

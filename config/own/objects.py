@@ -15,7 +15,7 @@ from config.own import former
 from config.tell.names import did_you_mean
 
 _REGISTERED: dict[str, Any] = {}
-_GIVEN: set[str] = set()
+_BY_PYTHON: set[str] = set()
 """Names of the form module:name that Python code has given as objects, so that nothing has to be allowed."""
 
 
@@ -48,9 +48,9 @@ def is_registered(name: Any) -> bool:
     return isinstance(name, str) and name in _REGISTERED
 
 
-def was_given(name: str) -> bool:
+def comes_from_python(name: str) -> bool:
     """Returns True if Python code has given the object of this module:name."""
-    return name in _GIVEN
+    return name in _BY_PYTHON
 
 
 def missing(name: str) -> str:
@@ -96,14 +96,14 @@ def _name_of(thing: Callable[..., Any]) -> str:
     if module != "__main__" and path and "<" not in path:
         try:
             if attrgetter(path)(sys.modules.get(module)) is thing:
-                _GIVEN.add(f"{module}:{path}")
+                _BY_PYTHON.add(f"{module}:{path}")
                 return f"{module}:{path}"
         except AttributeError:
             pass
     first = getattr(thing, "__name__", type(thing).__name__).strip("<>")
     names = chain([first], (f"{first}_{number}" for number in count(2)))
     # another object of this name belongs to another run of this process, which may be resumed
-    name = next(each for each in names if _REGISTERED.get(each, thing) is thing)
+    name = next(candidate for candidate in names if _REGISTERED.get(candidate, thing) is thing)
     register(name, thing)
     return name
 
@@ -126,23 +126,24 @@ def parameters_of(creator: Callable[..., Any], skip: int = 0) -> list[inspect.Pa
 
 def keyword_problems(
     creator: Callable[..., Any],
-    given: Mapping[str, Any],
-    known: tuple[str, ...] = (),
+    keywords: Mapping[str, Any],
+    accepted: tuple[str, ...] = (),
     skip: int = 0,
     supplied: tuple[str, ...] = (),
     beside: tuple[str, ...] = (),
 ) -> Iterator[Problem]:
-    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; `known`
-    ones are accepted too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
+    """Yields keywords that a constructor does not take or lacks. The first `skip` parameters are not settings; names in
+    `accepted` are known too; `supplied` ones need not be given; `beside` are other names that a hint may give."""
     parameters = parameters_of(creator, skip)
-    if parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if parameters is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
-    names = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} | set(known)
-    for key in given:
+    names = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL}
+    names |= set(accepted)
+    for key in keywords:
         if key not in names:
-            known_ones = f"; known are: {', '.join(sorted(names)) or 'none'}"
-            yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or known_ones))
-    for one in parameters:
-        optional = one.default is not one.empty or one.kind is one.VAR_POSITIONAL
-        if not optional and one.name not in given and one.name not in supplied:
-            yield Problem(one.name, "is required, and not set")
+            end = f"; known are: {', '.join(sorted(names)) or 'none'}"
+            yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or end))
+    for parameter in parameters:
+        optional = parameter.default is not parameter.empty or parameter.kind is parameter.VAR_POSITIONAL
+        if not optional and parameter.name not in keywords and parameter.name not in supplied:
+            yield Problem(parameter.name, "is required, and not set")

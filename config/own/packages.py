@@ -72,7 +72,7 @@ def forbidden(name: str, allow: Sequence[str], task: Path | None = None) -> str 
     """Returns why a class or function of the user's own may not be imported; None if it may. task: the task directory
     that is loaded."""
     module, colon, _ = name.partition(":")
-    if not colon or own.was_given(name):
+    if not colon or own.comes_from_python(name):
         return None
     if folder := trust.task_of(module, task):
         return f"imports {module}, which lies in {folder}, {_TASK}"

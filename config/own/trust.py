@@ -44,8 +44,8 @@ def folders() -> list[Path]:
         with open(file(), "rb", opener=named) as stream:
             if not _of_this_user(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
                 raise TrustError(f"{file()} is not used: it belongs to another user, or others may write it; delete it")
-            known = json.loads(stream.read(MOST_BYTES))["folders"]
-        return [Path(folder) for folder in known if isinstance(folder, str)]
+            entries = json.loads(stream.read(MOST_BYTES))["folders"]
+        return [Path(folder) for folder in entries if isinstance(folder, str)]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -59,14 +59,14 @@ def remember(folder: Path) -> None:
 
 def forget(folder: Path) -> bool:
     """Removes a folder from the file; returns False if it was not there."""
-    known = folders()
-    _write([other for other in known if other != folder.resolve()])
-    return folder.resolve() in known
+    paths = folders()
+    _write([other for other in paths if other != folder.resolve()])
+    return folder.resolve() in paths
 
 
-def _write(known: Iterable[Path]) -> None:
+def _write(paths: Iterable[Path]) -> None:
     """Replaces the file by one that only its user may read and write."""
-    place, text = file(), json.dumps({"folders": sorted({str(folder) for folder in known})}, indent=1)
+    place, text = file(), json.dumps({"folders": sorted({str(folder) for folder in paths})}, indent=1)
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = place.with_name(f"{place.name}.{os.getpid()}")

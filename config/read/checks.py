@@ -12,7 +12,7 @@ from config.model.fields import Strict
 from config.own import packages
 from config.read import presets, sources
 from config.read.preset_choice import PresetChoice
-from config.read.written import Written
+from config.read.source_stack import SourceStack
 from config.tell.error_text import faults
 from config.tell.names import did_you_mean, nearest
 
@@ -20,13 +20,13 @@ from config.tell.names import did_you_mean, nearest
 class Checks:
     """Checks of what is written. All problems are reported."""
 
-    def __init__(self, written: Written, task: Path | None, preset: PresetChoice) -> None:
+    def __init__(self, stack: SourceStack, task: Path | None, preset: PresetChoice) -> None:
         """task: directory of the run that is loaded."""
-        self.written, self.task, self.preset = written, task, preset
+        self.stack, self.task, self.preset = stack, task, preset
 
     def sections(self, kind: ModuleType | None) -> dict[str, Any]:
         """Returns the validated sections; None for one with problems. kind: package of the environment."""
-        built = {name: self._section(name) for name in self.written.models}
+        built = {name: self._section(name) for name in self.stack.models}
         if kind and built.get("env_cfg"):
             self._environment(kind, built["env_cfg"])
         if built.get("general_cfg"):
@@ -34,16 +34,16 @@ class Checks:
         return built
 
     def _section(self, section: str) -> Any:
-        """Returns the validated section, or None. Reports contradictions as far as the section can be read."""
-        model = self.written.models[section]
-        for source in self.written.sources:
-            self.written.problems += sources.doubled(source, section, model)
-        values, place = self.written.merged(section)
+        """Returns the validated section, or None. Reports the contradictions in the settings that can be read."""
+        model = self.stack.models[section]
+        for source in self.stack.sources:
+            self.stack.problems += sources.doubled(source, section, model)
+        values, place = self.stack.merged(section)
         try:
             instance = model.model_validate(values)
         except ValidationError as error:
-            errors = faults(error, model, place, lambda key: self.written.hint(section, key))
-            self.written.problems += [fault.sentence for fault in errors if fault.sentence not in self.written.problems]
+            errors = faults(error, model, place, lambda key: self.stack.hint(section, key))
+            self.stack.problems += [fault.sentence for fault in errors if fault.sentence not in self.stack.problems]
             wrong = {fault.key for fault in errors}
             self._contradictions(section, {key: value for key, value in values.items() if key not in wrong}, wrong)
             return None
@@ -52,7 +52,7 @@ class Checks:
 
     def _contradictions(self, section: str, values: dict[str, Any], wrong: set[str]) -> None:
         """Reports problems between the settings that can be read, except those that a wrong one may have caused."""
-        model = self.written.models[section]
+        model = self.stack.models[section]
         try:
             instance = model.model_validate({**model.STAND_INS, **values})
         except ValidationError:
@@ -62,42 +62,42 @@ class Checks:
         doubtful = wrong | {near for key in wrong if (near := nearest(key, model.model_fields))}
         for key, message, depends_on in instance.checks():
             if not doubtful & {key, *depends_on}:
-                self.written.report(section, key, message)
+                self.stack.report(section, key, message)
 
     def _may_import(self, section: str, instance: Strict) -> bool:
         """Reports code of the user's own that may not be imported; returns True if there is none."""
         own_parts = dict.fromkeys((key, self._forbids(name)) for key, name in instance.own())
         forbidden = [(key, why) for key, why in own_parts if why]
         for key, why in forbidden:
-            self.written.report(section, key, why)
+            self.stack.report(section, key, why)
         return not forbidden
 
     def _forbids(self, name: str) -> str | None:
         """Returns why a class or function of the user's own may not be imported; None if it may."""
-        return packages.forbidden(name, self.written.allow, self.task)
+        return packages.forbidden(name, self.stack.allow, self.task)
 
     def _environment(self, package: ModuleType, env: Any) -> None:
         """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
         if hasattr(package, "check") and not any(self._forbids(name) for _, name in env.own()):
             for key, message, *_ in package.check(env):
-                if message.startswith("unknown; ") and (theirs := self.written.foreign_name(key, "env_cfg")):
+                if message.startswith("unknown; ") and (theirs := self.stack.foreign_name(key, "env_cfg")):
                     message = f"unknown{theirs}"
                 if key == "id" and (renamed := foreign_names.environment_here(env.id)):
                     message = f"{env.id} is {renamed}"
                 if key == "id" and not (self.preset.used and presets.named(self.preset.used, env.id)):
-                    message += presets.elsewhere(env.id, package, self.written.finders["env_name"], self.preset.root)
-                self.written.report("env_cfg", key, message)
+                    message += presets.elsewhere(env.id, package, self.stack.finders["env_name"], self.preset.root)
+                self.stack.report("env_cfg", key, message)
 
     def _across(self, general: GeneralConfig, algo: Any) -> None:
         """Reports problems between general_cfg and the algorithms."""
-        names = self.written.policy_names().values()
+        names = self.stack.policy_names().values()
         if general.score_policy is not None and general.score_policy not in names:
-            known = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
-            self.written.report("general_cfg", "score_policy", f"names no policy of policies_cfg{known}")
+            hint = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
+            self.stack.report("general_cfg", "score_policy", f"names no policy of policies_cfg{hint}")
         if algo is not None and general.mode == "train":
             self._offline(general, algo.offline_updates_of())
         if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
-            self.written.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
+            self.stack.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
 
     def _offline(self, general: GeneralConfig, updates: int) -> None:
         """Reports limits that count what a run collects, in a run that only learns from given data, and one that ends
@@ -105,13 +105,13 @@ class Checks:
         if 0 < general.max_update <= updates:
             why = f"{general.max_update:,} updates are over before the run collects: algo_cfg.offline_updates is"
             remedy = "set a higher max_update, or limit the run by max_total_step or max_episode alone"
-            self.written.report("general_cfg", "max_update", f"{why} {updates:,}; {remedy}")
+            self.stack.report("general_cfg", "max_update", f"{why} {updates:,}; {remedy}")
         if updates >= 0:
             return
-        merged, _ = sources.merge(self.written.sources, "general_cfg", GeneralConfig)
+        merged, _ = sources.merge(self.stack.sources, "general_cfg", GeneralConfig)
         for key in ("max_episode", "max_total_step"):
             if merged.get(key) is not None and getattr(general, key) > 0:
                 message = "counts what is collected, and this run learns from algo_cfg.data alone; set max_update, or"
-                self.written.report("general_cfg", key, f"{message} algo_cfg.offline_updates for how long it does so")
+                self.stack.report("general_cfg", key, f"{message} algo_cfg.offline_updates for how long it does so")
 
     # sections ---------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from typing import Any
 from config.config import RUN_LIMITS, GeneralConfig
 from config.model.schema import AlgoConfig
 from config.read import sources
-from config.read.written import Written
+from config.read.source_stack import SourceStack
 
 
-def of_test(general: GeneralConfig, asked: bool) -> tuple[dict[str, Any], str]:
-    """Returns the number of test episodes as max_episode, and a note; asked: max_episode was written for this test."""
-    if asked and general.max_episode > 0:
+def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str]:
+    """Returns the number of test episodes as max_episode, and a note; explicit: max_episode is set for this test."""
+    if explicit and general.max_episode > 0:
         return {}, ""
     count = general.online_eval_episode
     note = f"test episodes: {count} (online_eval_episode); general_cfg.max_episode=N plays another number"
@@ -39,36 +39,36 @@ OFFLINE_UPDATES = 10_000
 
 def of_training(
     general: GeneralConfig,
-    written: Container[str],
+    explicit: Container[str],
     env: str,
-    own: int | None,
+    own_limit: int | None,
     offline: int = 0,
     epochs: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Returns the values of unwritten limits, and a note on what was decided; own: step limit of the environment;
+    """Returns the values of unwritten limits, and a note on what was decided; own_limit: of the environment in steps;
     offline: number of updates from given data before anything is collected, -1: all; epochs: length of such a run in
     passes over the data.
 
     JoyRL's defaults (100 episodes of at most 200 steps) hold if max_episode is written or no limit is.
     """
-    limits = [key for key in RUN_LIMITS if key in written and getattr(general, key) > 0]
+    limits = [key for key in RUN_LIMITS if key in explicit and getattr(general, key) > 0]
     if epochs:
         note = f"max_update becomes that of data_epochs: {epochs}" if "max_update" in limits else ""
-        return {key: -1 for key in ("max_episode", "max_step") if key not in written}, note
+        return {key: -1 for key in ("max_episode", "max_step") if key not in explicit}, note
     if offline < 0 and not limits:
-        values = {key: -1 for key in ("max_episode", "max_step") if key not in written}
+        values = {key: -1 for key in ("max_episode", "max_step") if key not in explicit}
         return {**values, "max_update": OFFLINE_UPDATES}, f"no limit is set: max_update is {OFFLINE_UPDATES:,}"
-    unwritten = [key for key in ("max_episode", "max_step") if key not in written]
-    if "max_episode" not in limits and (limits or "max_episode" in written):
+    unwritten = [key for key in ("max_episode", "max_step") if key not in explicit]
+    if "max_episode" not in limits and (limits or "max_episode" in explicit):
         values = dict.fromkeys(unwritten, -1)
-        ends = f"its own limit of {own} steps" if own else "the environment alone"
+        ends = f"its own limit of {own_limit} steps" if own_limit else "the environment alone"
         how = {
             "max_episode": f"max_episode is -1, since {' and '.join(limits)} is set",
             "max_step": f"max_step is -1: episodes of {env} end by {ends}",
         }
         return values, "; ".join(how[key] for key in unwritten)
-    shorter = "" if own is None else f" ({env} itself ends after {own}; general_cfg.max_step=-1)"
-    steps = f"max_step is {general.max_step}{shorter}" if own is None or own > general.max_step else ""
+    shorter = "" if own_limit is None else f" ({env} itself ends after {own_limit}; general_cfg.max_step=-1)"
+    steps = f"max_step is {general.max_step}{shorter}" if own_limit is None or own_limit > general.max_step else ""
     if "max_episode" in unwritten:
         first = f"no limit is set: max_episode is {general.max_episode}"
         return {}, ", ".join([first, steps] if steps and "max_step" in unwritten else [first])
@@ -76,15 +76,15 @@ def of_training(
 
 
 def of_run(
-    written: Written, built: Mapping[str, Any], kind: ModuleType, explicit: Container[str]
+    stack: SourceStack, built: Mapping[str, Any], kind: ModuleType, explicit: Container[str]
 ) -> tuple[dict[str, Any], str]:
     """Returns the values of unwritten limits, and a note on what was decided. built: sections; kind: package of the
     environment; explicit: settings that the user wrote."""
     general, algo, env = built["general_cfg"], built["algo_cfg"], built["env_cfg"]
     if general.mode == "test":
         return of_test(general, "general_cfg.max_episode" in explicit)
-    merged, _ = sources.merge(written.sources, "general_cfg", GeneralConfig)
+    merged, _ = sources.merge(stack.sources, "general_cfg", GeneralConfig)
     set_keys = {key for key, value in merged.items() if value is not None}
-    own = kind.own_limit(env) if hasattr(kind, "own_limit") else None
+    own_limit = kind.own_limit(env) if hasattr(kind, "own_limit") else None
     name, offline = getattr(env, "id", general.env_name), algo.offline_updates_of()
-    return of_training(general, set_keys, name, own, offline, algo.data_epochs_of())
+    return of_training(general, set_keys, name, own_limit, offline, algo.data_epochs_of())

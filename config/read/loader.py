@@ -14,15 +14,15 @@ from config.model.schema import AlgoConfig
 from config.own import envs as own_env
 from config.own import objects as own
 from config.own import packages
-from config.read import limits, presets, sources, tasks, unread
+from config.read import limits, presets, sources, tasks, unused_settings
 from config.read.checks import Checks
 from config.read.finder import Finder
 from config.read.opening import fault_below, named
 from config.read.paths import fixed
 from config.read.preset_choice import PresetChoice
 from config.read.run_config import RunConfig
+from config.read.source_stack import SourceStack
 from config.read.task_config import load_task_config
-from config.read.written import Written
 from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
 from config.tell.names import printable, with_full_width_named
@@ -39,8 +39,8 @@ class ConfigError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))
         more = len(self.problems) - MOST_PROBLEMS
-        shown = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
-        super().__init__("\n".join(shown))
+        lines = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
+        super().__init__("\n".join(lines))
 
 
 def load(
@@ -116,7 +116,7 @@ def own_class(env: str | None, flag: str) -> str | None:
         raise ConfigError([f"{flag}: {error}"]) from None
 
 
-class _Assembly(Written):
+class _Assembly(SourceStack):
     """Combines sources into sections."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
@@ -158,9 +158,11 @@ class _Assembly(Written):
             if changes.defaults and self.general("load_checkpoint") is not True:
                 self.sources.insert(0, changes.defaults)
         theirs, ours = source.sections.get("general_cfg", {}).get("algo_name"), command_line.get("algo_name")
-        kept = source.sections.get("algo_cfg", {})
-        if theirs and ours and kept and not self.same("algo_name", theirs, ours):
-            self.notes.append(f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(kept)}")
+        settings = source.sections.get("algo_cfg", {})
+        if theirs and ours and settings and not self.same("algo_name", theirs, ours):
+            self.notes.append(
+                f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(settings)}"
+            )
 
     def _keep(self, changes: Changes) -> None:
         """Keeps what a dialect says of its changes."""
@@ -237,7 +239,7 @@ class _Assembly(Written):
 
     # the whole --------------------------------------------------------------------------------------------
 
-    def finish(self, choice: PresetChoice, **rest: Any) -> RunConfig:
+    def finish(self, choice: PresetChoice, **options: Any) -> RunConfig:
         """Returns the configuration. Raises ConfigError with all problems."""
         by_section = self.all_packages()
         self.put_models(by_section)
@@ -254,7 +256,7 @@ class _Assembly(Written):
         self.notes += [] if planned else limits.keep_rates(built, where)
         self.notes += [
             note,
-            *unread.notes(self, built, where, self.needless),
+            *unused_settings.notes(self, built, where, self.needless),
             *self._remarks(by_section, built, decided),
         ]
         names = [name for section in built.values() for _, name in section.own()]
@@ -278,7 +280,7 @@ class _Assembly(Written):
                 for section, name in self.policy_names().items()
             },
             policy_packages={name: by_section[section] for section, name in self.policy_names().items()},
-            **rest,
+            **options,
         )
 
     def _translate(self, by_section: dict[str, Any]) -> None:
@@ -299,10 +301,10 @@ class _Assembly(Written):
 
     def _remarks(self, by_section: dict[str, Any], built: dict[str, Any], decided: dict[str, Any]) -> Iterator[str]:
         """Yields what the packages have to say of the names by which they were asked for, and of their settings."""
-        written = {
+        algorithms = {
             self.algo_of(section).lower(): package for section, package in by_section.items() if section != "env_cfg"
         }
-        for name, package in written.items():
+        for name, package in algorithms.items():
             yield from (text for alias, text in getattr(package, "REMARKS", {}).items() if alias.lower() == name)
         if hasattr(by_section["env_cfg"], "remark"):
             yield by_section["env_cfg"].remark(built["env_cfg"]) or ""

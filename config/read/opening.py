@@ -97,15 +97,15 @@ def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str
                 raise
 
 
-def fault_below(folder: Path, what: str = "a task directory") -> str:
+def fault_below(folder: Path, subject: str = "a task directory") -> str:
     """Returns which part of a folder is neither a file nor a folder, in a sentence; empty if there is none. A folder
-    from a stranger may hold links that lead out of it, pipes on which a read waits forever, and devices. what: name
+    from a stranger may hold links that lead out of it, pipes on which a read waits forever, and devices. subject: name
     of such folders."""
     try:
         for entry in entries_below(folder):
             if not entry.is_file(follow_symlinks=False):
                 kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                return f"{as_written(Path(entry.path))} is {kind}; {what} holds files and folders only"
+                return f"{as_written(Path(entry.path))} is {kind}; {subject} holds files and folders only"
     except OSError as error:
         return f"cannot read {as_written(Path(error.filename))}: {error.strerror}"
     return ""

@@ -3,7 +3,7 @@ in two; and shown as they were written."""
 
 from pathlib import Path
 
-_WRITTEN: dict[str, Path] = {}
+_SPELLINGS: dict[str, Path] = {}
 """Absolute path -> the path as it was written, from the working directory of that moment."""
 
 
@@ -13,13 +13,13 @@ def fixed(path: Path, start: Path | None = None) -> Path:
     if path.is_absolute():
         return path
     absolute = (start or Path.cwd()) / path
-    _WRITTEN[str(absolute)] = path
+    _SPELLINGS[str(absolute)] = path
     return absolute
 
 
 def as_written(path: Path) -> Path:
     """Returns a path, or one below it, as it was written before it was fixed; any other path as it is."""
     for place in (path, *path.parents):
-        if (written := _WRITTEN.get(str(place))) is not None:
-            return written / path.relative_to(place)
+        if (spelling := _SPELLINGS.get(str(place))) is not None:
+            return spelling / path.relative_to(place)
     return path

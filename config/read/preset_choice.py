@@ -8,15 +8,15 @@ from config.model import policies
 from config.model.policies import PolicyConfig
 from config.read import presets, sources
 from config.read.opening import named
-from config.read.written import Written
+from config.read.source_stack import SourceStack
 from config.read.yaml_reader import Document, Place, read
 
 
 class PresetChoice:
     """The preset that stands below the other sources."""
 
-    def __init__(self, written: Written, root: Path) -> None:
-        self.written, self.root = written, root
+    def __init__(self, stack: SourceStack, root: Path) -> None:
+        self.stack, self.root = stack, root
         self.used: Path | None = None
         """File of the preset; None without one."""
         self.promises = True
@@ -34,29 +34,29 @@ class PresetChoice:
         folder_is_id = "id" in env and presets.named(self.used, str(env["id"]))
         if folder_is_id and self._is_for_kind(self.used):  # its folder may be another spelling
             env["id"] = preset.sections.get("env_cfg", {}).get("id", env["id"])
-        self.written.sources.insert(0, preset)
+        self.stack.sources.insert(0, preset)
         self._leave_out_policies(preset)
         return document
 
     def _leave_out_policies(self, preset: sources.Source) -> None:
         """Drops the policies of a preset if the user writes others: two sets of policies would share the agents."""
-        known = preset.policy_names()
-        ours = dict.fromkeys(name for source in self.written.sources[1:] for name in source.policy_names())
-        if known and set(ours) - set(known):
+        theirs = preset.policy_names()
+        ours = dict.fromkeys(name for source in self.stack.sources[1:] for name in source.policy_names())
+        if theirs and set(ours) - set(theirs):
             preset.drop_policies()
             self.promises = False
             why = f"policies with other names are written: {', '.join(ours)}"
-            self.written.notes.append(f"the policies of the preset ({', '.join(known)}) are not used, since {why}")
+            self.stack.notes.append(f"the policies of the preset ({', '.join(theirs)}) are not used, since {why}")
         else:
             self._leave_out_settings(preset)
 
     def _leave_out_settings(self, preset: sources.Source) -> None:
         """Drops the settings that a preset gives to the algorithm of a policy which has another one now."""
-        usual = preset.sections.get("general_cfg", {}).get("algo_name") or self.written.general("algo_name")
+        usual = preset.sections.get("general_cfg", {}).get("algo_name") or self.stack.general("algo_name")
         for section in [*preset.sections]:
             theirs = preset.sections[section].get("algo_name") or usual
-            if not policies.name_of(section) or self.written.find("algo_name", theirs) == self.written.find(
-                "algo_name", self.written.algo_of(section)
+            if not policies.name_of(section) or self.stack.find("algo_name", theirs) == self.stack.find(
+                "algo_name", self.stack.algo_of(section)
             ):
                 continue
             dropped = [key for key in preset.sections[section] if key not in PolicyConfig.model_fields]
@@ -65,11 +65,11 @@ class PresetChoice:
             self.promises = False
             if dropped:
                 why = f"they are for {theirs}: {', '.join(dropped)}"
-                self.written.notes.append(f"settings of the preset for {section} are not used, since {why}")
+                self.stack.notes.append(f"settings of the preset for {section} are not used, since {why}")
 
     def _preset_word(self) -> str:
         """Returns general_cfg.preset as it is written; none for null."""
-        values, _ = sources.merge(self.written.sources, "general_cfg", GeneralConfig)
+        values, _ = sources.merge(self.stack.sources, "general_cfg", GeneralConfig)
         word = values.get("preset", "auto")
         return word if isinstance(word, str) else "none"  # anything but text and null is reported later
 
@@ -83,94 +83,94 @@ class PresetChoice:
             fault, path = "", self._nearest_preset(say=True)
         else:
             fault, path = self._named_preset(name)
-            self.written.notes.append(f"preset: {path}")
-        if word != "auto" and self.written.general("load_checkpoint") is True:
+            self.stack.notes.append(f"preset: {path}")
+        if word != "auto" and self.stack.general("load_checkpoint") is True:
             fault = "a run that is loaded has its own settings; leave it out"
         if fault:
-            self.written.report("general_cfg", "preset", fault)
+            self.stack.report("general_cfg", "preset", fault)
         elif path is None:
             self._put_run()
         return None if fault else path
 
     def _put_run(self) -> None:
         """Puts the settings of a run of the algorithm below all other sources."""
-        package, _ = self.written.find("algo_name", self.written.general("algo_name"))
+        package, _ = self.stack.find("algo_name", self.stack.general("algo_name"))
         if package is None:
             return
         source = sources.Source(written=False)
         for section, settings in package.Config.RUN.items():
             for key, value in settings.items():
                 source.put(section, key, value, Place(f"default run of {package.NAME}", f"{section}.{key}"))
-        self.written.sources.insert(0, source)
+        self.stack.sources.insert(0, source)
 
     def _named_preset(self, name: str) -> tuple[str, Path | None]:
         """Returns what is wrong with the name of a preset, and its file."""
         path = presets.by_name(name, self.root)
         if path is None:
             return presets.unknown(name, self.root), None
-        values, _ = sources.merge(self.written.sources, "general_cfg", GeneralConfig)
+        values, _ = sources.merge(self.stack.sources, "general_cfg", GeneralConfig)
         general = _settings(path, "general_cfg")
         theirs = str(general.get("algo_name") or path.stem)
         ours = str(values.get("algo_name") or theirs)
-        other = not self.written.same("algo_name", theirs, ours)
+        other = not self.stack.same("algo_name", theirs, ours)
         return (f"{path} is for {theirs}, and algo_name is {ours}" if other else ""), path
 
     def _nearest_preset(self, say: bool = False) -> Path | None:
         """Returns the preset for the algorithm and the environment that are written. say: note which one it is."""
-        algo = str(self.written.general("algo_name"))
-        package, _ = self.written.find("algo_name", algo)
-        kind, _ = self.written.find("env_name", str(self.written.general("env_name")))
+        algo = str(self.stack.general("algo_name"))
+        package, _ = self.stack.find("algo_name", algo)
+        kind, _ = self.stack.find("env_name", str(self.stack.general("env_name")))
         env = str(self._with_id().get("id") or getattr(kind and kind.Config(), "id", ""))
         family_name = kind.present_name(env) if kind and hasattr(kind, "present_name") else env
         name = package.NAME if package else algo
         path = presets.find(name, family_name, self.root, self._is_for_kind)
         run = package.Config.RUN if package else {}
-        self.written.notes += presets.notes(path, algo, family_name, run, self.root) if say else ()
+        self.stack.notes += presets.notes(path, algo, family_name, run, self.root) if say else ()
         return path
 
     def _is_for_kind(self, preset: Path) -> bool:
         """Returns True if a preset is for the kind of environment that is written, or none is written."""
-        if not self.written.writes("general_cfg", "env_name"):
+        if not self.stack.writes("general_cfg", "env_name"):
             return True
         general = _settings(preset, "general_cfg")
         theirs = general.get("env_name", GeneralConfig.model_fields["env_name"].default)
-        return self.written.same("env_name", theirs, self.written.general("env_name"))
+        return self.stack.same("env_name", theirs, self.stack.general("env_name"))
 
     def _with_id(self) -> dict[str, Any]:
         """Returns the strongest section env_cfg that names the environment; an empty one if none does."""
-        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.written.sources)]
+        parts = [source.sections.get("env_cfg", {}) for source in reversed(self.stack.sources)]
         return next((part for part in parts if "id" in part), {})
 
     def note_absence(self, document: Document | None, path: str) -> None:
         """Notes the sections that a file lacks, and the preset of one that leaves all that it sets in algo_cfg at the
         Python defaults. A run that is loaded has settings of its own."""
-        used = "settings of the run" if self.written.general("load_checkpoint") is True else "defaults"
-        if document and (missing := next(filter(lambda source: source.written, self.written.sources)).missing()):
-            self.written.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
-        fresh = self.written.general("mode") == "train" and self.written.general("load_checkpoint") is not True
-        if self._preset_word().lower() != "auto" or self.written.policy_names() or not fresh:
+        used = "settings of the run" if self.stack.general("load_checkpoint") is True else "defaults"
+        if document and (missing := next(filter(lambda source: source.written, self.stack.sources)).missing()):
+            self.stack.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
+        fresh = self.stack.general("mode") == "train" and self.stack.general("load_checkpoint") is not True
+        if self._preset_word().lower() != "auto" or self.stack.policy_names() or not fresh:
             return
         if (preset := self._nearest_preset()) is not None:
-            written = {key for source in self.written.sources for key in source.sections.get("algo_cfg", {})}
+            keys = {key for source in self.stack.sources for key in source.sections.get("algo_cfg", {})}
             unused = _settings(preset, "algo_cfg")
-            if unused and not written & set(unused):
-                self.written.notes.append(f"there is a preset, {preset}; general_cfg.preset: default takes it")
+            if unused and not keys & set(unused):
+                self.stack.notes.append(f"there is a preset, {preset}; general_cfg.preset: default takes it")
 
     def promised(self, document: Document | None, preset: Document | None) -> float | None:
         """Returns the return that the first line of the file, or of the preset, promises for this environment."""
-        known = [(source, used) for source, used in ((document, None), (preset, self.used)) if source is not None]
-        fitting = [source for source, used in known if self.promises and self.same_task(source, used)]
+        candidates = [(source, used) for source, used in ((document, None), (preset, self.used)) if source is not None]
+        fitting = [source for source, used in candidates if self.promises and self.same_task(source, used)]
         promises = [presets.promised_return(source.comment) for source in fitting]
         return next((promise for promise in promises if promise is not None), None)
 
     def same_task(self, document: Document, preset: Path | None) -> bool:
         """Returns False if the command line makes the environment another one than that of the document."""
-        written = sources.from_document(document, written=False).sections.get("env_cfg", {})
-        return not any("env_config" in source.foreign for source in self.written.sources) and all(
+        settings = sources.from_document(document, written=False).sections.get("env_cfg", {})
+        return not any("env_config" in source.foreign for source in self.stack.sources) and all(
             key in presets.NOT_THE_TASK
-            or written.get(key) == value
+            or settings.get(key) == value
             or (key == "id" and preset is not None and presets.named(preset, str(value)))
-            for source in self.written.sources
+            for source in self.stack.sources
             if source.written
             for key, value in source.sections.get("env_cfg", {}).items()
         )

@@ -35,18 +35,18 @@ def find(
     """Returns presets/ENV/ALGO.yaml, else the algorithm's preset for the family of ENV; None if there is none.
 
     Case is ignored. A path below the current folder is relative to it. is_for_kind: whether a preset of this name, or
-    of this family, is for the kind of environment that is wanted.
+    of this family, is for the kind of the environment.
     """
     presets = {(path.parent.name.lower(), path.stem.lower()): path for path in root.glob("*/*.yaml")}
-    wanted = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env)))
-    fitting = (path for key in wanted if (path := presets.get(key)) and is_for_kind(path))
+    keys = ((folder.lower(), algo.lower()) for folder in (folder_name(env), family(env)))
+    fitting = (path for key in keys if (path := presets.get(key)) and is_for_kind(path))
     return _from_here(next(fitting, None))
 
 
 def by_name(name: str, root: Path = PRESETS) -> Path | None:
     """Returns the preset of a name such as CartPole-v1/PPO, in any case, with or without .yaml."""
-    wanted = name.lower().removesuffix(".yaml")
-    return _from_here(next((path for path in root.glob("*/*.yaml") if _name(path).lower() == wanted), None))
+    stem = name.lower().removesuffix(".yaml")
+    return _from_here(next((path for path in root.glob("*/*.yaml") if _name(path).lower() == stem), None))
 
 
 def _from_here(path: Path | None) -> Path | None:

@@ -60,8 +60,8 @@ class RunConfig:
 
     def sections(self) -> dict[str, Strict]:
         """Returns the three sections, and a section policies_cfg.NAME for each policy."""
-        known: dict[str, Strict] = dict(zip(SECTIONS, (self.general, self.algo, self.env), strict=True))
-        return known | {policies.section_of(name): policy for name, policy in self.policies.items()}
+        sections: dict[str, Strict] = dict(zip(SECTIONS, (self.general, self.algo, self.env), strict=True))
+        return sections | {policies.section_of(name): policy for name, policy in self.policies.items()}
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Returns the sections as plain builtins, with the policies below policies_cfg."""

@@ -93,8 +93,8 @@ def from_document(document: Document, *, written: bool) -> Source:
             f"{document.place.text}: got {shown(document.value)}; expected the sections {', '.join(SECTIONS)}"
         )
         return source
-    known = {*SECTIONS, policies.SECTION, TUNING}
-    if not known & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
+    sections = {*SECTIONS, policies.SECTION, TUNING}
+    if not sections & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
         source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
         return source
     for key, value in document.value.items():
@@ -148,7 +148,7 @@ def flags(
     --test."""
     loads = {"load_checkpoint": True, "load_path": resume or test}
     saves = {"model_save_unit": "iteration", "model_save_fre": checkpoint_freq}
-    written: list[tuple[str, Any, str, dict[str, Any]]] = [
+    table: list[tuple[str, Any, str, dict[str, Any]]] = [
         ("--algo", algo, "general_cfg", {"algo_name": algo}),
         ("--env", env, "env_cfg", {"id": env}),
         (word or "--resume", resume, "general_cfg", {**loads, "load_model_step": "latest", "mode": "train"}),
@@ -160,16 +160,16 @@ def flags(
     ]
     return [
         (flag, f"{section}.{key}", value)
-        for flag, is_written, section, settings in written
-        if is_written
+        for flag, is_set, section, settings in table
+        if is_set
         for key, value in settings.items()
     ]
 
 
-def choose_film(given: Iterable[Source], model: type[Strict] | None) -> None:
+def choose_film(sources: Iterable[Source], model: type[Strict] | None) -> None:
     """Puts the render_mode in which this environment is filmed in the place of FILM. model: of env_cfg, if the kind of
     environment is known."""
-    for source in given:
+    for source in sources:
         settings = source.sections.get("env_cfg", {})
         if settings.get("render_mode") is FILM:
             settings["render_mode"] = getattr(model, "FILM", EnvConfig.FILM)[0]
@@ -279,10 +279,10 @@ def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple
 
 def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
     """Yields the settings that a source gives under two spellings."""
-    written: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for key in source.sections.get(section, {}):
         name = model.field_name(key)
-        if name in written:
+        if name in spellings:
             place = source.places[section].parts[key]
-            yield f"{place.text}: {place.path}: another spelling of {written[name]}, which is set too; keep one"
-        written[name] = key
+            yield f"{place.text}: {place.path}: another spelling of {spellings[name]}, which is set too; keep one"
+        spellings[name] = key

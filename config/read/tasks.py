@@ -33,13 +33,13 @@ def group_of(run: Path) -> Path | None:
 
 
 def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
-    """Returns the task directory of that name or path; see _meant. start: working directory that relative paths count
-    from, and the result is an absolute path; None: the current one, and the path as it is written."""
+    """Returns the task directory of that name or path; see _folder_of. start: working directory that relative paths
+    count from, and the result is an absolute path; None: the current one, and the path as it is written."""
     path, tasks = Path(load_path), _counted(tasks, start)
     if ".." in path.parts:
         raise TaskError(f"{load_path!r} contains '..'; give a name under {as_written(tasks)}/ or a full path")
     try:
-        folder = _meant(path, tasks, start)
+        folder = _folder_of(path, tasks, start)
         link = _link(folder, tasks)
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
@@ -64,7 +64,7 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
 def group_named(load_path: str, tasks: Path) -> Path | None:
     """Returns the absolute path of a group of runs by its name under tasks/, or its path; None for anything else, and
     for one to which a link leads."""
-    folder = _meant(Path(load_path), tasks, None)
+    folder = _folder_of(Path(load_path), tasks, None)
     is_plain = ".." not in folder.parts and (folder / GROUP).is_file() and not _link(folder, tasks)
     return fixed(folder) if is_plain else None
 
@@ -80,7 +80,7 @@ def _link(folder: Path, tasks: Path) -> str:
     return f"leads through {as_written(link)}, a link in a group of runs" if link else ""
 
 
-def _meant(path: Path, tasks: Path, start: Path | None) -> Path:
+def _folder_of(path: Path, tasks: Path, start: Path | None) -> Path:
     """Returns a folder under tasks/ by its name, such as NAME or GROUP/seed_1, or any other by its path. A NAME that is
     not under tasks/ may be a run or a group in the current folder."""
     place = _counted(path, start)
@@ -129,14 +129,14 @@ def _several(group: Path) -> str:
 
 def _others(name: str, tasks: Path, start: Path | None) -> str:
     """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
-    written = as_written(tasks)
+    folder = as_written(tasks)
     if not tasks.is_dir():
-        return f"; there is no folder {written}/ in {start or Path.cwd()}"
+        return f"; there is no folder {folder}/ in {start or Path.cwd()}"
     folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
     near = nearest(name, [path.name for path in folders]) if name else None
     if near:
         return f"; did you mean {near}?"
     newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[:3]
     if not newest:
-        return f"; {written}/ is empty"
-    return f"; newest under {written}/: " + ", ".join(path.name for path in newest)
+        return f"; {folder}/ is empty"
+    return f"; newest under {folder}/: " + ", ".join(path.name for path in newest)

@@ -91,10 +91,10 @@ class _Limited(yaml.composer.Composer):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.depth, self.count = self.depth + 1, self.count + 1
-        for used, limit, what in ((self.depth, MAX_DEPTH, "levels of nesting"), (self.count, MAX_VALUES, "values")):
+        for used, limit, unit in ((self.depth, MAX_DEPTH, "levels of nesting"), (self.count, MAX_VALUES, "values")):
             if used > limit:
                 mark = self.peek_event().start_mark  # type: ignore[attr-defined]  # both parsers have it
-                raise yaml.MarkedYAMLError(problem=f"more than {limit} {what}", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem=f"more than {limit} {unit}", problem_mark=mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -220,10 +220,10 @@ class _Builder:
 
 def _range_hint(node: yaml.MappingNode) -> str:
     """Returns the end of a sentence about a mapping such as {log: 1e-4, 1e-2}, which lacks its brackets."""
-    name, *rest = [key.value for key, _ in node.value]
+    name, *following = [key.value for key, _ in node.value]
     first, *others = [value.value for _, value in node.value]
-    texts = [first, *rest]
-    if not (node.flow_style and rest and not any(others) and all(isinstance(text, str) for text in texts)):
+    texts = [first, *following]
+    if not (node.flow_style and following and not any(others) and all(isinstance(text, str) for text in texts)):
         return ""
     return f"; a list needs brackets: {{{name}: [{', '.join(texts)}]}}"
 

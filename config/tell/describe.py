@@ -36,14 +36,14 @@ class UnknownTopic(LookupError):
 
 
 def listing(
-    what: str | None, find_algo: Finder, find_env: Finder, root: Path = presets.PRESETS, wanted: str = ""
+    topic: str | None, find_algo: Finder, find_env: Finder, root: Path = presets.PRESETS, part: str = ""
 ) -> str:
-    """Returns the names of algos, envs or presets that contain `wanted`, one per line with a summary."""
-    if what is None:
+    """Returns the names of algos, envs or presets that contain `part`, one per line with a summary."""
+    if topic is None:
         return _WHAT_TO_LIST
-    rows = [row for row in _rows(what, find_algo, find_env, root) if wanted.lower() in row[0].lower()]
+    rows = [row for row in _rows(topic, find_algo, find_env, root) if part.lower() in row[0].lower()]
     width = max((len(name) for name, _ in rows), default=0)
-    none = f"no {what} with {wanted!r} in their name\n" if wanted else f"no {what}\n"
+    none = f"no {topic} with {part!r} in their name\n" if part else f"no {topic}\n"
     return "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows) or none
 
 
@@ -69,10 +69,10 @@ _WHAT_TO_DESCRIBE = f"""\
 """
 
 
-def _rows(what: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
-    if what == "presets":
+def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
+    if topic == "presets":
         yield from ((f"{env}/{algo}", comment) for env, algo, comment in presets.available(root))
-    elif what == "algos":
+    elif topic == "algos":
         yield from ((name, _summary(find_algo.get(name))) for name in find_algo.available())
     else:
         for kind in find_env.available():
@@ -181,8 +181,8 @@ def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | No
     parts = []
     for entry, places in entries.items():
         first, *others = places
-        told = first + "".join(f", {place.partition(shared)[2] or place}" for place in others)
-        parts.append(entry + textwrap.fill(f"In {told}.", WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
+        holders = first + "".join(f", {place.partition(shared)[2] or place}" for place in others)
+        parts.append(entry + textwrap.fill(f"In {holders}.", WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
     return "\n".join(parts)
 
 
@@ -199,9 +199,9 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         "tune",
         *(name for finder in finders.values() for name in finder.available()),
     ]
-    known = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
-    near = nearest(topic, names) or nearest(topic, known)
-    holding = sorted({name for name in known if len(topic) > 2 and topic.lower() in name.lower()})
+    words = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
+    near = nearest(topic, names) or nearest(topic, words)
+    holding = sorted({name for name in words if len(topic) > 2 and topic.lower() in name.lower()})
     if holding and not near:
         return f"; with {topic} in their names: {', '.join(holding[:10])}"
     return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"

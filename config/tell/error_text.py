@@ -195,14 +195,14 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     kind, loc, context = details["type"], details["loc"], details.get("ctx", {})
     if kind == "extra_forbidden":
         if len(loc) == 1:
-            head, dot, rest = str(loc[0]).partition(".")
+            head, dot, inner = str(loc[0]).partition(".")
             if dot and head in root.get("properties", {}):
-                return f"unknown setting; {head} is one value, a mapping is written {head}='{{{rest}: ...}}'"
+                return f"unknown setting; {head} is one value, a mapping is written {head}='{{{inner}: ...}}'"
             return f"unknown setting{hint(str(loc[0]))}"
         node = _at(root, loc[:-1])
         options = [resolve(option, root) for option in node.get("anyOf", [node])]
-        known = [key for option in options for key in option.get("properties", {})]
-        return f"unknown setting{did_you_mean(str(loc[-1]), known)}"
+        keys = [key for option in options for key in option.get("properties", {})]
+        return f"unknown setting{did_you_mean(str(loc[-1]), keys)}"
     if kind == "missing":
         return f"{loc[-1]} is missing; expected {expected(_at(root, loc), root)}"
     if kind == "value_error":

@@ -21,7 +21,7 @@ def help_text(model: type[BaseModel], name: str) -> str:
     there is none."""
     text = model.model_fields[name].description
     if text is None:
-        texts = (_module(each.__module__).get(each.__qualname__, {}).get(name) for each in model.__mro__)
+        texts = (_module(parent.__module__).get(parent.__qualname__, {}).get(name) for parent in model.__mro__)
         text = next(filter(None, texts), "")
     return " ".join(text.split())
 
@@ -51,9 +51,9 @@ def _docstrings(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
         match field, text:
             case (
                 ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
-                ast.Expr(value=ast.Constant(value=str(said))),
+                ast.Expr(value=ast.Constant(value=str(docstring))),
             ):
-                yield name, said
+                yield name, docstring
 
 
 class WithHelp(GenerateJsonSchema):

@@ -15,11 +15,11 @@ from config.tell.names import did_you_mean, distance, nearest
 def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
     """Returns the end of a sentence about a key that a section does not have; algo: the algorithm of the run."""
     others = {name: model.spellings() for name, model in models.items() if name != section}
-    owner = next((name for name, known in others.items() if key in known), None)
+    owner = next((name for name, spellings in others.items() if key in spellings), None)
     if owner:
         return f"; it belongs under {owner}"
-    if told := next((told for dialect in DIALECTS if (told := dialect.hint(section, key))), ""):
-        return told
+    if remark := next((remark for dialect in DIALECTS if (remark := dialect.hint(section, key))), ""):
+        return remark
     other = foreign_name(section, key, models, find_algo, algo)
     near = other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
     return near or did_you_mean(key, [word for dialect in DIALECTS for word in dialect.keys(section)])
@@ -37,14 +37,14 @@ def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], fin
 
 def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
     """Returns what a name of another library is called here; empty if it is unknown."""
-    meant = list(foreign_names.ours(key))
-    for owner, name, remark in meant:
+    matches = list(foreign_names.ours(key))
+    for owner, name, remark in matches:
         model = models.get(owner)
         if model and (name in model.model_fields or model.model_config.get("extra") == "allow"):
             parts = foreign_names.together(key, name, model.model_fields)
             paths = ", ".join(part if owner == section else f"{owner}.{part}" for part in parts)
             return f"; it is called {paths} here" + (f" ({remark})" if remark else "")
-    for _, name, _ in meant:
+    for _, name, _ in matches:
         if algos := find_algo.with_setting(name):
             return f"; it is called {name} here, a setting of {algos}, and algo_name is {algo}"
     return ""
@@ -52,7 +52,9 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
 
 def _in_another_section(key: str, others: Mapping[str, set[str]]) -> str:
     """Returns a hint to a setting of another section, which must be closer than one of the same section."""
-    distances = [(distance(key.lower(), known), f"{name}.{known}") for name in others for known in others[name]]
+    distances = [
+        (distance(key.lower(), spelling), f"{name}.{spelling}") for name in others for spelling in others[name]
+    ]
     near = min(distances, default=(len(key), ""))
     return f"; did you mean {near[1]}?" if near[0] <= max(1, len(key) // 6) else ""
 
@@ -62,35 +64,35 @@ def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -
     remark; for a foreign name without a setting the remark alone. algo: algorithm whose settings come first."""
     models = {"general_cfg": [GeneralConfig], "env_cfg": [find_env.get(kind).Config for kind in find_env.available()]}
     models["algo_cfg"] = [find_algo.get(algo).Config for algo in find_algo.available()]
-    for section, known in models.items():
-        if any(name in model.spellings() for model in known):
+    for section, configs in models.items():
+        if any(name in model.spellings() for model in configs):
             return f"{section}.{name}", ""
-    meant = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
-    has = {key for known in find_algo.available() if known.lower() == algo.lower()
-           for key in find_algo.get(known).Config.model_fields}  # fmt: skip
-    meant.sort(key=lambda each: each[0] == "algo_cfg" and each[1] not in has)
-    setting = next(((f"{section}.{key}", remark) for section, key, remark in meant), None)
+    matches = [(section, key, remark) for section, key, remark in foreign_names.ours(name)]
+    has = {key for other in find_algo.available() if other.lower() == algo.lower()
+           for key in find_algo.get(other).Config.model_fields}  # fmt: skip
+    matches.sort(key=lambda match: match[0] == "algo_cfg" and match[1] not in has)
+    setting = next(((f"{section}.{key}", remark) for section, key, remark in matches), None)
     return setting or (("", remark) if (remark := foreign_names.remark_on(name)) else None)
 
 
 def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint: Callable[[str], str]) -> Iterator[str]:
     """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
     has, or empty."""
-    known = {name: model.spellings() for name, model in models.items()}
+    spellings = {name: model.spellings() for name, model in models.items()}
     for key, where, value in (stray for source in sources for stray in source.strays):
-        owner = next((name for name in known if key in known[name]), None)
+        owner = next((name for name in spellings if key in spellings[name]), None)
         same = (
-            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, known[name]))
+            " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, spellings[name]))
             for name, other, remark in foreign_names.ours(key)
-            if other in known.get(name, ()) and not remark
+            if other in spellings.get(name, ()) and not remark
         )
-        meant = (
+        suggestion = (
             f"{owner}.{key}{value}"
             if owner
             else (None if value else nearest(key, (*SECTIONS, policies.SECTION))) or next(same, None)
         )
-        other = "" if meant else hint(key)
-        near = next((f"{name}.{near}{value}" for name in known if (near := nearest(key, known[name]))), None)
-        meant = meant or (None if other else near)
-        end = f"; did you mean {meant}?" if meant else other
+        other = "" if suggestion else hint(key)
+        near = next((f"{name}.{near}{value}" for name in spellings if (near := nearest(key, spellings[name]))), None)
+        suggestion = suggestion or (None if other else near)
+        end = f"; did you mean {suggestion}?" if suggestion else other
         yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"

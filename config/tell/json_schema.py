@@ -122,12 +122,14 @@ def _choice(key: str, names: tuple[str, ...], section: str, chosen: Json) -> Jso
     return {"if": condition, "then": {"properties": {section: chosen}}}
 
 
-def _names(general: Json, key: str, known: dict[str, Any]) -> None:
+def _names(general: Json, key: str, packages: dict[str, Any]) -> None:
     """Completes the known names; accepts their other spellings and the dotted path of a user's package."""
-    spellings = [spelling for name, package in known.items() for spelling in (name, *getattr(package, "ALIASES", ()))]
+    spellings = [
+        spelling for name, package in packages.items() for spelling in (name, *getattr(package, "ALIASES", ()))
+    ]
     pattern = "|".join([any_case(tuple(spellings)), r"^\w+(\.\w+)+$"])
     help_text = general["properties"][key].get("description", "")
-    options = [{"enum": sorted(known)}, {"type": "string", "pattern": pattern}, {"type": "null"}]
+    options = [{"enum": sorted(packages)}, {"type": "string", "pattern": pattern}, {"type": "null"}]
     general["properties"][key] = {"description": help_text, "anyOf": options}
 
 
@@ -186,6 +188,6 @@ class _Generator(WithHelp):
         required = node.pop("required", [])
         for alias, name in aliases.items():
             node["properties"][alias] = {**node["properties"][name], "description": f"Another spelling of {name}."}
-        spellings = [[name, *(alias for alias, meant in aliases.items() if meant == name)] for name in required]
+        spellings = [[name, *(alias for alias, field in aliases.items() if field == name)] for name in required]
         if spellings:
             node["allOf"] = [{"anyOf": [{"required": [name]} for name in names]} for names in spellings]

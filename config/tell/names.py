@@ -34,16 +34,16 @@ _SETTING = re.compile(r"(?:.*?:\d+|command line|Python|default of \S+|-\S+): ")
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Returns the known name with the fewest typing mistakes, at most one in three characters; None if none is near."""
-    folded = {known.lower(): known for known in names}
+    folded = {candidate.lower(): candidate for candidate in names}
     word = name.lower()[:MOST_SHOWN]
     if (synonym := _with_synonym(word)) in folded:
         return folded[synonym]
     most = max(1, len(word) // 3)
-    close = [known for known in folded if abs(len(known) - len(word)) <= most]
-    best = min(((distance(word, known), known[:1] != word[:1], known) for known in close), default=None)
+    close = [candidate for candidate in folded if abs(len(candidate) - len(word)) <= most]
+    best = min(((distance(word, candidate), candidate[:1] != word[:1], candidate) for candidate in close), default=None)
     if best and best[0] <= most:
         return folded[best[2]]
-    begun = [known for known in folded if len(word) > 3 and known.startswith(word)]
+    begun = [candidate for candidate in folded if len(word) > 3 and candidate.startswith(word)]
     return folded[begun[0]] if len(begun) == 1 else None
 
 

@@ -222,8 +222,8 @@ def _of_a_trial(tuning: Tuning, wrong: Sequence[space.Fault]) -> list[str]:
     try:
         trial.config([next(iter(leaf.values), None) for leaf in leaves])
     except ConfigError as error:
-        told = [f": {fault.domain.path}: " for fault in wrong]
-        return [problem for problem in error.problems if not any(path in problem for path in told)]
+        prefixes = [f": {fault.domain.path}: " for fault in wrong]
+        return [problem for problem in error.problems if not any(path in problem for path in prefixes)]
     return []
 
 

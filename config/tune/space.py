@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     """A leaf with values that cannot be tried, and the sentence that says why."""
 
     domain: Domain
-    """The leaf with those of its values that are written; none if they are not a list."""
+    """The leaf with those of its values that are written; empty if they are not a list."""
     sentence: str
 
 
@@ -41,13 +41,13 @@ def domains_of(value: Any, place: Place, faults: list[Fault], keys: tuple[str | 
     """Yields the domains in a value of a file, in their order; adds what is wrong with others to `faults`."""
     kind = written_kind(value)
     if kind is not None:
-        [(_, given)] = value.items()
-        problem = _problem(kind, given)
+        [(_, entries)] = value.items()
+        problem = _problem(kind, entries)
         if problem:
-            written = Domain(place.path, keys, kind, tuple(given) if isinstance(given, list) else (), place.text)
-            faults.append(Fault(written, f"{place.text}: {place.path}: {problem}"))
+            domain = Domain(place.path, keys, kind, tuple(entries) if isinstance(entries, list) else (), place.text)
+            faults.append(Fault(domain, f"{place.text}: {place.path}: {problem}"))
         else:
-            values = [whole(bound) for bound in given] if kind == "int" else given
+            values = [whole(bound) for bound in entries] if kind == "int" else entries
             yield Domain(place.path, keys, kind, tuple(values), place.text)
         return
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
@@ -55,27 +55,29 @@ def domains_of(value: Any, place: Place, faults: list[Fault], keys: tuple[str | 
         yield from domains_of(part, place.parts[key], faults, (*keys, key))
 
 
-def _problem(kind: str, given: Any) -> str:
+def _problem(kind: str, values: Any) -> str:
     """Returns what is wrong with the values of a domain; empty if nothing is."""
     if kind in LISTS:
-        if not isinstance(given, list) or not given:
-            return f"{kind}: got {shown(given)}; expected a list of values"
-        twice = next((each for place, each in enumerate(given) if any(_same(each, e) for e in given[:place])), None)
+        if not isinstance(values, list) or not values:
+            return f"{kind}: got {shown(values)}; expected a list of values"
+        twice = next(
+            (value for place, value in enumerate(values) if any(_same(value, e) for e in values[:place])), None
+        )
         return "" if twice is None else f"{kind}: {shown(twice)} is listed twice"
-    numbers = isinstance(given, list) and len(given) == 2 and all(_is_number(bound) for bound in given)
-    if numbers and max(map(abs, given)) > LARGEST:
-        return f"{kind}: got {shown(given)}; expected two numbers of a size up to {LARGEST:g}"
-    if not numbers or not given[0] < given[1]:
-        return f"{kind}: got {shown(given)}; expected two numbers, the lower one first"
-    if kind == "log" and given[0] <= 0:
-        return f"log: got {shown(given)}; expected two numbers above 0"
-    if kind == "int" and not all(isinstance(whole(bound), int) for bound in given):
-        return f"int: got {shown(given)}; expected two whole numbers"
+    numbers = isinstance(values, list) and len(values) == 2 and all(_is_number(bound) for bound in values)
+    if numbers and max(map(abs, values)) > LARGEST:
+        return f"{kind}: got {shown(values)}; expected two numbers of a size up to {LARGEST:g}"
+    if not numbers or not values[0] < values[1]:
+        return f"{kind}: got {shown(values)}; expected two numbers, the lower one first"
+    if kind == "log" and values[0] <= 0:
+        return f"log: got {shown(values)}; expected two numbers above 0"
+    if kind == "int" and not all(isinstance(whole(bound), int) for bound in values):
+        return f"int: got {shown(values)}; expected two whole numbers"
     return ""
 
 
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+def _same(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and bool(value == other)
 
 
 def _is_number(value: Any) -> bool:

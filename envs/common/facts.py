@@ -1,4 +1,4 @@
-"""Facts about an environment besides its spaces: action masks, goal interface, transition model."""
+"""Facts about an environment other than its spaces: action masks, goal interface, transition model."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
 from envs.base import Array, EnvError, Goal, Model, Part
-from envs.common.masks import Legal, said
+from envs.common.masks import Legal, mask_in
 
 _TRANSPARENT = (
     Legal,
@@ -21,7 +21,7 @@ _TRANSPARENT = (
 the unwrapped environment would not match what the agent observes."""
 
 
-class Known(NamedTuple):
+class EnvFacts(NamedTuple):
     """Facts shared by all rows of an environment."""
 
     parts: tuple[Part, ...] = ()
@@ -45,16 +45,16 @@ class Known(NamedTuple):
 
     def mask_of(self, obs: Any) -> Array | None:
         """Returns the mask in an observation of the environment itself; None if there is none, or it is ignored."""
-        return said(obs, {}) if self.mask_inside and self.masked is not False else None
+        return mask_in(obs, {}) if self.mask_inside and self.masked is not False else None
 
 
-def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
+def facts_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> EnvFacts:
     """Returns the facts of one environment; it may be closed afterwards, but must not be changed."""
-    known = Known(parts, masked, metrics=metrics_of(env), frames=frames_of(env))
+    facts = EnvFacts(parts, masked, metrics=metrics_of(env), frames=frames_of(env))
     if not _bare(env):
-        return known
+        return facts
     expert = getattr(env.unwrapped, "expert", None)
-    return known._replace(
+    return facts._replace(
         goal=_goal_of(env, parts, name),
         rules=lambda: _rules_of(env, name),
         expert=expert if callable(expert) else None,
@@ -62,10 +62,10 @@ def known_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> Known:
 
 
 def metrics_of(env: Any) -> tuple[str, ...]:
-    """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is no tuple of
+    """Returns the names in the attribute `metrics` of an environment. Another one of this name, which is not a tuple of
     names, has nothing to do with us."""
-    found = getattr(env.unwrapped, "metrics", ())
-    return found if isinstance(found, tuple) and all(map(_is_name, found)) else ()
+    names = getattr(env.unwrapped, "metrics", ())
+    return names if isinstance(names, tuple) and all(map(_is_name, names)) else ()
 
 
 def frames_of(env: Any) -> int:
@@ -73,8 +73,8 @@ def frames_of(env: Any) -> int:
     wrapper that has it, or of the environment itself; 1 without one."""
     while isinstance(env, gymnasium.Wrapper | gymnasium.vector.VectorWrapper) and not hasattr(env, "stack_size"):
         env = env.env
-    found = getattr(env, "stack_size", 1)
-    return int(found) if isinstance(found, int | np.integer) and found > 0 else 1
+    frames = getattr(env, "stack_size", 1)
+    return int(frames) if isinstance(frames, int | np.integer) and frames > 0 else 1
 
 
 def _is_name(value: Any) -> bool:
@@ -154,7 +154,7 @@ class _Judge:
             raise self._failed(error) from error
 
     def __call__(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
-        goals = self._own(achieved), self._own(desired)
+        goals = self._native(achieved), self._native(desired)
         try:
             reward, terminated = self._reward(*goals), self._terminated(*goals)
         except Exception as error:
@@ -162,7 +162,7 @@ class _Judge:
         count = len(achieved)
         return reward.astype(np.float32), np.broadcast_to(terminated.astype(bool), count)
 
-    def _own(self, goals: Array) -> Array:
+    def _native(self, goals: Array) -> Array:
         """Returns goals in the shape and dtype of the environment."""
         return goals.reshape(len(goals), *(self._kind.shape or ())).astype(self._kind.dtype)
 
@@ -185,7 +185,7 @@ def _for_many(judge: Callable[[Any, Any, dict], Any], achieved: Array, desired: 
 
     expected = in_turn(achieved, desired)
     try:
-        found = at_once(achieved, desired)
+        batched = at_once(achieved, desired)
     except Exception:  # the function accepts a single pair only
         return in_turn
-    return at_once if found.shape == expected.shape and np.allclose(found, expected) else in_turn
+    return at_once if batched.shape == expected.shape and np.allclose(batched, expected) else in_turn

@@ -17,7 +17,7 @@ def in_observation(space: Space) -> bool:
     return isinstance(space, Dict) and KEY in space.spaces
 
 
-def said(obs: Any, info: dict[str, Any]) -> Any:
+def mask_in(obs: Any, info: dict[str, Any]) -> Any:
     """Returns the mask as the environment gives it; None if it gives none."""
     return obs[KEY] if isinstance(obs, dict) and KEY in obs else info.get(KEY)
 
@@ -75,20 +75,21 @@ class Legal(gymnasium.Wrapper):
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         obs, info = self.env.reset(**kwargs)
-        return self._rest(obs), self._with_mask(obs, info, over=False)
+        return self._without_mask(obs), self._with_mask(obs, info, over=False)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.env.step(action)
-        return self._rest(obs), reward, terminated, truncated, self._with_mask(obs, info, over=terminated or truncated)
+        info = self._with_mask(obs, info, over=terminated or truncated)
+        return self._without_mask(obs), reward, terminated, truncated, info
 
-    def _rest(self, obs: Any) -> Any:
+    def _without_mask(self, obs: Any) -> Any:
         return without(obs) if self._inside else obs
 
     def _with_mask(self, obs: Any, info: dict[str, Any], over: bool) -> dict[str, Any]:
         """Adds the mask to info. All actions count as legal if no mask is given or the episode is over."""
         if not self._obey:
             return info
-        mask = said(obs, info)
+        mask = mask_in(obs, info)
         bools = np.ones(count(self.action_space), bool) if mask is None else legal(mask, self.action_space)
         if stuck(bools, np.bool_(over)):
             raise ValueError(f"no action is legal: the {KEY} is 0 everywhere")
@@ -121,8 +122,8 @@ class LegalRows(gymnasium.vector.VectorWrapper):
     def _divide(self, infos: dict[str, Any]) -> None:
         """Separates the final observations of an autoreset, one Dict per ended row, from their masks."""
         finals = infos["final_obs"]
-        rest, masks = np.full(len(finals), None, object), infos[KEY].copy()
+        observations, masks = np.full(len(finals), None, object), infos[KEY].copy()
         for i in np.flatnonzero([final is not None for final in finals]):
-            rest[i], masks[i] = without(finals[i]), finals[i][KEY]
-        infos["final_obs"] = rest
+            observations[i], masks[i] = without(finals[i]), finals[i][KEY]
+        infos["final_obs"] = observations
         infos["final_info"] = {**infos.get("final_info", {}), KEY: masks, f"_{KEY}": infos["_final_obs"]}

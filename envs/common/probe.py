@@ -45,7 +45,7 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
         listed = "\n".join(f"  {fault}" for fault in faults)
         remedy = f" ({OLD})" if any(fault.old for fault in faults) else ""
         raise EnvError(f"{name} does not follow the Gymnasium API{remedy}:\n{listed}")
-    return obey and masks.said(*start) is not None
+    return obey and masks.mask_in(*start) is not None
 
 
 def first_action(space: Space, mask: Any = None) -> Any:
@@ -63,9 +63,9 @@ def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
     for field in ("observation_space", "action_space"):
         space = getattr(env, field, None)
         if not isinstance(space, Space):
-            found = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
+            value = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
             remedy = f"Set self.{field} in __init__." if space is None else "Import it from gymnasium, not from gym."
-            yield Fault(field, "a space of gymnasium.spaces", found, remedy)
+            yield Fault(field, "a space of gymnasium.spaces", value, remedy)
 
 
 def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
@@ -78,7 +78,7 @@ def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
 
 def _signature_faults(core: Any) -> Iterator[Fault]:
     parameters = inspect.signature(core.reset).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     missing = [key for key in ("seed", "options") if key not in parameters]
     if missing:
@@ -115,7 +115,7 @@ def _reset(env: gymnasium.Env, name: str) -> Any:
 def _reset_faults(env: gymnasium.Env, result: Any, obey: bool) -> list[Fault]:
     faults = list(_reset_form(result)) or list(value_faults(env.observation_space, result[0], "obs of reset"))
     if obey and not faults:
-        faults = list(_mask_faults(env.action_space, masks.said(*result), "reset"))
+        faults = list(_mask_faults(env.action_space, masks.mask_in(*result), "reset"))
     return faults
 
 
@@ -128,12 +128,12 @@ def _step_faults(env: gymnasium.Env, name: str, start: Any, obey: bool, before: 
         if not before:
             raise
         return []
-    said = {(fault.expected, fault.mend) for fault in before}
-    return [fault for fault in faults if (fault.expected, fault.mend) not in said]
+    reported = {(fault.expected, fault.mend) for fault in before}
+    return [fault for fault in faults if (fault.expected, fault.mend) not in reported]
 
 
 def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, well_begun: bool) -> list[Fault]:
-    mask = None if list(_reset_form(start)) else masks.said(*start)
+    mask = None if list(_reset_form(start)) else masks.mask_in(*start)
     action = first_action(env.action_space, None if list(_mask_faults(env.action_space, mask, "reset")) else mask)
     place = f"{name} failed in its first step (action {action})"
     try:
@@ -155,7 +155,7 @@ def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, wel
     if not isinstance(info, dict):
         faults.append(Fault("info of step", "a dict", _kind(info), "Return {} when there is nothing to say."))
     elif obey and well_begun and not faults:
-        faults += _later_mask_faults(env.action_space, mask, masks.said(obs, info), bool(terminated))
+        faults += _later_mask_faults(env.action_space, mask, masks.mask_in(obs, info), bool(terminated))
     return faults
 
 

@@ -175,17 +175,17 @@ def _of_another_package(name: str) -> str | None:
     return None
 
 
-def nearest(word: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> str:
+def nearest(word: str, names: Iterable[str], most: int = 3, least: float = 0.6) -> str:
     """Returns the most similar names as `a or b`; empty if none is similar."""
-    folded = {name.lower(): name for name in known}
+    folded = {name.lower(): name for name in names}
     return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, least))
 
 
 def _current(env_id: str) -> str | None:
     """Returns the newest registered version of an environment."""
-    wanted = _split(env_id)[0].lower()
+    stem_of_id = _split(env_id)[0].lower()
     versions = [
-        (version, name) for name in gymnasium.registry for stem, version in [_split(name)] if stem.lower() == wanted
+        (version, name) for name in gymnasium.registry for stem, version in [_split(name)] if stem.lower() == stem_of_id
     ]
     return max(versions)[1] if versions else None
 

@@ -18,7 +18,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from config import machine
 from envs.base import Array, EnvError, VectorEnv
 from envs.common import masks
-from envs.common.facts import Known, known_of
+from envs.common.facts import EnvFacts, facts_of
 from envs.common.probe import first_action, probe
 from envs.common.sync import Row, SyncVector, described
 from envs.common.vector import GymnasiumVector, Masked, mode_of
@@ -36,7 +36,7 @@ def assemble(
 ) -> VectorEnv:
     """Makes rows of a scalar environment, after checking its API on the first one. A maker may also give a vector
     environment, ours or gymnasium's, which has all the rows. first: environment of row 0, if it has been made."""
-    env = made(maker, name, 0) if first is None else first
+    env = make_env(maker, name, 0) if first is None else first
     if isinstance(env, VectorEnv | gymnasium.vector.VectorEnv):
         return _whole(env, name, rows, obey_masks)
     if fault := no_environment(env):
@@ -46,21 +46,21 @@ def assemble(
         maker, env = partial(masks.with_masks, maker, obey_masks), masks.Legal(env, obey_masks)
     first = Row(env, name, 0)
     inside = masks.in_observation(source)
-    known = known_of(env, first.parts, masked, name)._replace(
+    facts = facts_of(env, first.parts, masked, name)._replace(
         start=first.start, encode=masks.encoder(first.encode, inside), mask_inside=inside
     )
     vector: VectorEnv
     if vectorization == "async" or (vectorization == "auto" and _async_pays(env, rows, name)):
         first.close()
-        vector = _async(maker, name, rows, known)
+        vector = _async(maker, name, rows, facts)
     else:
-        vector = SyncVector([first, *(Row(made(maker, name, i), name, i) for i in range(1, rows))], known)
+        vector = SyncVector([first, *(Row(make_env(maker, name, i), name, i) for i in range(1, rows))], facts)
     vector.source_space = source
     return vector
 
 
 def no_environment(thing: Any) -> str | None:
-    """Returns what is wrong with a class or an object that is no environment, after its name; None if it is one."""
+    """Returns what is wrong with a class or an object that is not an environment, after its name; None if it is one."""
     kind = thing if isinstance(thing, type) else type(thing)
     if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
         return None
@@ -79,17 +79,17 @@ def no_environment(thing: Any) -> str | None:
 
 def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
     """Returns a vector environment as ours."""
-    found = env.rows if isinstance(env, VectorEnv) else env.num_envs
-    if found != rows:
+    size = env.rows if isinstance(env, VectorEnv) else env.num_envs
+    if size != rows:
         env.close()
         raise EnvError(
-            f"{name} has {found} rows, and {rows} are needed here: take their number from the argument num_envs, or "
+            f"{name} has {size} rows, and {rows} are needed here: take their number from the argument num_envs, or "
             "from env_config.num_envs"
         )
     return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)
 
 
-def made(maker: Callable[[int], Any], name: str, index: int) -> Any:
+def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
     """Makes the environment of a row."""
     try:
         return maker(index)
@@ -97,14 +97,14 @@ def made(maker: Callable[[int], Any], name: str, index: int) -> Any:
         raise EnvError(f"{name} could not be made: {described(error)}") from error
 
 
-def _async(maker: Maker, name: str, rows: int, known: Known) -> VectorEnv:
+def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
     # the same error reaches us as an exception, which is reported once
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
     env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
     _open.add(env)
-    return GymnasiumVector(Masked(env), name, known, visit=partial(_visit, env))
+    return GymnasiumVector(Masked(env), name, facts, visit=partial(_visit, env))
 
 
 _open: "weakref.WeakSet[AsyncVectorEnv]" = weakref.WeakSet()
@@ -144,7 +144,7 @@ def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
         # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return Row(made(maker, name, number), name, number)
+    return Row(make_env(maker, name, number), name, number)
 
 
 def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:

@@ -126,12 +126,12 @@ def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
     if not wrong:
         return
     (path, part), removed = wrong[0], {path[0] for path, _ in wrong}
-    kept = dict.fromkeys(str(path[0]) for path, _ in parts if path[0] not in removed)
-    wrapper = f"{{wrapper_name: FilterObservation, filter_keys: [{', '.join(kept)}]}}"
+    names = dict.fromkeys(str(path[0]) for path, _ in parts if path[0] not in removed)
+    wrapper = f"{{wrapper_name: FilterObservation, filter_keys: [{', '.join(names)}]}}"
     raise EnvError(
         f"the part {'.'.join(map(str, path))!r} of the observation is a {type(part).__name__} space; Box, Discrete, "
         "MultiDiscrete and MultiBinary can be learned from. "
-        + (f"Leave it out with env_cfg.wrappers: [{wrapper}]" if kept else "Change it in the environment")
+        + (f"Leave it out with env_cfg.wrappers: [{wrapper}]" if names else "Change it in the environment")
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from envs.base import Array, EnvError, Model, Step, VectorEnv
 from envs.common import masks
-from envs.common.facts import Known
+from envs.common.facts import EnvFacts
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 
@@ -103,16 +103,16 @@ class Row(gymnasium.Wrapper):
 class SyncVector(VectorEnv):
     """Rows that are stepped in turn, written into one set of arrays."""
 
-    def __init__(self, rows: list[Row], known: Known) -> None:
+    def __init__(self, rows: list[Row], facts: EnvFacts) -> None:
         self.rows = len(rows)
-        self.observation_space, self.parts, self.goal = rows[0].observation_space, known.parts, known.goal
+        self.observation_space, self.parts, self.goal = rows[0].observation_space, facts.parts, facts.goal
         self._actions = Actions(rows[0].action_space)
         self.action_space = self._actions.space
-        self.observation_start, self.action_start = known.start, self._actions.start
-        self.metrics, self.expert, self.frames = known.metrics, known.expert, known.frames
+        self.observation_start, self.action_start = facts.start, self._actions.start
+        self.metrics, self.expert, self.frames = facts.metrics, facts.expert, facts.frames
         self.render_fps = float(rows[0].metadata.get("render_fps") or 30.0)
-        self._rows, self._known = rows, known
-        silent = {masks.KEY: np.ones(masks.count(self.action_space), bool)} if known.masked else {}
+        self._rows, self._facts = rows, facts
+        silent = {masks.KEY: np.ones(masks.count(self.action_space), bool)} if facts.masked else {}
         self._infos: list[dict[str, Any]] = [silent for _ in rows]
         self._step = empty_step(self.observation_space, self.rows)
         self._obs = self._step.obs.copy()
@@ -131,7 +131,7 @@ class SyncVector(VectorEnv):
             obs[i], self._infos[i] = self._rows[i].reset(seed=int(seeds[i]))
             self._ended[i] = False
         self._obs = obs
-        if self._known.masked:
+        if self._facts.masked:
             self._look_at_masks()
         return obs.copy()
 
@@ -153,10 +153,10 @@ class SyncVector(VectorEnv):
         self.action_mask = np.array([info[masks.KEY] for info in self._infos])
 
     def encode(self, obs: Any) -> Array:
-        return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+        return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
 
     def mask_of(self, obs: Any) -> Array | None:
-        return self._known.mask_of(obs)
+        return self._facts.mask_of(obs)
 
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)
@@ -169,7 +169,7 @@ class SyncVector(VectorEnv):
 
     @property
     def model(self) -> Model | None:
-        return self._known.rules()
+        return self._facts.rules()
 
     def info(self, row: int) -> dict[str, Any]:
         return self._infos[row]

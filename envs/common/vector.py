@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from envs.base import Array, EnvError, Model, Step, StepError, VectorEnv
 from envs.common import masks
-from envs.common.facts import Known, frames_of, metrics_of
+from envs.common.facts import EnvFacts, frames_of, metrics_of
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
@@ -53,9 +53,9 @@ class Masked(Mode):
     """DISABLED: the environment resets the masked rows, each from its own seed."""
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
-        each = [int(seed) if chosen else None for seed, chosen in zip(seeds, mask, strict=True)]
+        row_seeds = [int(seed) if chosen else None for seed, chosen in zip(seeds, mask, strict=True)]
         # the environment clears the options dict
-        obs, infos = self.env.reset(seed=each, options={"reset_mask": np.array(mask, bool)})
+        obs, infos = self.env.reset(seed=row_seeds, options={"reset_mask": np.array(mask, bool)})
         return self.encode(obs), infos
 
 
@@ -136,14 +136,14 @@ class GymnasiumVector(VectorEnv):
     """A gymnasium vector environment in its autoreset mode."""
 
     def __init__(
-        self, mode: Mode, name: str, known: Known | None = None, obey_masks: bool = True, visit: Visit | None = None
+        self, mode: Mode, name: str, facts: EnvFacts | None = None, obey_masks: bool = True, visit: Visit | None = None
     ) -> None:
         """visit: calls a function in the processes of the masked rows."""
         codec = Observations(mode.env.single_observation_space)
         self._actions = Actions(mode.env.single_action_space)
         self.rows, self.replayable = mode.rows, mode.replayable
         self.observation_space, self.action_space = codec.space, self._actions.space
-        self._known = known or Known(
+        self._facts = facts or EnvFacts(
             codec.parts,
             masked=None if obey_masks else False,
             start=codec.start,
@@ -152,9 +152,9 @@ class GymnasiumVector(VectorEnv):
             metrics=metrics_of(mode.env),
             frames=mode.frames,
         )
-        self.metrics, self.expert, self.frames = self._known.metrics, self._known.expert, self._known.frames
-        self.observation_start, self.action_start = self._known.start, self._actions.start
-        self.parts, self.goal, self._masked = self._known.parts, self._known.goal, self._known.masked
+        self.metrics, self.expert, self.frames = self._facts.metrics, self._facts.expert, self._facts.frames
+        self.observation_start, self.action_start = self._facts.start, self._actions.start
+        self.parts, self.goal, self._masked = self._facts.parts, self._facts.goal, self._facts.masked
         self.render_fps = float(mode.env.metadata.get("render_fps") or 30.0)
         self._mode, self._name, self._floating, self._visit = mode, name, codec.floating, visit
         self._step = empty_step(self.observation_space, self.rows)
@@ -204,9 +204,9 @@ class GymnasiumVector(VectorEnv):
         After the end of an episode all actions count as legal if none is."""
         mask = np.ones((self.rows, masks.count(self.action_space)), bool) if before is None else before.copy()
         for infos in (self._infos, self._infos.get("final_info", {})):
-            said = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
-            if said.any():
-                mask[said] = masks.legal(list(infos[masks.KEY][said]), self.action_space)
+            reported = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
+            if reported.any():
+                mask[reported] = masks.legal(list(infos[masks.KEY][reported]), self.action_space)
         if (stuck := masks.stuck(mask, over)).any():
             row = int(stuck.argmax())
             raise EnvError(
@@ -243,12 +243,12 @@ class GymnasiumVector(VectorEnv):
 
     @property
     def model(self) -> Model | None:
-        return self._known.rules()
+        return self._facts.rules()
 
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info of the latest step; after an end, that of the end and not of the new start."""
-        said = row_of(self._infos, row)
-        return said.pop("final_info", said)
+        info = row_of(self._infos, row)
+        return info.pop("final_info", info)
 
     def render(self, row: int = 0) -> Array | None:
         if self._mode.env.render_mode != "rgb_array":
@@ -279,10 +279,10 @@ class GymnasiumVector(VectorEnv):
                 raise StepError.of(self._name, "a step", reason, self._seeds[row], row)
 
     def encode(self, obs: Any) -> Array:
-        return np.asarray(self._known.encode(obs), self.observation_space.dtype)
+        return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
 
     def mask_of(self, obs: Any) -> Array | None:
-        return self._known.mask_of(obs)
+        return self._facts.mask_of(obs)
 
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)
@@ -311,13 +311,13 @@ def mode_of(env: Any) -> Mode:
 
 def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
     """Returns the info of one row from a joined dict. `_key` marks the rows that have `key`."""
-    said = {}
+    info = {}
     for key, values in infos.items():
         mask = infos.get(f"_{key}")
         if (key.startswith("_") and key[1:] in infos) or (mask is not None and not mask[row]):
             continue
-        said[key] = row_of(values, row) if isinstance(values, dict) else values[row]
-    return said
+        info[key] = row_of(values, row) if isinstance(values, dict) else values[row]
+    return info
 
 
 def _refuse_others(rows: Array) -> None:

@@ -255,7 +255,7 @@ def wrap(env: gymnasium.Env, entries: list[str | dict[str, Any]] | None) -> gymn
 def arguments(kind: type[gymnasium.Wrapper], settings: dict[str, Any]) -> dict[str, Any]:
     """Returns settings as a wrapper takes them: a list, which is what YAML can say, is a tuple where the annotation of
     the parameter has tuples and no lists."""
-    parameters = {one.name: str(one.annotation).lower() for one in own.parameters_of(kind) or ()}
+    parameters = {parameter.name: str(parameter.annotation).lower() for parameter in own.parameters_of(kind) or ()}
     tuples = {name for name, annotation in parameters.items() if "tuple" in annotation and "list" not in annotation}
     return {
         key: tuple(value) if key in tuples and isinstance(value, list) else value for key, value in settings.items()
@@ -271,7 +271,7 @@ def _box(env: gymnasium.Env, name: str) -> Box:
 def explain(name: str) -> str:
     """Returns a wrapper's settings and the first paragraph of its help."""
     kind = find(name)
-    taken = [str(one) for one in list(inspect.signature(kind).parameters.values())[1:]]
+    taken = [str(parameter) for parameter in list(inspect.signature(kind).parameters.values())[1:]]
     help_text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
     use = f"{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]"
     return f"{use}\n{help_text}\nsettings: {', '.join(taken) or 'none'}\n"

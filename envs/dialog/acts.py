@@ -8,7 +8,7 @@ from envs.dialog.ontology import DOMAINS, GENERAL, Domain
 
 
 class Mark(Enum):
-    """Values that are no text. They are never spelled as text, since `no` and `none` can be values of a database."""
+    """Values that are not text. They are never spelled as text, since `no` and `none` can be values of a database."""
 
     ANY = "*"
     """The user does not care."""

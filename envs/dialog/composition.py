@@ -11,7 +11,7 @@ from envs.common.sync import short
 from envs.dialog.config import Config
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.env import single
-from envs.dialog.parts import Own, Parts
+from envs.dialog.parts import OwnPart, Parts
 
 POSITIONS = "Environment(sys_nlg, usr, sys_nlu, sys_dst, evaluator)"
 
@@ -84,8 +84,8 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
         usr = PipelineAgent(None, None, usr, None)
     parts = Parts(
         user=_user(usr),
-        tracker=_own("tracker", "sys_dst", sys_dst, RuleDST),
-        evaluator=None if evaluator is None else _own("evaluator", "evaluator", evaluator, MultiWozEvaluator),
+        tracker=_own_part("tracker", "sys_dst", sys_dst, RuleDST),
+        evaluator=None if evaluator is None else _own_part("evaluator", "evaluator", evaluator, MultiWozEvaluator),
         nlu=_language("nlu", "sys_nlu", sys_nlu),
         nlg=_language("nlg", "sys_nlg", sys_nlg),
         user_nlu=_language("user_nlu", "PipelineAgent: nlu", usr.nlu),
@@ -96,7 +96,7 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
     return single(cfg, parts)
 
 
-def _user(agent: PipelineAgent) -> Own | None:
+def _user(agent: PipelineAgent) -> OwnPart | None:
     """Returns the user of the user's own of a simulator; None for ours."""
     if agent.dst is not None:
         raise EnvError("PipelineAgent: dst: got an object; a simulated user keeps its own state, write None")
@@ -107,10 +107,10 @@ def _user(agent: PipelineAgent) -> Own | None:
         if policy.character == "sys":
             raise EnvError("PipelineAgent: policy: this is the system's; a simulator has RulePolicy(character='usr')")
         return None
-    return _own("user", "usr", policy, None)
+    return _own_part("user", "usr", policy, None)
 
 
-def _own(key: str, position: str, thing: Any, ours: type | None) -> Own | None:
+def _own_part(key: str, position: str, thing: Any, ours: type | None) -> OwnPart | None:
     """Returns a part that is made for each dialogue; None for ours, also by its class."""
     if ours is not None and (thing is ours or isinstance(thing, ours)):
         return None
@@ -120,7 +120,7 @@ def _own(key: str, position: str, thing: Any, ours: type | None) -> Own | None:
         raise EnvError(
             f"{where}: got an object of {type(thing).__name__}; expected its class, which is made for each dialogue"
         )
-    return Own(key, thing, {}, where)
+    return OwnPart(key, thing, {}, where)
 
 
 def _stands_elsewhere(thing: Any, where: str) -> None:
@@ -130,15 +130,15 @@ def _stands_elsewhere(thing: Any, where: str) -> None:
         raise EnvError(f"{where}: got {kind.__name__}, which stands elsewhere in {POSITIONS}")
 
 
-def _language(key: str, position: str, thing: Any) -> Own | None:
+def _language(key: str, position: str, thing: Any) -> OwnPart | None:
     """Returns a part that understands or speaks, which may be a class or an object; None for none."""
     if thing is None:
         return None
     where = position if ": " in position else f"Environment: {position}"
     _stands_elsewhere(thing, where)
     if inspect.isclass(thing):
-        return Own(key, thing, {}, where)
-    part = Own(key, _Same(thing), {}, where)
+        return OwnPart(key, thing, {}, where)
+    part = OwnPart(key, _Same(thing), {}, where)
     part()
     return part
 

@@ -68,8 +68,8 @@ def _names(vocabulary: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
             intent, *slots = group.split()
             for slot in slots:
                 plain, ranks = slot.rstrip("0123456789"), slot[-1] if slot[-1].isdigit() else "1"
-                one = "?" if intent == "request" else "none" if plain == "none" else ""
-                yield from ((domain, intent, plain, one or str(rank)) for rank in range(1, int(ranks) + 1))
+                filler = "?" if intent == "request" else "none" if plain == "none" else ""
+                yield from ((domain, intent, plain, filler or str(rank)) for rank in range(1, int(ranks) + 1))
 
 
 def _entry(domain: str, intent: str, slot: str, rank: str) -> Entry:

@@ -13,7 +13,7 @@ import numpy as np
 from envs.dialog.acts import ANY, Value
 from envs.dialog.ontology import AFTER, BEFORE, DOMAINS, Domain, minutes
 
-OWN = Path(__file__).parent / "data"
+BUNDLED = Path(__file__).parent / "data"
 """Folder of the databases that envs/dialog/generator.py makes."""
 NOTHING = "?"
 """Text that stands for an unknown value in a file."""
@@ -32,7 +32,7 @@ class Table:
     def __init__(self, domain: Domain, entities: Sequence[Entity]) -> None:
         self.domain, self.entities, self.everything = domain, entities, (1 << len(entities)) - 1
         self.columns: dict[str, tuple[str, ...]] = {slot: self._column(slot) for slot in sorted(domain.slots)}
-        self._known = {slot: frozenset(value.lower() for value in self.columns[slot]) for slot in self.columns}
+        self._values = {slot: frozenset(value.lower() for value in self.columns[slot]) for slot in self.columns}
         self._equal: dict[str, dict[str, int]] = {}
         self._times: dict[str, tuple[list[int], list[int]]] = {}
 
@@ -55,7 +55,7 @@ class Table:
 
     def knows(self, slot: str, value: Value) -> bool:
         """Returns True if a value stands in the column of a slot."""
-        return isinstance(value, str) and value.lower() in self._known.get(slot, ())
+        return isinstance(value, str) and value.lower() in self._values.get(slot, ())
 
     def _meets(self, slot: str, value: str) -> int:
         """Returns the mask of the entities whose value is unknown or meets the constraint."""

@@ -114,9 +114,9 @@ class DialogEnv(gymnasium.Env):
         heard, tracker = self._channel.heard(self.language.to_system(user), self.tables, self.np_random), self.tracker
         tracker.hear(heard)
         active = tracker.active
-        known = (dict(tracker.belief[active]), dict(tracker.booking[active])) if active else ({}, {})
+        belief = (dict(tracker.belief[active]), dict(tracker.booking[active])) if active else ({}, {})
         matches = tracker.matches(active).bit_count() if active else None
-        self.transcript.append(Exchange(tuple(system), tuple(user), tuple(heard), *known, matches))
+        self.transcript.append(Exchange(tuple(system), tuple(user), tuple(heard), *belief, matches))
         if self.render_mode == "human":
             opening = len(self.transcript) == 1
             print(*([f"\n{self.goal}"] if opening else []), *lines(self.transcript[-1], opening), sep="\n", flush=True)
@@ -134,9 +134,9 @@ class DialogEnv(gymnasium.Env):
     def _reward(self, acts: int, domain: str | None) -> float:
         """Returns the reward of the exchange that was just spoken, before scaling; domain: what it was about."""
         cfg, user = self.cfg, self.user
-        own = self.evaluator.reward(user.reason)
-        if own is not None:
-            return own
+        verdict = self.evaluator.reward(user.reason)
+        if verdict is not None:
+            return verdict
         if cfg.reward == "convlab":
             if self.evaluator.success():
                 return 40.0

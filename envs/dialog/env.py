@@ -15,7 +15,7 @@ from envs.dialog.actions import Actions, Bits, Sets
 from envs.dialog.codec import Codec, full
 from envs.dialog.config import Config
 from envs.dialog.convlab import convlab
-from envs.dialog.database import OWN, Database, DatabaseError, load
+from envs.dialog.database import BUNDLED, Database, DatabaseError, load
 from envs.dialog.dialog import DialogEnv
 from envs.dialog.goal import sample
 from envs.dialog.ontology import IDS
@@ -41,7 +41,7 @@ def problems(cfg: Config) -> Iterator[Problem]:
     """Yields what is wrong with the databases."""
     try:
         database = database_of(cfg)
-        if cfg.p_request or cfg.p_book:  # otherwise it is no fault of the databases that goals ask for nothing
+        if cfg.p_request or cfg.p_book:  # otherwise it is not a fault of the databases that goals ask for nothing
             sample(database, np.random.default_rng(0), cfg)
     except DatabaseError as error:
         yield Problem("data_dir", str(error))
@@ -57,7 +57,7 @@ def single(cfg: Config, parts: Parts | None = None) -> DialogEnv:
 
 def database_of(cfg: Config) -> Database:
     """Returns the databases of these settings. Raises DatabaseError."""
-    return load(OWN if cfg.data_dir is None else Path(cfg.data_dir).expanduser(), IDS[cfg.id])
+    return load(BUNDLED if cfg.data_dir is None else Path(cfg.data_dir).expanduser(), IDS[cfg.id])
 
 
 def _row(cfg: Config, shared: Shared, parts: Parts, index: int = 0) -> DialogEnv:

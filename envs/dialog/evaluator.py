@@ -67,8 +67,8 @@ class Evaluator:
 
     def _unasked(self, name: str, slot: str, value: Value) -> bool:
         part = self.goal.parts.get(name)
-        wanted = () if part is None else (*part.requests, *part.constraints)
-        return slot in DOMAINS[name].requestable and value is not UNKNOWN and slot not in wanted
+        slots = () if part is None else (*part.requests, *part.constraints)
+        return slot in DOMAINS[name].requestable and value is not UNKNOWN and slot not in slots
 
     def well_formed(self, name: str, slot: str, value: Value) -> bool:
         """Returns True if a value can be one of this slot."""
@@ -91,8 +91,8 @@ class Evaluator:
             return float("car type" in self.informed.get(name, {}))
         if name not in self.bookings:
             return 0.0
-        wanted, bit = self.goal.parts[name].constraints, 1 << int(self.bookings[name].reference)
-        met = [bool(self.tables[name].match({slot: value}) & bit) for slot, value in wanted.items()]
+        constraints, bit = self.goal.parts[name].constraints, 1 << int(self.bookings[name].reference)
+        met = [bool(self.tables[name].match({slot: value}) & bit) for slot, value in constraints.items()]
         return sum(met) / len(met) if met else 1.0
 
     def success(self, only: str | None = None) -> bool:
@@ -114,10 +114,10 @@ class Evaluator:
         part, table = self.goal.parts[name], self.tables[name]
         entities = table.query(part.constraints)
         if part.booking:
-            made = self.bookings.get(name)
-            if made is None or made.values != part.booking:
+            booking = self.bookings.get(name)
+            if booking is None or booking.values != part.booking:
                 return False
-            booked = table.entities[int(made.reference)]
+            booked = table.entities[int(booking.reference)]
             entities = [entity for entity in entities if entity is booked]
         informed = self.informed.get(name, {})
         answers = [(slot, informed.get(slot)) for slot in part.requests]

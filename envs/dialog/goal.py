@@ -106,7 +106,7 @@ def sample(database: Database, rng: np.random.Generator, chances: Config) -> Goa
 def _draw(name: str, database: Database, rng: np.random.Generator, chances: Config) -> Part:
     domain, table = DOMAINS[name], database.tables.get(name)
     part = Part(_constraints(name, database, rng, chances))
-    # a taxi is no entity of the database, so that its slots have no columns; both are always asked for
+    # a taxi is not an entity of the database, so that its slots have no columns; both are always asked for
     part.requests = [
         slot
         for slot in domain.requestable

@@ -92,7 +92,7 @@ IDS = {"mini": ("restaurant",), "town": tuple(DOMAINS)[:5], "full": tuple(DOMAIN
 
 
 def minutes(time: str) -> int | None:
-    """Returns h:mm in minutes, with hours that may exceed 23; None if the text is no time."""
+    """Returns h:mm in minutes, with hours that may exceed 23; None if the text is not a time."""
     hours, colon, past = time.partition(":")
     if not (colon and hours.isdecimal() and past.isdecimal() and len(past) == 2):
         return None

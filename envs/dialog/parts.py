@@ -65,7 +65,7 @@ OF_REWARD = {"task": "strict", "convlab": "success"}
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnPart:
     """A part of the user's own. Calling it makes the part, and checks it."""
 
     key: str
@@ -149,13 +149,13 @@ def _called(part: Any) -> str:
 class Parts(NamedTuple):
     """Parts of the user's own by setting; None: ours."""
 
-    user: Own | None = None
-    tracker: Own | None = None
-    evaluator: Own | None = None
-    nlu: Own | None = None
-    nlg: Own | None = None
-    user_nlu: Own | None = None
-    user_nlg: Own | None = None
+    user: OwnPart | None = None
+    tracker: OwnPart | None = None
+    evaluator: OwnPart | None = None
+    nlu: OwnPart | None = None
+    nlg: OwnPart | None = None
+    user_nlu: OwnPart | None = None
+    user_nlg: OwnPart | None = None
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -179,10 +179,10 @@ def of_settings(cfg: Config) -> Parts:
     return Parts(**{key: _of_setting(cfg, key) for key in PARTS if getattr(cfg, key) is not None})
 
 
-def _of_setting(cfg: Config, key: str) -> Own:
+def _of_setting(cfg: Config, key: str) -> OwnPart:
     name, options = named(getattr(cfg, key))
     try:
-        return Own(key, own.find(name), options, f"env_cfg.{key}")
+        return OwnPart(key, own.find(name), options, f"env_cfg.{key}")
     except own.OwnError as error:
         raise EnvError(f"env_cfg.{key}: {error}") from error
 
@@ -206,7 +206,7 @@ def problems(cfg: Config) -> Iterator[Problem]:
 class Guest:
     """A user of the user's own in the place of the simulated one. It never says more than max_turn allows."""
 
-    def __init__(self, part: Own, goal: Goal, rng: np.random.Generator, cfg: Config) -> None:
+    def __init__(self, part: OwnPart, goal: Goal, rng: np.random.Generator, cfg: Config) -> None:
         settings = {name: getattr(cfg, name) for name in part.contract.optional}
         self.user, self.max_turn, self.where = part(goal, rng, **settings), cfg.max_turn, part.where
         self.turn, self.ended = 0, False
@@ -242,7 +242,7 @@ class Guest:
 class Judge:
     """An evaluator of the user's own in the place of ours, with a look at what it returns."""
 
-    def __init__(self, part: Own, goal: Goal, tables: Mapping[str, Table], cfg: Config) -> None:
+    def __init__(self, part: OwnPart, goal: Goal, tables: Mapping[str, Table], cfg: Config) -> None:
         self.evaluator, self.where = part(goal, tables), part.where
         if fault := no_reward(self.evaluator, cfg.reward):
             raise EnvError(f"{self.where}: {_called(self.evaluator)} {fault}")
@@ -307,7 +307,7 @@ class Language:
         if speech is acts:
             return acts
         method, key = last
-        part: Own = getattr(self._parts, key)
+        part: OwnPart = getattr(self._parts, key)
         end = "" if method == "predict" else f"; {hearer} makes acts of what is said"
         return acts_of(speech, f"{part.where}: {method} of {_called(part.make)}", end)
 

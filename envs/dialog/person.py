@@ -41,7 +41,7 @@ class Person:
         return acts
 
     def respond(self, acts: Sequence[Act]) -> list[Act]:
-        self.write(f"  ({self._known()})")
+        self.write(f"  ({self._belief()})")
         self.write(f"system: {templates.system_says(acts)}")
         if self.reason is not None:
             return self._closed(self.reason)
@@ -58,19 +58,19 @@ class Person:
         missing."""
         *before, last = line.split(";")
         *words, begun = last.split(" ")
-        given = [word for word in words if word]
-        intent = given.pop(0).lower() if given and given[0].lower() in USER_INTENTS else ""
-        named = given.pop(0).lower() if given and given[0].lower() in DOMAINS else ""
+        remaining = [word for word in words if word]
+        intent = remaining.pop(0).lower() if remaining and remaining[0].lower() in USER_INTENTS else ""
+        named = remaining.pop(0).lower() if remaining and remaining[0].lower() in DOMAINS else ""
         mentioned = [word for part in before for word in part.lower().split()[:2] if word in DOMAINS]
         name = named or (mentioned[-1] if mentioned else self._domain)
         possible = [] if named else [*self.tracker.belief, *(() if intent else (*USER_INTENTS, "help"))]
         if name in self.tracker.belief:
-            slot, value = split_slot(DOMAINS[name], given)
+            slot, value = split_slot(DOMAINS[name], remaining)
             if slot is None:
                 possible += self._slots(name, intent)
             elif intent != "request":
-                possible, given = self._values(name, slot), value.split()
-        typed = " ".join([*given, begun]).lower()
+                possible, remaining = self._values(name, slot), value.split()
+        typed = " ".join([*remaining, begun]).lower()
         return sorted(words[len(typed) - len(begun) :] for words in possible if words.lower().startswith(typed))
 
     # ------------------------------------------------------------------------------------------------- parts
@@ -118,21 +118,21 @@ class Person:
         if first in USER_INTENTS:
             return text
         if first in DOMAINS:
-            domain, rest = first, words[1:]
+            domain, words_left = first, words[1:]
         elif self._domain is None:
             raise ValueError(f"{text!r} names no domain; begin with one of: {', '.join(self.tracker.belief)}")
         else:
-            domain, rest = self._domain, words
+            domain, words_left = self._domain, words
         intent = "request" if text.endswith("?") else "inform"
-        return " ".join((intent, domain, *rest))
+        return " ".join((intent, domain, *words_left))
 
-    def _known(self) -> str:
+    def _belief(self) -> str:
         """Returns what the system has understood of the active domain, and how much of the database matches."""
         name, tracker = self.tracker.active, self.tracker
         if name is None:
             return "it knows of nothing yet"
-        known = {**tracker.belief[name], **tracker.booking[name]}
-        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in known.items()) or "nothing"
+        constraints = {**tracker.belief[name], **tracker.booking[name]}
+        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in constraints.items()) or "nothing"
         count = tracker.matches(name).bit_count()
         booked = f"; booked: {tracker.booked[name]}" if name in tracker.booked else ""
         return f"it knows of the {name}: {values}; {count} in the database match{booked}"

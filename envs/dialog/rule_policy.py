@@ -36,18 +36,18 @@ class RulePolicy:
 class _View:
     """The active domain as an observation shows it."""
 
-    def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry], said: list[Entry]) -> None:
+    def __init__(self, codec: Codec, ones: set[int], heard: list[UserEntry], uttered: list[Entry]) -> None:
         self._codec, self._ones, self.heard = codec, ones, heard
         self.tells_bookings = any(name[0] == "booking" for name in codec.place)
-        known = (name for name in codec.domains if self._is("active", name))
+        active = (name for name in codec.domains if self._is("active", name))
         # without it: the domain of what was said last, by the user or else by the system
-        spoken = (name for _, name, *_ in (*heard, *said) if name in codec.domains)
-        self.active: str | None = next(known, None) or next(spoken, None)
+        spoken = (name for _, name, *_ in (*heard, *uttered) if name in codec.domains)
+        self.active: str | None = next(active, None) or next(spoken, None)
 
     def _is(self, *name: object) -> bool:
         return self._codec.place.get(name) in self._ones
 
-    def known(self, slot: str) -> bool:
+    def has_constraint(self, slot: str) -> bool:
         return self._is("belief", self.active, slot)
 
     def known_for_booking(self, slot: str) -> bool:
@@ -65,7 +65,7 @@ def _chosen(view: _View) -> Iterator[Entry]:
         yield Entry("bye", GENERAL)
         return
     domain = DOMAINS[view.active]
-    needed = [group[0] for group in domain.needed if not any(map(view.known, group))]
+    needed = [group[0] for group in domain.needed if not any(map(view.has_constraint, group))]
     if needed:
         yield from (Entry("request", domain.name, slot) for slot in needed)
     elif domain.name == "taxi":

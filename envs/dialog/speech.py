@@ -1,4 +1,4 @@
-"""Lexicalisation: values for the acts that the policy has chosen."""
+"""Lexicalization: values for the acts that the policy has chosen."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +15,7 @@ REFERENCE = "ref"
 """Slot of a booking's reference."""
 
 
-def said(entry: Entry, tracker: Tracker) -> Act | None:
+def act_of(entry: Entry, tracker: Tracker) -> Act | None:
     """Returns an act with its value; None if it cannot be said now."""
     intent, name, slot, rank = entry
     if name == ACTIVE:
@@ -33,7 +33,7 @@ def said(entry: Entry, tracker: Tracker) -> Act | None:
 
 def utter(chosen: Iterable[int], vocabulary: Sequence[Entry], tracker: Tracker, limit: int) -> dict[int, Act]:
     """Returns what is said of the chosen acts: number in the vocabulary -> act. Only the first `limit` count."""
-    acts = ((number, said(vocabulary[number], tracker)) for number in sorted(chosen)[:limit])
+    acts = ((number, act_of(vocabulary[number], tracker)) for number in sorted(chosen)[:limit])
     return {number: act for number, act in acts if act is not None}
 
 
@@ -45,7 +45,7 @@ def legal(vocabulary: Sequence[Entry], tracker: Tracker) -> np.ndarray:
 def _sensible(entry: Entry, tracker: Tracker) -> bool:
     if entry.intent == "nooffer" and tracker.matches(entry.domain):
         return False
-    return said(entry, tracker) is not None
+    return act_of(entry, tracker) is not None
 
 
 def _value(name: str, slot: str, rank: int, tracker: Tracker) -> Value:

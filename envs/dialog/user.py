@@ -31,11 +31,11 @@ class User:
         self.stack = [BYE]
         """Acts to say; the last one is the next one."""
         for name in reversed(goal.parts):
-            wanted = list(self.constraints[name].items())
-            self.stack += (Act("inform", name, *wanted[i]) for i in rng.permutation(len(wanted)))
+            constraints = list(self.constraints[name].items())
+            self.stack += (Act("inform", name, *constraints[i]) for i in rng.permutation(len(constraints)))
             self.stack.append(Act("inform", name))
         self._pushed: list[Act] = []
-        self._said: set[Act] = set()
+        self._stated: set[Act] = set()
         self._progress, self._idle = False, 0
 
     def open(self) -> list[Act]:
@@ -132,13 +132,13 @@ class User:
             self._close("complete")
             return
         if not any(act.domain == name for act in self.stack):
-            part, known = self.goal.parts[name], self.values[name]
-            for slot in (slot for slot in part.requests if slot not in known):
+            part, answers = self.goal.parts[name], self.values[name]
+            for slot in (slot for slot in part.requests if slot not in answers):
                 self._push("request", name, slot)
-            if all(slot in known for slot in part.requests) and part.booking:
+            if all(slot in answers for slot in part.requests) and part.booking:
                 for slot, value in part.booking.items():
                     self._push("inform", name, slot, value)
-        self._idle = 0 if self._progress or any(act not in self._said for act in self._pushed) else self._idle + 1
+        self._idle = 0 if self._progress or any(act not in self._stated for act in self._pushed) else self._idle + 1
         if self.patience and self._idle >= self.patience:
             self._close("patience")
 
@@ -146,12 +146,12 @@ class User:
         """Says acts from the top of the stack, as long as they have the intent and the domain of the first one."""
         passive = all(act.value is ANY for act in self._pushed)  # also if nothing was pushed
         limit = self.max_initiative if passive else len(self._pushed)
-        said = [self.stack.pop()]
-        while self.stack and len(said) < limit and self.stack[-1][:2] == said[0][:2]:
-            said.append(self.stack.pop())
-        self._said.update(said)
+        acts = [self.stack.pop()]
+        while self.stack and len(acts) < limit and self.stack[-1][:2] == acts[0][:2]:
+            acts.append(self.stack.pop())
+        self._stated.update(acts)
         self.ended = not self.stack
-        return said
+        return acts
 
     # -------------------------------------------------------------------------------------------- the agenda
 
@@ -171,24 +171,24 @@ class User:
 
     def _waits(self, name: str) -> bool:
         """Returns True if a constraint of the domain is still to be said."""
-        wanted = self.constraints[name]
-        return any(act.domain == name and act.intent == "inform" and act.slot in wanted for act in self.stack)
+        constraints = self.constraints[name]
+        return any(act.domain == name and act.intent == "inform" and act.slot in constraints for act in self.stack)
 
     def _contradicted(self, name: str, part: Part, slot: str, value: Value) -> str | None:
         """Returns the right value of a slot; None if what was said does not contradict it."""
         if value is UNKNOWN:
             return None
-        if slot in (wanted := self.constraints[name]):
-            return None if meets(slot, value, wanted[slot]) else wanted[slot]
+        if slot in (constraints := self.constraints[name]):
+            return None if meets(slot, value, constraints[slot]) else constraints[slot]
         booked = (part.booking or {}).get(slot)
         return None if booked is None or meets(slot, value, booked) else booked
 
 
-def meets(slot: str, value: Value, wanted: str) -> bool:
+def meets(slot: str, value: Value, constraint: str) -> bool:
     """Returns True if a value is what is wanted; a time may be later than leaveAt, and earlier than arriveBy."""
     if not isinstance(value, str):
         return False
-    time, limit = (minutes(value), minutes(wanted)) if slot in (AFTER, BEFORE) else (None, None)
+    time, limit = (minutes(value), minutes(constraint)) if slot in (AFTER, BEFORE) else (None, None)
     if time is not None and limit is not None:
         return time >= limit if slot == AFTER else time <= limit
-    return value.lower() == wanted.lower()
+    return value.lower() == constraint.lower()

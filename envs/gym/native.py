@@ -116,7 +116,7 @@ class Pendulum(Rows):
         env = self.scalar
         angle, velocity = self.state
         torque = np.clip(actions, -env.max_torque, env.max_torque)[:, 0]
-        pulled = np.array([one**2 for one in torque], torque.dtype)  # of float32, which _square would make double
+        pulled = np.array([value**2 for value in torque], torque.dtype)  # of float32, which _square would make double
         costs = _square(pendulum.angle_normalize(angle)) + 0.1 * _square(velocity) + 0.001 * pulled
         gravity = 3 * env.g / (2 * env.l) * np.sin(angle)
         faster = velocity + (gravity + 3.0 / (env.m * env.l**2) * torque) * env.dt
@@ -169,13 +169,13 @@ class Acrobot(Rows):
         k2 = self._slope(before + dt / 2.0 * k1)
         k3 = self._slope(before + dt / 2.0 * k2)
         k4 = self._slope(before + dt * k3)
-        one, two, fast_one, fast_two, _ = before + dt / 6.0 * (k1 + 2 * k2 + 2 * k3 + k4)
+        upper, lower, fast_upper, fast_lower, _ = before + dt / 6.0 * (k1 + 2 * k2 + 2 * k3 + k4)
         self.state = np.stack(
             [
-                _wrapped(one),
-                _wrapped(two),
-                np.clip(fast_one, -env.MAX_VEL_1, env.MAX_VEL_1),
-                np.clip(fast_two, -env.MAX_VEL_2, env.MAX_VEL_2),
+                _wrapped(upper),
+                _wrapped(lower),
+                np.clip(fast_upper, -env.MAX_VEL_1, env.MAX_VEL_1),
+                np.clip(fast_lower, -env.MAX_VEL_2, env.MAX_VEL_2),
             ]
         )
         up = -np.cos(self.state[0]) - np.cos(self.state[1] + self.state[0]) > 1.0
@@ -186,26 +186,26 @@ class Acrobot(Rows):
         env = self.scalar
         m1, m2, l1 = env.LINK_MASS_1, env.LINK_MASS_2, env.LINK_LENGTH_1
         lc1, lc2, moment, g = env.LINK_COM_POS_1, env.LINK_COM_POS_2, env.LINK_MOI, 9.8
-        one, two, fast_one, fast_two, torque = state
-        cos_two, sin_two = np.cos(two), np.sin(two)
-        d1 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * cos_two) + moment + moment
-        d2 = m2 * (lc2**2 + l1 * lc2 * cos_two) + moment
-        phi2 = m2 * lc2 * g * np.cos(one + two - np.pi / 2.0)
+        upper, lower, fast_upper, fast_lower, torque = state
+        cos_lower, sin_lower = np.cos(lower), np.sin(lower)
+        d1 = m1 * lc1**2 + m2 * (l1**2 + lc2**2 + 2 * l1 * lc2 * cos_lower) + moment + moment
+        d2 = m2 * (lc2**2 + l1 * lc2 * cos_lower) + moment
+        phi2 = m2 * lc2 * g * np.cos(upper + lower - np.pi / 2.0)
         phi1 = (
-            -m2 * l1 * lc2 * _square(fast_two) * sin_two
-            - 2 * m2 * l1 * lc2 * fast_two * fast_one * sin_two
-            + (m1 * lc1 + m2 * l1) * g * np.cos(one - np.pi / 2)
+            -m2 * l1 * lc2 * _square(fast_lower) * sin_lower
+            - 2 * m2 * l1 * lc2 * fast_lower * fast_upper * sin_lower
+            + (m1 * lc1 + m2 * l1) * g * np.cos(upper - np.pi / 2)
             + phi2
         )
-        faster_two = (torque + d2 / d1 * phi1 - m2 * l1 * lc2 * _square(fast_one) * sin_two - phi2) / (
+        faster_lower = (torque + d2 / d1 * phi1 - m2 * l1 * lc2 * _square(fast_upper) * sin_lower - phi2) / (
             m2 * lc2**2 + moment - _square(d2) / d1
         )
-        faster_one = -(d2 * faster_two + phi1) / d1
-        return np.stack([fast_one, fast_two, faster_one, faster_two, np.zeros_like(torque)])
+        faster_upper = -(d2 * faster_lower + phi1) / d1
+        return np.stack([fast_upper, fast_lower, faster_upper, faster_lower, np.zeros_like(torque)])
 
     def observed(self) -> Array:
-        one, two, fast_one, fast_two = self.state
-        parts = [np.cos(one), np.sin(one), np.cos(two), np.sin(two), fast_one, fast_two]
+        upper, lower, fast_upper, fast_lower = self.state
+        parts = [np.cos(upper), np.sin(upper), np.cos(lower), np.sin(lower), fast_upper, fast_lower]
         return np.stack(parts, 1).astype(np.float32)
 
 

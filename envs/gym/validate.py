@@ -50,8 +50,8 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield Problem("id", f"{spec.id} cannot be loaded: {own.described(error)}")
         return
     by_vector = cfg.vectorization == "native" and entry is spec.vector_entry_point
-    known, supplied = () if by_vector else _OF_MAKE, ("num_envs", *spec.kwargs)
-    yield from own.keyword_problems(creator, cfg.constructor, known, supplied=supplied, beside=(*Config.model_fields,))
+    extra, supplied = () if by_vector else _OF_MAKE, ("num_envs", *spec.kwargs)
+    yield from own.keyword_problems(creator, cfg.constructor, extra, supplied=supplied, beside=(*Config.model_fields,))
     modes = (getattr(creator, "metadata", None) or {}).get("render_modes")
     if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
         yield Problem("render_mode", reason)

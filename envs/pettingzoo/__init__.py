@@ -33,7 +33,7 @@ def own_limit(cfg: Config) -> int | None:
     entry = None if registry.missing(cfg.id) else registry.lookup(cfg.id)
     if entry is None or entry.interface(cfg.api) != "parallel":
         return None
-    defaults = {one.name: one.default for one in own.parameters_of(entry.constructor()) or ()}
+    defaults = {parameter.name: parameter.default for parameter in own.parameters_of(entry.constructor()) or ()}
     limit = cfg.constructor.get("max_cycles", defaults.get("max_cycles"))
     return limit if isinstance(limit, int) and limit > 0 else None
 

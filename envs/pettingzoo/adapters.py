@@ -53,8 +53,8 @@ class Parallel(Adapter):
 
     def reset(self, seed: int | None = None, options: Any = None) -> tuple[Values, Values]:
         self.renew()
-        found: tuple[Values, Values] = self.env.reset(seed=seed, options=options)
-        return found
+        pair: tuple[Values, Values] = self.env.reset(seed=seed, options=options)
+        return pair
 
     def step(self, actions: Values) -> Any:
         return self.env.step(actions)

@@ -58,18 +58,18 @@ def missing(env_id: str = "") -> str | None:
     return next((name for name in packages if importlib.util.find_spec(name) is None), None)
 
 
-def known() -> dict[str, Entry]:
+def all_entries() -> dict[str, Entry]:
     """Returns all environments by name."""
     if missing("pettingzoo"):
         return {}
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "hide")
     registries = importlib.import_module("pettingzoo.env_registry.registration")
-    found: dict[str, Entry] = {}
+    environments: dict[str, Entry] = {}
     for api, specs in (("aec", registries.aec_registry), ("parallel", registries.parallel_registry)):
         for name, spec in specs.items():
-            entry = found.setdefault(written(name), Entry(written(name), {}))
+            entry = environments.setdefault(canonical(name), Entry(canonical(name), {}))
             entry.entries[api] = spec.entry_point
-    return {**found, **_of_mpe2()}
+    return {**environments, **_of_mpe2()}
 
 
 def _of_mpe2() -> dict[str, Entry]:
@@ -85,26 +85,26 @@ def _of_mpe2() -> dict[str, Entry]:
     }
 
 
-def written(env_id: str) -> str:
+def canonical(env_id: str) -> str:
     """Returns a name with its version as _v1; PettingZoo also has -v1."""
     return _VERSION.sub("_v", env_id.strip())
 
 
 def lookup(env_id: str) -> Entry | None:
     """Returns the environment of a name; None if there is none."""
-    return known().get(written(env_id))
+    return all_entries().get(canonical(env_id))
 
 
 def unknown(env_id: str) -> str:
     """Returns what to write instead of an unknown name."""
-    names, name = list(known()), written(env_id)
+    names, name = list(all_entries()), canonical(env_id)
     stem = name.rpartition("_v")[0] or name
-    if current := [one for one in names if one.rpartition("_v")[0] == stem]:
+    if current := [other for other in names if other.rpartition("_v")[0] == stem]:
         return f"there is no {env_id}; the current version is {current[-1]}"
-    namespaces = sorted({one.partition("/")[0] for one in names})
-    space, _, rest = name.rpartition("/")
-    hint = nearest(name, names) or " or ".join(one for one in names if one.partition("/")[2] == rest)
-    same = [one for one in names if one.partition("/")[0] == space]
+    namespaces = sorted({other.partition("/")[0] for other in names})
+    space, _, stem_of_id = name.rpartition("/")
+    hint = nearest(name, names) or " or ".join(other for other in names if other.partition("/")[2] == stem_of_id)
+    same = [other for other in names if other.partition("/")[0] == space]
     listed = (
         f"there are {', '.join(same)}" if same else f"the names begin with {', '.join(namespaces)}, as in {names[0]}"
     )
@@ -126,12 +126,12 @@ def needs(env_id: str, module: str) -> str:
 
 def ids() -> list[str]:
     """Returns the names of the environments that can be made here."""
-    return sorted(name for name, entry in known().items() if unusable(entry) is None)
+    return sorted(name for name, entry in all_entries().items() if unusable(entry) is None)
 
 
 def explain(env_id: str) -> str:
     """Returns what is known of an environment: interfaces, agents and their spaces."""
-    entry = known()[written(env_id)]
+    entry = all_entries()[canonical(env_id)]
     lines = [entry.id, "", f"interfaces    {', '.join(sorted(entry.entries))}"]
     try:
         env = entry.creator("auto")()

@@ -9,7 +9,7 @@ import gymnasium
 from config.own import objects as own
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.common.recipe import of_own
-from envs.common.rows import assemble, made
+from envs.common.rows import assemble, make_env
 from envs.common.wrappers import wrap
 from envs.gym.env import prepare
 from envs.pettingzoo.adapters import with_turns
@@ -30,7 +30,7 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
     except own.OwnError as error:
         raise EnvError(str(error)) from error
     maker = partial(_row, creator, cfg, context, rows)
-    first = made(maker, cfg.id, 0)
+    first = make_env(maker, cfg.id, 0)
     if several(first):
         return _several(maker, cfg, rows, first, context.global_state)
     if cfg.max_agents:
@@ -57,7 +57,7 @@ def _several(maker: Callable[[int], Any], cfg: Config, rows: int, first: Any, gl
 
 def parameter_names(creator: Callable[..., Any]) -> list[str]:
     """Returns the names of the parameters; none if they cannot be determined."""
-    return [one.name for one in own.parameters_of(creator) or ()]
+    return [parameter.name for parameter in own.parameters_of(creator) or ()]
 
 
 def context_parameter(creator: Callable[..., Any]) -> str | None:

@@ -22,11 +22,11 @@ def rows_of(env: Any) -> VectorEnv:
     several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
     if not several:
         raise EnvError("the list of environments is empty; give at least one")
-    first = _made(several[0])
+    first = _env_of(several[0])
     rows = first.num_envs if isinstance(first, gymnasium.vector.VectorEnv) else len(several)
-    made = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
-    _compare([made.member(row) for row in range(len(several))] if len(several) > 1 else [])
-    return made
+    vector = assemble(partial(_row, several), _name(first), rows, "sync", first=first)
+    _compare([vector.member(row) for row in range(len(several))] if len(several) > 1 else [])
+    return vector
 
 
 def _compare(members: Sequence[Any]) -> None:
@@ -48,11 +48,11 @@ def _compare(members: Sequence[Any]) -> None:
 
 
 def _row(several: Sequence[Any], index: int) -> gymnasium.Env:
-    env: gymnasium.Env = _made(several[index])
+    env: gymnasium.Env = _env_of(several[index])
     return env
 
 
-def _made(thing: Any) -> Any:
+def _env_of(thing: Any) -> Any:
     """Returns an environment, a function's result, or what gymnasium makes of an id."""
     if isinstance(thing, str):
         try:

@@ -53,13 +53,13 @@ class OldGym(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if "seed" in inspect.signature(self.env.reset).parameters:
-            found = self.env.reset(seed=seed)
+            result = self.env.reset(seed=seed)
         else:
             if seed is not None and hasattr(self.env, "seed"):
                 self.env.seed(seed % 2**32)
-            found = self.env.reset()
-        pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], dict)
-        obs, info = found if pair else (found, {})
+            result = self.env.reset()
+        pair = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)
+        obs, info = result if pair else (result, {})
         if isinstance(obs, Mapping) and not self._several and not isinstance(self.observation_space, kinds.Dict):
             raise EnvError(self._by_agent("reset", obs))
         return obs, info
@@ -73,12 +73,12 @@ class OldGym(gymnasium.Env):
         )
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        found = self.env.step(action)
-        if len(found) == 5:
-            return found
-        if len(found) != 4:
-            raise EnvError(f"step of {self._name} gives {len(found)} values; expected obs, reward, done, info")
-        obs, reward, done, info = found
+        result = self.env.step(action)
+        if len(result) == 5:
+            return result
+        if len(result) != 4:
+            raise EnvError(f"step of {self._name} gives {len(result)} values; expected obs, reward, done, info")
+        obs, reward, done, info = result
         if self._several:
             return self._step_of_agents(obs, reward, done, info)
         if isinstance(done, Mapping):

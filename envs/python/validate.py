@@ -50,6 +50,6 @@ def _render_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Probl
     if not takes_context(creator) and "render_mode" not in parameter_names(creator):
         message = f"{cfg.id} has no parameter render_mode; a video needs it, and a method render that returns an image"
         yield Problem("render_mode", message)
-    elif isinstance(creator, type) and isinstance(known := getattr(creator, "metadata", None) or {}, Mapping):
+    elif isinstance(creator, type) and isinstance(metadata := getattr(creator, "metadata", None) or {}, Mapping):
         # of a gymnasium.Wrapper it is a property: only an instance knows
-        yield from render_problems(cfg.render_mode, list(known.get("render_modes", ())), cfg.id)
+        yield from render_problems(cfg.render_mode, list(metadata.get("render_modes", ())), cfg.id)

@@ -30,7 +30,7 @@ class AgentRow:
         self.terminated = self.truncated = False
         self._roster = roster
         self._names = tuple(slot.name for slot in slots)
-        self._own = {slot.name: slot for slot in slots if slot.pool is None}
+        self._slots_by_name = {slot.name: slot for slot in slots if slot.pool is None}
         self._shared = {pool: [slot for slot in slots if slot.pool == pool] for pool in roster.limits}
         self._free: dict[str, list[Slot]] = {}
         self._reward: Any = reward.data  # a memoryview: single numbers are written several times as fast
@@ -92,7 +92,7 @@ class AgentRow:
         """Gives a slot to an agent that has none."""
         if name in self._ended:
             raise EnvError(f"agent {name!r} has an observation after its end in step {self._ended[name]}")
-        slot = self._own.get(name)
+        slot = self._slots_by_name.get(name)
         if slot is None:
             pool = self._roster.pool_of(name) if isinstance(name, str) else None
             if pool is None:
@@ -165,11 +165,11 @@ class AgentRow:
         """Writes the masks of the infos. An agent of a masked type without one may choose any action."""
         if not self._roster.obey or not any(self.info.values()):
             return
-        for name, said in self.info.items():
-            if said and masks.KEY in said and (slot := self._active.get(name)) is not None:
+        for name, info in self.info.items():
+            if info and masks.KEY in info and (slot := self._active.get(name)) is not None:
                 if slot.mask is None:
                     raise EnvError(f"agent {name!r} has an {masks.KEY} in its info, and had none at the first reset")
-                slot.mask[...] = self._legal(name, slot, said[masks.KEY])
+                slot.mask[...] = self._legal(name, slot, info[masks.KEY])
 
     def _legal(self, name: str, slot: Slot, mask: Any) -> Array:
         try:
@@ -196,7 +196,7 @@ class AgentRow:
         return name in self._ended and bool(terminated.get(name) or truncated.get(name))
 
     def _check_known(self, name: Any) -> None:
-        if name not in self._own and not (isinstance(name, str) and self._roster.pool_of(name)):
+        if name not in self._slots_by_name and not (isinstance(name, str) and self._roster.pool_of(name)):
             raise EnvError(self._roster.unknown(name))
 
     def _when(self, name: str) -> str:
@@ -212,7 +212,7 @@ class AgentRow:
 
     def slots_of(self, name: str) -> Sequence[str]:
         """Returns the names of the slots that an agent can have."""
-        if name in self._own:
+        if name in self._slots_by_name:
             return [name]
         pool = self._roster.pool_of(name)
         if pool is None:

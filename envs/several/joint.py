@@ -59,13 +59,13 @@ class JointLayout:
         fields: list[tuple[Any, ...]] = []
         for number, kind in enumerate(self.types):
             space = kind.observation_space
-            each: list[tuple[Any, ...]] = [("obs", space.dtype, space.shape or ())]
+            columns: list[tuple[Any, ...]] = [("obs", space.dtype, space.shape or ())]
             if kind.masked:
                 assert isinstance(kind.action_space, Discrete)
-                each.append(("mask", bool, (int(kind.action_space.n),)))
+                columns.append(("mask", bool, (int(kind.action_space.n),)))
             flags = ("acts", "active", "first", "terminated", "truncated")
-            each += [("reward", np.float32), *((flag, bool) for flag in flags)]
-            fields.append((f"t{number}", np.dtype(each, align=True), (len(kind.agents),)))
+            columns += [("reward", np.float32), *((flag, bool) for flag in flags)]
+            fields.append((f"t{number}", np.dtype(columns, align=True), (len(kind.agents),)))
         if self.state_size:
             fields.append(("global_state", np.float32, (self.state_size,)))
         return [*fields, ("seed", np.uint32)]

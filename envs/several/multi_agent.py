@@ -27,7 +27,7 @@ import numpy as np
 from config.own import objects as own
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common.probe import value_faults
-from envs.common.rows import made
+from envs.common.rows import make_env
 from envs.common.spaces import finite
 from envs.common.sync import described, short
 from envs.several.agent_row import FLAGS, OLD, AgentRow
@@ -55,7 +55,7 @@ class MultiAgentVector(VectorEnv):
         render_mode: str | None = None,
     ) -> None:
         """maker: makes the environment of a row. max_agents: number of slots for agents that match a pattern."""
-        envs = [made(maker, name, index) for index in range(rows)]
+        envs = [make_env(maker, name, index) for index in range(rows)]
         self.rows, self._name, self._draws = rows, name, render_mode == "rgb_array"
         limits = max_agents or getattr(envs[0], "max_agents", None) or {}
         try:
@@ -82,9 +82,9 @@ class MultiAgentVector(VectorEnv):
     def _check_size(self) -> None:
         size = self.joint.obs.itemsize
         if size > MOST_BYTES:
-            each = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
+            sizes = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
             raise EnvError(
-                f"a joint observation of {self._name} has {size / 2**20:.1f} MiB ({each}), and at most "
+                f"a joint observation of {self._name} has {size / 2**20:.1f} MiB ({sizes}), and at most "
                 f"{MOST_BYTES / 2**20:.0f} MiB can be stored for each step; use smaller images or fewer agents"
             )
 
@@ -157,12 +157,12 @@ class MultiAgentVector(VectorEnv):
             if member.over:
                 continue
             try:
-                found = np.ravel(member.env.state())
+                values = np.ravel(member.env.state())
             except Exception as error:
                 raise member.failed(f"state() failed: {described(error)}") from error
-            if found.shape != state[i].shape or not finite(found):
-                raise member.failed(f"state() has {found.size} numbers, not all finite or not {state.shape[1]}")
-            state[i] = found
+            if values.shape != state[i].shape or not finite(values):
+                raise member.failed(f"state() has {values.size} numbers, not all finite or not {state.shape[1]}")
+            state[i] = values
 
     def _decoded(self, action: Array) -> list[Array]:
         """Returns the actions [N, agents, ...] of each type as the environment takes them, with illegal ones replaced
@@ -194,10 +194,10 @@ class MultiAgentVector(VectorEnv):
         """Returns for each row a dict with the actions of all slots."""
         records = self.joint.decode_action(action)
         decoded = [kind.actions.decode(records[f"t{number}"]) for number, kind in enumerate(self._kinds)]
-        found = np.empty(len(records), object)
+        joint = np.empty(len(records), object)
         for i in range(len(records)):
-            found[i] = dict(zip(self.joint.agents, chain.from_iterable(each[i] for each in decoded), strict=True))
-        return found
+            joint[i] = dict(zip(self.joint.agents, chain.from_iterable(actions[i] for actions in decoded), strict=True))
+        return joint
 
     def member(self, row: int) -> Any:
         env = self._members[row].env
@@ -247,14 +247,14 @@ def several(thing: Any) -> bool:
 
 def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool) -> tuple[Roster, int]:
     """Returns the agents of an environment, and the size of its own global state (0: none), after one reset."""
-    found = _first_reset(env)
-    if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(part, dict) for part in found)):
-        raise EnvError(f"reset must return observations and infos, two dicts by agent; found {short(repr(found))}")
+    pair = _first_reset(env)
+    if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, dict) for part in pair)):
+        raise EnvError(f"reset must return observations and infos, two dicts by agent; found {short(repr(pair))}")
     agents = getattr(env, "possible_agents", None)
     if not agents or isinstance(agents, str) or not all(isinstance(agent, str) for agent in agents):
         raise EnvError(f"possible_agents is {short(repr(agents))}; expected a list of names")
-    roster = Roster(env, limits, found[1], obey)
-    for agent, obs in found[0].items():
+    roster = Roster(env, limits, pair[1], obey)
+    for agent, obs in pair[0].items():
         if faults := list(value_faults(roster.spaces_of(agent)[0], obs, f"observation of agent {agent!r}")):
             raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
     return roster, _state_size(env) if global_state else 0
@@ -263,14 +263,14 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
 def _first_reset(env: Any) -> Any:
     """Returns what the first reset gives. Raises EnvError for the old interface."""
     parameters = own.parameters_of(env.reset)
-    taken = {one.name for one in parameters or ()}
-    open_ended = parameters is None or any(one.kind is one.VAR_KEYWORD for one in parameters)
+    taken = {parameter.name for parameter in parameters or ()}
+    open_ended = parameters is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     if not open_ended and (missing := [name for name in ("seed", "options") if name not in taken]):
         raise EnvError(f"reset has no argument {' and no argument '.join(missing)}; {OLD}")
-    found = env.reset(seed=0, options=None)
-    if isinstance(found, dict):
+    result = env.reset(seed=0, options=None)
+    if isinstance(result, dict):
         raise EnvError(f"reset returned observations without infos; {OLD}")
-    return found
+    return result
 
 
 def _state_size(env: Any) -> int:

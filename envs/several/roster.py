@@ -24,13 +24,13 @@ class Kind:
         self.masked = masked
         self.inside = masks.in_observation(observation_space)
         """True if the mask is a part of the observation."""
-        rest = masks.rest_of(observation_space) if self.inside else observation_space
-        self._codec, self.actions = Observations(rest), Actions(action_space)
+        space = masks.rest_of(observation_space) if self.inside else observation_space
+        self._codec, self.actions = Observations(space), Actions(action_space)
         self.space, self.parts, self.floating = self._codec.space, self._codec.parts, self._codec.floating
         self.start = self._codec.start
-        self.plain = isinstance(rest, Box) and rest.shape != () and not self.inside and not masked
+        self.plain = isinstance(space, Box) and space.shape != () and not self.inside and not masked
         """True if observations are arrays that need no encoding, without masks."""
-        self.shape = (rest.shape or (1,)) if isinstance(rest, Box) else self.space.shape or ()
+        self.shape = (space.shape or (1,)) if isinstance(space, Box) else self.space.shape or ()
         """Shape of an encoded observation before it is stored."""
 
     def encode(self, obs: Any) -> Any:
@@ -81,13 +81,13 @@ class Roster:
         groups: list[list[Seat]] = []
         for seat in seats:
             spaces = self._spaces[seat.agent]
-            found = next((n for n, kind in enumerate(self.kinds) if kind.source == spaces), None)
-            if found is None:
-                found = len(self.kinds)
+            number = next((n for n, kind in enumerate(self.kinds) if kind.source == spaces), None)
+            if number is None:
+                number = len(self.kinds)
                 masked = obey and (masks.in_observation(spaces[0]) or spaces in by_info)
                 self.kinds.append(_kind(seat.agent, spaces, masked))
                 groups.append([])
-            groups[found].append(seat)
+            groups[number].append(seat)
         self.seats = [seat for group in groups for seat in group]
         self.types = tuple(
             AgentType(
@@ -125,10 +125,10 @@ class Roster:
     def spaces_of(self, agent: Any) -> tuple[Space, Space]:
         """Returns observation space and action space of an agent; EnvError if it cannot have a slot."""
         pool = self.pool_of(agent) if isinstance(agent, str) else None
-        known = self._examples[pool] if pool is not None else agent
-        if known not in self._spaces:
+        example = self._examples[pool] if pool is not None else agent
+        if example not in self._spaces:
             raise EnvError(self.unknown(agent))
-        return self._spaces[known]
+        return self._spaces[example]
 
     def pool_of(self, agent: str) -> str | None:
         """Returns the pattern of max_agents that matches an agent; None if it has a slot of its own."""
@@ -136,14 +136,14 @@ class Roster:
 
     def slots(self, layout: JointLayout, record: Array) -> list[Slot]:
         """Returns the slots of one row, with views of its record."""
-        made: list[Slot] = []
+        slots: list[Slot] = []
         for number, kind in enumerate(self.kinds):
             fields = record[f"t{number}"]
             for place in range(len(self.types[number].agents)):
-                seat = self.seats[len(made)]
+                seat = self.seats[len(slots)]
                 mask = fields["mask"][place] if kind.masked else None
-                made.append(Slot(seat.name, len(made), kind, fields["obs"][place, ...], mask, seat.pool))
-        return made
+                slots.append(Slot(seat.name, len(slots), kind, fields["obs"][place, ...], mask, seat.pool))
+        return slots
 
     def unknown(self, agent: Any) -> str:
         """Returns what to do about an agent without a slot."""
@@ -157,7 +157,7 @@ class Roster:
 
 def _spaces(env: Any, agent: str) -> tuple[Space, Space]:
     """Returns observation space and action space of an agent."""
-    found = []
+    spaces = []
     for method in ("observation_space", "action_space"):
         try:
             space = getattr(env, method)(agent)
@@ -165,8 +165,8 @@ def _spaces(env: Any, agent: str) -> tuple[Space, Space]:
             raise EnvError(f"{method}({agent!r}) failed: {type(error).__name__}: {error}") from error
         if not isinstance(space, Space):
             raise EnvError(f"{method}({agent!r}) is {space!r}; expected a space of gymnasium.spaces")
-        found.append(space)
-    return found[0], found[1]
+        spaces.append(space)
+    return spaces[0], spaces[1]
 
 
 def _kind(agent: str, spaces: tuple[Space, Space], masked: bool) -> Kind:

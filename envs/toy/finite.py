@@ -22,9 +22,9 @@ class Masked(gymnasium.Env):
             raise ValueError(f"mask is {mask!r}; it can be info or obs")
         self.actions, self.steps, self.mask = actions, steps, mask
         self.action_space = Discrete(actions)
-        shown = Discrete(actions * steps)
-        parts = {"observation": shown, "action_mask": MultiBinary(actions)}
-        self.observation_space = shown if mask == "info" else Dict(parts)
+        states = Discrete(actions * steps)
+        parts = {"observation": states, "action_mask": MultiBinary(actions)}
+        self.observation_space = states if mask == "info" else Dict(parts)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
@@ -34,16 +34,16 @@ class Masked(gymnasium.Env):
     def step(self, action: Any) -> Outcome:
         if not self._legal[action]:
             raise ValueError(f"action {action} is illegal; legal are {np.flatnonzero(self._legal).tolist()}")
-        reward = 2.0 - (int(action) - self._shown) % self.actions
+        reward = 2.0 - (int(action) - self._state) % self.actions
         self._time += 1
         obs, info = self._draw()
         return obs, reward, self._time == self.steps, False, info
 
     def _draw(self) -> tuple[Any, dict[str, Any]]:
-        self._shown = int(self.np_random.integers(self.actions))
-        ahead = (np.arange(self.actions) - self._shown) % self.actions
+        self._state = int(self.np_random.integers(self.actions))
+        ahead = (np.arange(self.actions) - self._state) % self.actions
         self._legal = (ahead == 1) | (ahead > 1) & (self.np_random.random(self.actions) < 0.5)
-        obs, mask = self._shown + self.actions * min(self._time, self.steps - 1), self._legal.astype(np.int8)
+        obs, mask = self._state + self.actions * min(self._time, self.steps - 1), self._legal.astype(np.int8)
         if self.mask == "obs":
             return {"observation": obs, "action_mask": mask}, {}
         return obs, {"action_mask": mask}

@@ -30,14 +30,14 @@ class Draws(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self._left = self.steps
-        self._shown = self.task.draw(self.np_random)
-        return self._shown, {}
+        self._obs = self.task.draw(self.np_random)
+        return self._obs, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        reward = self.task.reward_of(self._shown, action)
+        reward = self.task.reward_of(self._obs, action)
         self._left -= 1
-        self._shown = self.task.draw(self.np_random)
-        return self._shown, reward, self._left == 0, False, {}
+        self._obs = self.task.draw(self.np_random)
+        return self._obs, reward, self._left == 0, False, {}
 
 
 def _sign(rng: np.random.Generator) -> np.ndarray:

@@ -49,9 +49,9 @@ class TimeLimit(gymnasium.Env):
 
 
 class Recall(gymnasium.Env):
-    """A cue, -1 or 1, is shown at the first step only; the action so many steps later, when the second number is 1,
-    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. A policy
-    without memory gets 0 on average."""
+    """A cue, -1 or 1, is shown at the first step only; the action after `delay` steps, when the second number is 1,
+    must name it: 1 for the action of its sign, else -1; continuous, the cue times the action. A policy without
+    memory gets 0 on average."""
 
     observation_space = Box(-1, 1, (2,))
 
@@ -68,8 +68,8 @@ class Recall(gymnasium.Env):
 
     def step(self, action: Any) -> Outcome:
         end = self._time == self.delay
-        said = float(action[0]) if self.continuous else 2.0 * float(action) - 1
-        reward = self._cue * said if end else 0.0
+        answer = float(action[0]) if self.continuous else 2.0 * float(action) - 1
+        reward = self._cue * answer if end else 0.0
         self._time += 1
         return np.array([0, self._time == self.delay], np.float32), reward, end, False, {}
 

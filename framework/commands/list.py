@@ -32,4 +32,4 @@ def run(request: Namespace) -> int:
     from config.tell import describe
     from framework.catalog import ALGOS, ENVS
 
-    return start.printed(lambda: describe.listing(request.what, ALGOS, ENVS, wanted=request.filter))
+    return start.printed(lambda: describe.listing(request.what, ALGOS, ENVS, part=request.filter))

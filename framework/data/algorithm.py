@@ -44,7 +44,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     values = {"general_cfg": {"algo_name": algo}, "algo_cfg": settings}
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, values=values)
     several = env if isinstance(env, Sequence) and not isinstance(env, str) else [env]
-    name, rows = config.algo_package.NAME, envs.given(several[:1] if len(several) > 1 else env)
+    name, rows = config.algo_package.NAME, envs.vector_of(several[:1] if len(several) > 1 else env)
     count = max(rows.rows, len(several))
     member = rows.member(0)
     faults = compatibility.misfits(name, config.algo, rows, type(getattr(member, "unwrapped", member)).__name__)

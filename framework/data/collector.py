@@ -46,7 +46,7 @@ class Collector:
         if callable(seed):
             raise JoystickError(f"seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)")
         whole("seed", seed, least=0)
-        self.policy, self.env, self.buffer, self.seed = policy, envs.given(env), buffer, seed
+        self.policy, self.env, self.buffer, self.seed = policy, envs.vector_of(env), buffer, seed
         if self.env.joint is not None:
             raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
         rows, parts = self.env.rows, 1 if buffer is None else buffer.buffer_num

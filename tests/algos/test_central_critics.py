@@ -29,7 +29,7 @@ def on_policy(algo, seed=1, **settings):
 
 def minibatch(agent, window):
     """The whole window, as single steps."""
-    return agent.standardise({name: column.flatten(0, 1) for name, column in window.items()})
+    return agent.standardize({name: column.flatten(0, 1) for name, column in window.items()})
 
 
 # --------------------------------------------------------------------------------------------------- MAPPO and others

@@ -59,7 +59,9 @@ def test_adam_in_a_graph_moves_as_its_kernel_does(name: str) -> None:
             for p, gradient in zip(parameters, gradients, strict=True):
                 p.grad = gradient
             optimizer.step()
-        found.append([*parameters, *(each for one in optimizer._moments for column in one.each() for each in column)])
+        found.append(
+            [*parameters, *(each for one in optimizer._moments for column in one.by_parameter() for each in column)]
+        )
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-7)
 

@@ -56,7 +56,7 @@ def test_the_advantages_of_a2c_are_as_they_are_unless_asked_otherwise():
             batch = samples(agent.prepare(window, Progress()))
             seen = []
             agent.reduce = lambda grads, seen=seen: seen.extend(grad.clone() for grad in grads)
-            agent.update(agent.standardise({**batch, "advantage": scale * batch["advantage"]}))
+            agent.update(agent.standardize({**batch, "advantage": scale * batch["advantage"]}))
             lengths.append(torch.cat([grad.flatten() for grad in seen]).norm().item())
         assert lengths[1] / lengths[0] == pytest.approx(factor, rel=1e-4)
 

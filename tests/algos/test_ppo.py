@@ -10,9 +10,9 @@ from gymnasium.spaces import Box
 from algos.base import EnvSpec, Progress
 from algos.common.maths.normalize import RewardScaler
 from algos.common.maths.returns import gae
-from algos.common.parts.actor_critic import standardise
+from algos.common.parts.actor_critic import standardize
 from algos.ppo import Config
-from algos.ppo.agent import adapted, clipped_surrogate, penalised_surrogate, value_loss
+from algos.ppo.agent import Agent, adapted, clipped_surrogate, penalized_surrogate, value_loss
 from config.model.layers import mlp
 from tests.tools.core import agent_of, collector_of, memory_of, prepared_by, ramp, score, spec_of, toy_of, trained
 
@@ -44,11 +44,11 @@ def test_only_a_ratio_that_has_already_gone_far_enough_has_no_gradient():
     assert log_prob.grad.tolist() == pytest.approx([0.0, 0.0, -0.55, 0.375])
 
 
-def test_the_penalised_surrogate_puts_a_price_on_the_divergence():
+def test_the_penalized_surrogate_puts_a_price_on_the_divergence():
     """Schulman et al. (2017), equation 8."""
     # mean r A = (1.5 - 0.5) / 2 = 0.5, mean KL = 0.3, at a price of 2: -0.5 + 0.6
     old = tensor(-1.0, -2.0)
-    result = penalised_surrogate(old + tensor(1.5, 0.5).log(), old, tensor(1.0, -1.0), tensor(0.2, 0.4), 2.0)
+    result = penalized_surrogate(old + tensor(1.5, 0.5).log(), old, tensor(1.0, -1.0), tensor(0.2, 0.4), 2.0)
     assert result.loss.item() == pytest.approx(0.1)
     assert result.kl.item() == pytest.approx(0.3)
     assert result.clipped.item() == 0
@@ -69,9 +69,9 @@ def test_the_value_loss_is_half_the_mean_square_or_the_worse_of_it_and_the_limit
 
 def test_advantages_are_brought_to_mean_0_and_deviation_1():
     """NUM-1: neither equal ones nor a single one divide by nothing."""
-    torch.testing.assert_close(standardise(tensor(1.0, 3.0)), tensor(-1.0, 1.0))
-    assert standardise(tensor(2.0, 2.0, 2.0)).tolist() == [0, 0, 0]
-    assert standardise(tensor(5.0)).tolist() == [5.0]
+    torch.testing.assert_close(standardize(tensor(1.0, 3.0)), tensor(-1.0, 1.0))
+    assert standardize(tensor(2.0, 2.0, 2.0)).tolist() == [0, 0, 0]
+    assert standardize(tensor(5.0)).tolist() == [5.0]
 
 
 # ------------------------------------------------------------------------------------------------------- prepare
@@ -312,3 +312,18 @@ def test_a_continuous_action_comes_to_its_target():
 def test_the_memory_holds_batch_size_transitions_over_all_rows():
     env = toy_of("match", 8)
     assert memory_of(agent_of("PPO", spec_of(env), **QUICK)).spec.length == 16
+
+
+def test_the_former_spelling_of_standardize_answers_in_algorithms_of_users():
+    class Former(Agent):
+        def standardise(self, batch):
+            return {**super().standardise(batch), "former": True}
+
+    class Present(Former):
+        def standardize(self, batch):
+            return {**super().standardize(batch), "present": True}
+
+    former, present = object.__new__(Former), object.__new__(Present)
+    former.cfg = present.cfg = Config(normalize_advantage=False)
+    assert former.standardize({}) == former.standardise({}) == {"former": True}
+    assert present.standardize({}) == present.standardise({}) == {"former": True, "present": True}

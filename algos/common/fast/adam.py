@@ -113,7 +113,7 @@ class FusedAdam:
         entries = [
             {"exp_avg": mean, "exp_avg_sq": square, "step": step}
             for moments in self._moments
-            for mean, square, step in moments.each()
+            for mean, square, step in moments.by_parameter()
         ]
         groups = [{"lr": group["lr"]} for group in self.param_groups]
         return {"state": dict(enumerate(entries)), "param_groups": groups}
@@ -122,7 +122,9 @@ class FusedAdam:
         """Restores state_dict()."""
         for group, saved in zip(self.param_groups, state["param_groups"], strict=True):
             group["lr"] = saved["lr"]
-        for number, (mean, square, step) in enumerate(state for moments in self._moments for state in moments.each()):
+        for number, (mean, square, step) in enumerate(
+            state for moments in self._moments for state in moments.by_parameter()
+        ):
             entry = state["state"].get(number, FRESH)
             mean.copy_(entry["exp_avg"])
             square.copy_(entry["exp_avg_sq"])
@@ -150,6 +152,6 @@ class _Moments:
         self.highest += 1
         return self.highest
 
-    def each(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def by_parameter(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Yields the moments of each parameter."""
         return zip(self.means, self.squares, self.steps, strict=True)

@@ -59,10 +59,10 @@ def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) 
     prepare()
     torch._dynamo.config.trace_autograd_ops = True
 
-    def taken(*given: Any) -> Any:  # a bound method is not
-        return function(*given)
+    def unbound(*arguments: Any) -> Any:  # the compiler takes no bound method
+        return function(*arguments)
 
-    return _cpu_graph(taken, inputs) if state[0].device.type == "cpu" else _cuda_graph(taken, state)
+    return _cpu_graph(unbound, inputs) if state[0].device.type == "cpu" else _cuda_graph(unbound, state)
 
 
 def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:

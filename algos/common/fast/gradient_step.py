@@ -18,10 +18,10 @@ Loss = Callable[..., tuple[Tensor, Any]]
 
 
 class Outcome(NamedTuple):
-    """What a loss may give besides its value, without gradients."""
+    """What a loss may return in addition to its value, without gradients."""
 
     metrics: dict[str, Tensor]
-    each: Tensor | None = None
+    per_sample: Tensor | None = None
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
@@ -70,16 +70,16 @@ class GradientStep:
         averages gradients over the learners that share a batch, of which a graph has only one."""
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)
-        loss, besides = self._loss(*inputs)
+        loss, extra = self._loss(*inputs)
         if self._own_losses:
             loss = custom.completed(loss, self._parameters, inputs[0])
         loss.backward(inputs=self._parameters)
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
-        return besides
+        return extra
 
     def compile(self, samples: int) -> None:
-        """Compiles the whole step with the next call for so many samples, if the optimizer is Adam. A minibatch of
-        another size, such as the last one of an epoch, or with tensors of another type is learned by autograd: each
+        """Compiles the whole step with the next call for this number of samples, if the optimizer is Adam. A minibatch
+        of another size, such as the last one of an epoch, or with tensors of another type is learned by autograd: each
         would be compiled anew."""
         self._samples = samples if isinstance(self._optimizer, FusedAdam) else None
 
@@ -88,23 +88,23 @@ class GradientStep:
         assert isinstance(self._optimizer, FusedAdam)
         rates = self._optimizer.count()
         if self._graph is not None:
-            self._optimizer.grad_norm, besides = self._graph(rates, *inputs)
-            return besides
+            self._optimizer.grad_norm, extra = self._graph(rates, *inputs)
+            return extra
         began = time.perf_counter()
         self._of = _types(inputs)
         self._graph = compiler.graph_of(self._step, (rates, *inputs), self._optimizer.tensors())
-        self._optimizer.grad_norm, besides = self._graph(rates, *inputs)  # on a GPU it is compiled now
+        self._optimizer.grad_norm, extra = self._graph(rates, *inputs)  # on a GPU it is compiled now
         self.seconds = time.perf_counter() - began
-        return besides
+        return extra
 
     def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:
-        """Makes the step; returns the norm of the gradients before clipping, and what the loss gives besides."""
+        """Makes the step; returns the gradients' norm before clipping, and the second value of the loss function."""
         assert isinstance(self._optimizer, FusedAdam)
-        loss, besides = self._loss(*inputs)
+        loss, extra = self._loss(*inputs)
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
         norm = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum().sqrt()
         if self._max_norm is not None:
             scale = clip_factor(norm, self._max_norm)
             gradients = tuple(None if gradient is None else gradient * scale for gradient in gradients)
         self._optimizer.move(gradients, rates)
-        return norm, besides
+        return norm, extra

@@ -23,7 +23,7 @@ ON, CELLS_ON = switch.on("layers"), switch.on("cells")
 
 
 def _pays(x: Tensor, outputs: float, least: int) -> bool:
-    """Returns True for at least so many outputs of a kind that the faster kernels can take. outputs: for each number
+    """Returns True for enough outputs of a kind that the faster kernels can take. outputs: for each number
     of x."""
     if torch.compiler.is_compiling() or x.device.type != "cpu" or x.dtype != torch.float32:
         return False

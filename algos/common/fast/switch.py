@@ -20,7 +20,7 @@ PARTS = {
     "compile": ("compiler.skip_all_guards_unsafe",),
 }
 """Part -> what it needs of torch that is not documented, and may be missing in another version. What
-`compile` needs besides is tried by a run that compiles."""
+`compile` needs in addition is tried by a run that compiles."""
 
 
 def _why_off(names: Sequence[str]) -> str | None:

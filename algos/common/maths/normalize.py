@@ -115,7 +115,7 @@ class RewardScaler:
         return {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
 
     def load_state(self, state: Tree) -> None:
-        """Restores state(); with another number of rows, as far as rows exist now."""
+        """Restores state(); with another number of rows, for the rows that exist now."""
         arrays = {name: torch.tensor(np.asarray(array)) for name, array in state.items()}
         carry = arrays.pop("carry")[: len(self.carry)]
         self.carry = torch.zeros_like(self.carry)

@@ -113,7 +113,7 @@ def _custom(chain: Chain, layer: layer_settings.Custom) -> None:
     if is_recurrent(layer):
         chain.flatten()
     try:
-        module, shape = custom.made(own.find(layer.module), chain.shape, layer.options)
+        module, shape = custom.layer_for(own.find(layer.module), chain.shape, layer.options)
     except (own.OwnError, ValueError) as error:
         raise chain.error(label, str(error)) from error
     chain.grow(label, shape, module)

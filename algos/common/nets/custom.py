@@ -1,4 +1,4 @@
-"""Layers of the user's own: how they are made, measured and called, their losses and their statistics."""
+"""Layers of the user's own: how they are built, measured and called, their losses and their statistics."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -57,7 +57,7 @@ def _in_mode(module: Any, learning: bool) -> Any:
     return module
 
 
-def made(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> tuple[Custom | CustomCell, Shape]:
+def layer_for(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> tuple[Custom | CustomCell, Shape]:
     """Returns a layer for inputs [B, *shape], and the shape of its output without B, which zeros have found. Raises
     ValueError with the reason if it is unusable. Random numbers that zeros draw are the caller's to put back."""
     try:
@@ -111,8 +111,8 @@ def _checked(out: Any, batch: Shape) -> Shape:
     return tuple(out.shape[axes:])
 
 
-def _text(what: str, error: Exception) -> str:
-    return f"{what}: {type(error).__name__}: {' '.join(str(error).split())}"
+def _text(subject: str, error: Exception) -> str:
+    return f"{subject}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 _OWNER = "joystick_owner"

@@ -103,15 +103,15 @@ INITS: dict[str, tuple[Callable[[Tensor, float], object], float]] = {
 
 
 def initialize(
-    hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float, kept: Set[nn.Module] = frozenset()
+    hidden: list[nn.Module], output: nn.Module, init: str, output_gain: float, frozen: Set[nn.Module] = frozenset()
 ) -> None:
     """Draws the weights of linear and convolutional layers and sets their biases to 0; default leaves torch's, and
-    custom layers and those in `kept` keep their own. Hidden layers that are part of the output count as hidden."""
+    custom layers and those in `frozen` keep their own. Hidden layers that are part of the output count as hidden."""
     if init == "default":
         return
     draw, hidden_gain = INITS[init]
     custom_layers = (part for module in hidden for part in module.modules() if isinstance(part, Custom | CustomCell))
-    drawn = {part for layer in custom_layers for part in layer.modules()} | kept
+    drawn = {part for layer in custom_layers for part in layer.modules()} | frozen
     for gain, modules in ((hidden_gain, hidden), (output_gain, [output])):
         for layer in (layer for module in modules for layer in module.modules()):
             if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:
@@ -160,8 +160,8 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     """Returns the chain that passes each named part through its branch and concatenates all parts."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
-        known = ", ".join(part.name for part in spec.parts) or "none, it is not a Dict or Tuple"
-        reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {known}"
+        names = ", ".join(part.name for part in spec.parts) or "none, it is not a Dict or Tuple"
+        reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {names}"
         raise NetworkError(f"algo_cfg.branches: {reason}")
     space, normalized = spec.observation_space, normalizer is not None
     assert isinstance(space, Box)

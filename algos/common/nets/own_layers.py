@@ -19,7 +19,7 @@ def is_recurrent(layer: Layer) -> bool:
 
 
 def state_size(layer: Layer) -> int:
-    """Returns the numbers of state of a recurrent layer, as far as its settings or its class tell; 0 for any other."""
+    """Returns the numbers of state of a recurrent layer by its settings or its class; 0 for any other."""
     if isinstance(layer, Lstm | Gru):
         return sum(layer.layer_size) * (2 if isinstance(layer, Lstm) else 1)
     if not isinstance(layer, Custom) or not is_recurrent(layer):

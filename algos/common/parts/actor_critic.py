@@ -167,7 +167,7 @@ def squared_error(value: Tensor, target: Tensor) -> Tensor:
     return 0.5 * (value - target).square().mean()
 
 
-def standardise(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
+def standardize(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
     """Normalizes to mean 0 and standard deviation 1 over the valid steps of the minibatch; one alone is unchanged."""
     real = advantage if valid is None else advantage[valid]
     if real.numel() < 2:
@@ -175,9 +175,9 @@ def standardise(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
     return (advantage - real.mean()) / (real.std(correction=0) + 1e-8)
 
 
-def standardised(batch: Batch) -> Batch:
+def standardized(batch: Batch) -> Batch:
     """Returns the minibatch with normalized advantages."""
-    return {**batch, "advantage": standardise(batch["advantage"], batch.get("valid"))}
+    return {**batch, "advantage": standardize(batch["advantage"], batch.get("valid"))}
 
 
 # agents ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from config.model.arrays import Array
 
 
 @runtime_checkable
-class _Own(Protocol):
+class _Stateful(Protocol):
     """A part with state() and load_state() of its own."""
 
     def state(self) -> Any: ...
@@ -37,7 +37,7 @@ def _saved(name: str, part: Any) -> Any:
     match part:
         case None | bool() | int() | float():
             return part
-        case _Own():
+        case _Stateful():
             return part.state()
         case nn.Module():
             return weights_of(part)
@@ -60,7 +60,7 @@ def _restored(part: Any, saved: Any) -> Any:
     match part:
         case None:
             return None
-        case _Own():
+        case _Stateful():
             part.load_state(saved)
         case nn.Module():
             load_weights(part, saved)

@@ -10,7 +10,7 @@ import pytest
 
 from envs.dialog import Config, check
 from envs.dialog.acts import ANY, Act
-from envs.dialog.database import OWN, DatabaseError, Table, indices, load, ranked
+from envs.dialog.database import BUNDLED, DatabaseError, Table, indices, load, ranked
 from envs.dialog.env import single
 from envs.dialog.generator import SEED, files, main, town
 from envs.dialog.ontology import DOMAINS, IDS, minutes
@@ -51,7 +51,7 @@ def test_times_are_compared_in_minutes_also_after_midnight() -> None:
 
 
 def test_masks_agree_with_a_search_by_hand() -> None:
-    table, rng = load(OWN, IDS["full"]).tables["train"], np.random.default_rng(0)
+    table, rng = load(BUNDLED, IDS["full"]).tables["train"], np.random.default_rng(0)
     for _ in range(50):
         one = table.entities[rng.integers(len(table.entities))]
         limit = f"{rng.integers(5, 24)}:30"
@@ -69,7 +69,7 @@ def test_a_rank_counts_the_matches() -> None:
 
 
 def test_a_query_among_many_trains_is_quick() -> None:
-    many = Table(DOMAINS["train"], list(load(OWN, IDS["town"]).tables["train"].entities) * 7)
+    many = Table(DOMAINS["train"], list(load(BUNDLED, IDS["town"]).tables["train"].entities) * 7)
     wanted = {"departure": "aldmere", "destination": "carrow", "day": "monday", "leaveAt": "10:00"}
     many.match(wanted)
     start = time.perf_counter()
@@ -136,7 +136,7 @@ def test_a_changed_value_makes_a_booking_void(tmp_path: Path) -> None:
 def test_the_files_of_the_project_are_those_of_the_generator(tmp_path: Path) -> None:
     assert main([str(tmp_path)]) == 0
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert written == {path.name: path.read_bytes() for path in OWN.iterdir()}
+    assert written == {path.name: path.read_bytes() for path in BUNDLED.iterdir()}
     assert sum(map(len, written.values())) < 120_000
     assert files(SEED + 1) != files(SEED)
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from envs.dialog.config import Config
-from envs.dialog.database import OWN, load
+from envs.dialog.database import BUNDLED, load
 from envs.dialog.goal import Goal, sample
 from envs.dialog.ontology import BOOKING_VALUES, DOMAINS, IDS
 
 
 def drawn(count: int, env_id: str = "full", **settings: Any) -> list[Goal]:
     rng, cfg = np.random.default_rng(0), Config(id=env_id, **settings)
-    database = load(OWN, IDS[env_id])
+    database = load(BUNDLED, IDS[env_id])
     return [sample(database, rng, cfg) for _ in range(count)]
 
 
 def test_every_goal_can_be_met_and_asks_for_something_in_each_domain() -> None:
-    database = load(OWN, IDS["full"])
+    database = load(BUNDLED, IDS["full"])
     for goal in drawn(300):
         for name, part in goal.parts.items():
             assert part.requests or part.booking

@@ -26,7 +26,7 @@ class Listener(Agent):
         self.prepared.append(progress)
         return {**window, "twice": 2 * window["reward"]}
 
-    def standardise(self, batch):
+    def standardize(self, batch):
         return batch
 
     def update(self, batch):

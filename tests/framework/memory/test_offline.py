@@ -19,7 +19,7 @@ from algos.sac.losses import conservatism as sac_conservatism
 from algos.td3.agent import cloning_loss as td3_loss
 from config.model.memory_spec import DataSpec, ReplaySpec
 from config.read.loader import ConfigError, RunConfig, load
-from envs import given as env_of
+from envs import vector_of as env_of
 from framework.assemble import resources
 from framework.catalog import ALGOS, ENVS
 from framework.commands.work import entry

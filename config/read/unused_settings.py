@@ -1,4 +1,4 @@
-"""Notes on settings that are written and that nothing reads."""
+"""Notes on settings that are set and that nothing reads."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -6,41 +6,41 @@ from typing import Any
 from config.model import policies
 from config.program import PROGRAM
 from config.read import sources
-from config.read.written import Written
+from config.read.source_stack import SourceStack
 
 _MANY = "env_cfg.n_envs: N steps N environments in this process, mp_backend: ray starts processes"
 
 
 def notes(
-    written: Written, built: Mapping[str, Any], where: Mapping[str, str], accepted: Iterable[str]
+    stack: SourceStack, built: Mapping[str, Any], where: Mapping[str, str], accepted: Iterable[str]
 ) -> Iterator[str]:
     """Yields the notes on the written settings that nothing reads or loads, in one line each kind. accepted: JoyRL's
     keys that need nothing here."""
-    unread: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for section in built:
-        for key, why in _unread(written, section, built):
+        for key, why in _unread(stack, section, built):
             if not where.get(f"{section}.{key}", "default").endswith("default"):  # of another library or an older run
                 more = f"; {_MANY}" if key == "n_workers" else ""
-                unread.setdefault(why + more, []).append(f"{section}.{key}")
+                by_reason.setdefault(why + more, []).append(f"{section}.{key}")
     if named := ", ".join(dict.fromkeys(accepted)):
         yield f"JoyRL's keys that need nothing here: {named}"
-    if unread:
-        yield "not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in unread.items())
+    if by_reason:
+        yield "not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in by_reason.items())
     if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:
         yield f"load_path is not used (load_checkpoint is false); {PROGRAM} test NAME or resume NAME loads one"
 
 
-def _unread(written: Written, section: str, built: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _unread(stack: SourceStack, section: str, built: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields the settings of a section that nothing reads, and why: of algo_cfg those that no policy reads either, of a
     policy those that it does not inherit."""
     instance = built[section]
     if policies.name_of(section) is not None:
-        has, _ = sources.merge(written.sources, section, type(instance))
+        has, _ = sources.merge(stack.sources, section, type(instance))
         yield from ((key, why) for key, why in instance.unread() if key in has)
-    elif section != "algo_cfg" or not written.policy_names():
+    elif section != "algo_cfg" or not stack.policy_names():
         yield from instance.unread()
-    elif written.heirs:
-        by_policies = [dict(built[heir].unread()) for heir in written.heirs]
-        yield from ((key, why) for key, why in instance.unread() if all(key in one for one in by_policies))
+    elif stack.heirs:
+        by_policies = [dict(built[heir].unread()) for heir in stack.heirs]
+        yield from ((key, why) for key, why in instance.unread() if all(key in reasons for reasons in by_policies))
     else:
-        yield from ((key, f"no policy has algo_name {written.algo_of(section)}") for key in type(instance).model_fields)
+        yield from ((key, f"no policy has algo_name {stack.algo_of(section)}") for key in type(instance).model_fields)

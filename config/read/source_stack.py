@@ -17,7 +17,7 @@ from config.tell import hints
 from config.tell.error_text import locate
 
 
-class Written:
+class SourceStack:
     """Sources from the weakest to the strongest. Nothing is validated yet."""
 
     def __init__(self, find_algo: Finder, find_env: Finder, allow: tuple[str, ...]) -> None:
@@ -125,8 +125,8 @@ class Written:
         if section in self.heirs:
             algo, above = sources.merge(some, "algo_cfg", self.models["algo_cfg"])
             for key in algo:
-                own = key in PolicyConfig.model_fields or (key in values and not model.is_silent(key, values[key]))
-                if key in model.model_fields and not own:
+                is_own = key in PolicyConfig.model_fields or (key in values and not model.is_silent(key, values[key]))
+                if key in model.model_fields and not is_own:
                     values[key], place.parts[key] = algo[key], above.parts[key]
         return values, place
 
