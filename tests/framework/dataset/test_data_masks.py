@@ -324,7 +324,7 @@ def test_data_with_masks_suit_an_environment_without(tmp_path: Path) -> None:
 
 
 def test_masks_for_another_number_of_actions_are_refused(tmp_path: Path) -> None:
-    data, spec = select_data(recorded_in(tmp_path) / "trajs.pkl"), toy_spec()
+    data, spec = open_data(recorded_in(tmp_path) / "trajs.pkl"), toy_spec()
     assert "action_mask is for 3 actions; the environment has Discrete(4)" in problems(
         data.summary, spec.observation_space, spec.action_space
     )
