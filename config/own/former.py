@@ -109,6 +109,7 @@ FORMER = {
     "envs.gym.vector": ("envs.common.vector",),
     "envs.gym.wrappers": ("envs.common.wrappers",),
     "envs.multi_agent": ("envs.several.multi_agent",),
+    "framework.data.growing": ("framework.data.list_buffer",),
 }
 """Former name of a module -> the modules that have its contents now."""
 
