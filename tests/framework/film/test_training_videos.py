@@ -87,7 +87,7 @@ def test_a_run_that_was_killed_and_resumed_has_the_videos_of_one_that_was_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those of episodes that were running at the checkpoint, of which a part was played before."""
-    words = [*DQN, EVERY, NO_TRACES, "general_cfg.max_total_step=400"]
+    words = [*DQN, EVERY, NO_TRACES, "general_cfg.max_total_step=400", "algo_cfg.train_fre=4"]
     straight, cut = train(tmp_path / "straight", words, 400), tmp_path / "cut"
     killed_after(45, words, cut, monkeypatch)
     (cut / "videos/worker-7.episode-1000.gif").write_bytes(b"of a later episode")
