@@ -176,7 +176,7 @@ def test_the_target_of_munchausen_dqn_is_that_of_the_soft_value_plus_the_weighte
         batch |= {"obs": batch["obs"][:, :2], "next_obs": batch["next_obs"][:, :2]}
     # 5 - 0.5 * 1 + 0.9 * 3.626523;  5 - 0.5 * 0.626523 + 0.9 * 3.626523;  5 - 0.5 * 0.626523 after the end
     loss, outcome = agent._loss(batch)
-    torch.testing.assert_close(outcome.each, tensor(7.763871, 7.950609, 4.686738))
+    torch.testing.assert_close(outcome.per_sample, tensor(7.763871, 7.950609, 4.686738))
     assert loss.item() == pytest.approx((7.763871**2 + 7.950609**2 + 4.686738**2) / 3, rel=1e-5)
 
 

@@ -357,7 +357,7 @@ def test_a_wrapper_of_ones_own_is_seen_in_workers():
 
 def test_objects_of_python_are_named_by_their_module_or_registered(monkeypatch):
     monkeypatch.setattr(own, "_REGISTERED", {})
-    monkeypatch.setattr(own, "_GIVEN", set())
+    monkeypatch.setattr(own, "_BY_PYTHON", set())
 
     class Local(Line): ...
 

@@ -17,7 +17,7 @@ from config.read.loader import ConfigError, load
 from envs.common.facts import frames_of
 from envs.common.rows import assemble
 from envs.common.wrappers import FrameStack
-from framework.assemble import build, resources
+from framework.assemble import build, parts, resources
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Fragment, Origin
@@ -163,9 +163,9 @@ def test_the_device_that_learns_has_the_frames_of_samples():
 def test_a_gpu_that_learns_gets_the_frames_if_they_leave_half_of_its_memory(device, words, free, mirrored, monkeypatch):
     ours = config("algo_cfg.buffer_size=1000000", *words)
     (policy,) = plan(ours, EnvSpec("x", IMAGE, Discrete(4), 1, frames=4)).policies
-    monkeypatch.setattr(build, "device_of", lambda config: torch.device(device))
+    monkeypatch.setattr(parts, "device_of", lambda config: torch.device(device))
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 80e9))
-    assert build._mirror(ours, policy) == (torch.device(device) if mirrored else None)
+    assert parts.SingleParts(ours, policy)._mirror() == (torch.device(device) if mirrored else None)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])

@@ -160,7 +160,7 @@ def test_a_module_that_is_gone_at_the_resume_is_named(monkeypatch, capfd):
         run.train(100)
     assert yaml.safe_load(Path("run/config.yaml").read_text())["general_cfg"]["callbacks"] == "own_callbacks:Angle"
     monkeypatch.delitem(sys.modules, "own_callbacks")
-    monkeypatch.setattr(own, "_GIVEN", set())
+    monkeypatch.setattr(own, "_BY_PYTHON", set())
     monkeypatch.setattr("sys.path", [path for path in sys.path if not path.endswith("tests")])
     assert main(["--resume", "run"]) == 2
     assert "--allow-import own_callbacks" in capfd.readouterr().err

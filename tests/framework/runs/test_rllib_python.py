@@ -321,7 +321,7 @@ def test_a_result_has_the_names_of_rllib_on_request_and_ours_too():
         assert ("episode_reward_mean" in lines[0]) is (names == "rllib")
     first, last = results
     assert (last["training_iteration"], last["timesteps_total"], last["episodes_total"]) == (2, 80, 8)
-    assert (first["timesteps_this_iter"], last["timesteps_this_iter"], last["episodes_this_iter"]) == (40, 40, 4)
+    assert (first["timesteps_this_iter"], last["timesteps_this_iter"], last["episodes_this_iter"]) == (40, 40, 8)
     assert last["episode_reward_mean"] == last["return_mean"]
     assert (last["episode_reward_min"], last["episode_reward_max"]) == (last["return_min"], last["return_max"])
     assert last["episode_len_mean"] == 10
