@@ -16,11 +16,9 @@ import pytest
 
 from framework.archive.run import RecordedRun
 from tests.framework.jobs.test_group_resume import WORDS, outcome
-from tests.framework.jobs.test_seeds import run, wait_for
-from tests.tools.process import forking
+from tests.framework.jobs.test_seeds import wait_for
 
-__all__ = ["forking"]
-pytestmark = [pytest.mark.usefixtures("forking"), pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")]
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")
 
 MAIN = str(Path(__file__).parents[3] / "main.py")
 HEAD = "import sys; from ray.scripts.scripts import main; sys.argv[0] = 'ray'; main()"
@@ -63,5 +61,6 @@ def test_a_group_in_a_cluster_goes_on_and_trains_no_finished_seed_again(
     again = subprocess.run([sys.executable, MAIN, *program[program.index("resume") :]], **PIPES)
     assert again.returncode == 0, again.stdout
     assert Path("there/seed_1/results/train.csv").stat() == before
-    assert run(*WORDS, "--seeds", "1..2", "--into", "here") == 0
+    here = subprocess.run([sys.executable, MAIN, *WORDS, "--seeds", "1..2", "--into", "here"], **PIPES)
+    assert here.returncode == 0, here.stdout
     assert outcome("there") == outcome("here")
