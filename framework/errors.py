@@ -50,7 +50,7 @@ _NO_MEMORY = re.compile(
     "could not create a (primitive|memory)",
     re.IGNORECASE,
 )
-"""What Python, the system, torch and its libraries say when there is no memory."""
+"""Phrases of Python, the system, torch and its libraries for a lack of memory."""
 
 
 def without_memory(error: BaseException) -> str | None:

@@ -1,4 +1,4 @@
-"""What SAC, TQC and CrossQ have in common: a squashed Gaussian policy, critics, and the order of an update."""
+"""Base of SAC, TQC and CrossQ: a squashed Gaussian policy, critics, and the order of an update."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What a class of settings takes over from its parents: types, bounds and tables. Imports nothing heavy."""
+"""Inheritance between classes of settings: types, bounds and tables. Imports nothing heavy."""
 
 import sys
 from collections.abc import Callable

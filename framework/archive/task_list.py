@@ -22,7 +22,7 @@ MOST_FILES = 20_000
 
 
 class Listed(NamedTuple):
-    """What the directory of a run tells about it."""
+    """Entry of a run in the list, read from its directory."""
 
     name: str
     algorithm: str

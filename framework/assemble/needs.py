@@ -1,4 +1,4 @@
-"""What an algorithm asks of an environment, what an environment gives, and what of it does not fit."""
+"""Needs of an algorithm, offers of an environment, and the comparison of the two."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -16,7 +16,7 @@ ALGORITHM = "algo_name"
 
 
 class Needs(NamedTuple):
-    """What an algorithm asks of an environment, with its settings."""
+    """Requirements of an algorithm with its settings."""
 
     name: str
     actions: tuple[str, ...]
@@ -29,7 +29,7 @@ class Needs(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """What an environment gives."""
+    """Capabilities of an environment."""
 
     name: str
     actions: Space
@@ -37,7 +37,7 @@ class Offers(NamedTuple):
     facts: Mapping[str, Callable[[], bool]]
     """Name in FACTS -> returns True if it is there; looked at only where an algorithm asks for it."""
     place: Literal["agent", "agents", "buffer"] = "agent"
-    """Who learns: a single agent, the agents of a policy, or a buffer of the program's own."""
+    """Learner: a single agent, the agents of a policy, or a buffer of the program's own."""
 
 
 class Fact(NamedTuple):
@@ -51,7 +51,7 @@ class Fact(NamedTuple):
     setting: str = ""
     """Setting by which an algorithm asks for it; empty if it is of its nature."""
     otherwise: str = "{text}"
-    """What is said to a single agent that asks by the setting; text: without the name of the algorithm."""
+    """Message for a single agent that asks by the setting; text: without the name of the algorithm."""
 
 
 _ALONE = "is for a single agent"

@@ -61,7 +61,7 @@ class Parts(ABC):
 
 
 class SingleParts(Parts):
-    """Those of a single agent."""
+    """Parts of a run with a single agent."""
 
     def __init__(self, config: RunConfig, policy: PolicyPlan) -> None:
         self.config, self.policy = config, policy
@@ -115,7 +115,7 @@ class SingleParts(Parts):
 
 
 class JointParts(Parts):
-    """Those of the policies of a multi-agent environment."""
+    """Parts of a run with policies in a multi-agent environment."""
 
     def __init__(self, plan: JointPlan) -> None:
         self.plan = plan

@@ -1,4 +1,4 @@
-"""What a buffer knows of the running episodes, and of the steps after those that are stored."""
+"""State of the running episodes of a buffer, and the steps after the stored ones."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from framework.memory.ring import Array
 
 
 class Added(NamedTuple):
-    """What `add` returns: numbers for one transition, arrays [K] for one of each of K buffers."""
+    """Result of `add`: numbers for one transition, arrays [K] for one of each of K buffers."""
 
     index: Any
     """Place of the transition."""

@@ -14,7 +14,7 @@ MASK = "action_mask"
 
 
 class Played(NamedTuple):
-    """What a program plays with: how it makes the environment, and the space of the observations that it gets."""
+    """Environment of a program: the lines that make it, and the space of the observations that it gets."""
 
     recipe: Recipe
     space: Space
@@ -59,7 +59,7 @@ def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int,
 
 
 class _Encoded(NamedTuple):
-    """How a program turns an observation of the environment into one of the file."""
+    """Code that turns an observation of the environment into one of the file."""
 
     batch: str
     """Expression of a batch of one observation."""

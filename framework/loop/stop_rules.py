@@ -10,7 +10,7 @@ from framework.loop.iteration import Count
 
 
 class Training(NamedTuple):
-    """How far a run has come."""
+    """Progress of a run towards its limits."""
 
     amount: Count
     iterations: int

@@ -18,7 +18,7 @@ Loss = Callable[..., tuple[Tensor, Any]]
 
 
 class Outcome(NamedTuple):
-    """What a loss may return in addition to its value, without gradients."""
+    """Second value of a loss function, without gradients."""
 
     metrics: dict[str, Tensor]
     per_sample: Tensor | None = None
