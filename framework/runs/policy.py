@@ -1,5 +1,6 @@
 """joystick.load: the trained policy of a run, to act with, without memory, learner and task directory."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -22,16 +23,16 @@ from framework.policies.slots import JointSlots
 from framework.runs.model import opened
 
 
-class _Trained:
+class _Trained(ABC):
     """A trained agent, and the environment whose observations it gets. about: what it is, where that is known."""
 
     def __init__(self, agent: Any, env: VectorEnv, about: Mapping[str, str] = MappingProxyType({})) -> None:
         self.agent, self._env, self.about = agent, env, about
         self.reset()
 
+    @abstractmethod
     def reset(self) -> None:
         """Starts an episode."""
-        raise NotImplementedError
 
     def _sentence(self) -> str:
         """Returns what it is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""
