@@ -42,6 +42,7 @@ setup(
     package_data={
         "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
         "joystick.config.foreign": ["tables/*"],
+        "joystick.config.tell": ["*.po"],
         "joystick.envs.dialog": ["data/*.json"],
         "joystick.framework.live": ["*.html", "*.css", "*.js"],
         "joystick.framework.pages": ["*.css", "*.js"],

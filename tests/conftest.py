@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
+os.environ["JOYSTICK_LANG"] = "en"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
 # modules are compiled once, not by each of some hundred processes
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

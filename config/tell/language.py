@@ -1,0 +1,56 @@
+"""Language of what is shown. The sentences stand in the code in English; a catalog has them in another language.
+
+    raise JoystickError(tr("{path} is no task directory", path=path))
+
+JOYSTICK_LANG=zh or the locale chooses Chinese. What programs read stays English: keys and values in files, log levels.
+A catalog is a file of gettext's format, such as zh.po here; `python -m tests.tools.catalog` brings it up to date.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+VARIABLE = "JOYSTICK_LANG"
+"""Environment variable with the language; empty: that of the locale."""
+ENGLISH = "en"
+_LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
+"""Environment variables of the locale; the first that is set counts."""
+_ENTRY = re.compile(r'^msgid ((?:".*"\s*)+)^msgstr ((?:".*"\s*)+)', re.MULTILINE)
+
+
+def available() -> list[str]:
+    """Returns the languages by their two letters."""
+    return [ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po"))]
+
+
+@cache
+def language() -> str:
+    """Returns the language of this process; English if there is no catalog of the one that is asked for."""
+    wanted = os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _LOCALE)), ENGLISH)
+    letters = wanted[:2].lower()
+    return letters if letters in available() else ENGLISH
+
+
+def tr(sentence: str, /, **values: object) -> str:
+    """Returns a sentence in the language of this process, with the values in its places {name}. Without values, braces
+    stay as they are."""
+    text = _catalog(language()).get(sentence, sentence)
+    return text.format(**values) if values else text
+
+
+@cache
+def _catalog(name: str) -> Mapping[str, str]:
+    """Returns the sentences of a language by the English ones; those that are not translated are left out."""
+    if name == ENGLISH:
+        return {}
+    pairs = _ENTRY.findall((FOLDER / f"{name}.po").read_text(encoding="utf-8"))
+    return {_text(key): text for key, value in pairs if (text := _text(value))}
+
+
+def _text(lines: str) -> str:
+    """Returns the text of quoted lines, whose escapes are those of JSON."""
+    return "".join(json.loads(line) for line in lines.splitlines() if line)
