@@ -165,11 +165,11 @@ class _Lazy(ModuleType):
 
 def _instead_of(name: str) -> str:
     """Returns the end of a sentence about a name that joystick.dialog does not have."""
-    from config.foreign.names import ABSENT
+    from config.foreign.names import policy_instead
     from config.tell.names import did_you_mean
 
-    if name.lower() in ABSENT:
-        return f"; {ABSENT[name.lower()]}"
+    if instead := policy_instead(name):
+        return f"; {instead}"
     if name.upper() in ("MLE", "MLEPOLICY"):
         return "; imitation is joystick.Run('BC', 'town'), with data of an expert (docs/dialog.md)"
     return did_you_mean(name, _DIALOG) or f"; it has {', '.join(_DIALOG)}"

@@ -4,6 +4,7 @@ what --config, --stop and files of experiments set."""
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from config.foreign import rllib_values, values
@@ -56,6 +57,21 @@ def plain(text: str) -> str:
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
 
 
+@dataclass(frozen=True)
+class _Hint(Row):
+    """What messages say of a word."""
+
+    row: Row = field(kw_only=True)
+
+    @property
+    def remark(self) -> str:
+        return plain(self.row.remark)
+
+    @property
+    def refused(self) -> str:
+        return plain(_answer(self.row))
+
+
 def _hints() -> Iterator[tuple[str, Row]]:
     """Yields each word, in lower case, with its row as messages have it. A word that two mappings have means something
     else in each."""
@@ -63,7 +79,7 @@ def _hints() -> Iterator[tuple[str, Row]]:
     for table in (*MAPPINGS.values(), *TABLES.values()):
         for word, row in table.items():
             if nested[word] < 2:
-                yield word.lower(), Row(row.settings, plain(row.remark), refused=plain(_answer(row)))
+                yield word.lower(), _Hint(row.settings, row=row)
 
 
 def _answer(row: Row) -> str:

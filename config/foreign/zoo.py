@@ -9,7 +9,7 @@ from config.config import GeneralConfig
 from config.foreign import sb3
 from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.dialect import NEEDLESS, ConversionError, OldFile, new_file
-from config.foreign.names import ALGORITHMS
+from config.foreign.names import algorithm_instead
 from config.foreign.sb3 import entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.model import SECTIONS
@@ -90,7 +90,7 @@ def _algorithm(place: Place, algo: str | None, entry: Words, find_algo: Finder) 
     try:
         return find_algo.get(name)
     except LookupError:
-        why = ALGORITHMS.get(name.lower()) or did_you_mean(name, find_algo.available()).removeprefix("; ")
+        why = algorithm_instead(name) or did_you_mean(name, find_algo.available()).removeprefix("; ")
         where = "--algo" if algo else f"{place.file}: it looks like hyperparameters of rl-baselines3-zoo"
         listed = f"name one with --algo ({PROGRAM} list algos shows all)"
         message = f"{where}: {name!r} is not the name of an algorithm here; {why or listed}"

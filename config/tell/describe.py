@@ -22,7 +22,8 @@ from config.read.finder import Finder
 from config.read.yaml_reader import Dumper
 from config.tell import hints
 from config.tell.error_text import expected, json_schema
-from config.tell.help_texts import help_text
+from config.tell.help_texts import help_text, one_line
+from config.tell.language import tr
 from config.tell.names import nearest
 from config.tune.domain_kinds import SECTION as TUNING
 from config.tune.section import TuneConfig
@@ -113,7 +114,7 @@ def _own_package(topic: str, finders: dict[str, Finder]) -> str:
         raise UnknownTopic(f"{topic} cannot be described: {type(error).__name__}: {error}") from None
 
 
-def _models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
+def models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
     """Yields section, name and model of every section."""
     yield "general_cfg", "general", GeneralConfig
     yield policies.SECTION, "policies", PolicyConfig
@@ -126,7 +127,7 @@ def _of_owner(owner: str, setting: str, finders: dict[str, Finder]) -> str | Non
     """Returns the help of a setting of one section, such as ppo.lr, gym.n_envs, algo_cfg.lr or general_cfg.seed."""
     owners = [
         (section, name, model)
-        for section, name, model in _models(finders)
+        for section, name, model in models(finders)
         if owner.lower() in (section, name.lower(), *_aliases_of(name, finders.get(section)))
     ]
     return _setting(setting, owners)
@@ -149,8 +150,8 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
             return _topic(topic, finder, section)
         except LookupError:
             continue
-    layer = next((kind for kind in _kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
-    if settings := _setting(topic, list(_models(finders))):
+    layer = next((kind for kind in kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
+    if settings := _setting(topic, list(models(finders))):
         return settings
     if layer:
         return _layer_page(layer)
@@ -199,7 +200,7 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         "tune",
         *(name for finder in finders.values() for name in finder.available()),
     ]
-    words = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
+    words = [*names, *(key for _, _, model in models(finders) for key in model.model_fields)]
     near = nearest(topic, names) or nearest(topic, words)
     holding = sorted({name for name in words if len(topic) > 2 and topic.lower() in name.lower()})
     if holding and not near:
@@ -250,6 +251,11 @@ def _family(package: ModuleType, finder: Finder) -> str | None:
 
 
 def _summary(package: ModuleType) -> str:
+    return tr(first_line(package))
+
+
+def first_line(package: ModuleType) -> str:
+    """Returns the summary of a package, in English."""
     return (package.__doc__ or "").strip().split("\n")[0]
 
 
@@ -263,7 +269,7 @@ def _page(title: str, model: type[Strict], also: str = "", family: str | None = 
 
 
 def _text(model: type[Strict]) -> str:
-    return textwrap.fill(" ".join((model.__doc__ or "").split()), WIDTH)
+    return textwrap.fill(tr(one_line(model.__doc__)), WIDTH)
 
 
 def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> Iterator[str]:
@@ -283,16 +289,16 @@ def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> It
             facts.append(f"also {', '.join(spellings[name])}")
         entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {text}"
         yield textwrap.fill(entry, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
-        for keys in _mappings(field.annotation):
+        for keys in mappings(field.annotation):
             yield from _settings(keys, keys.model_fields, f"{prefix}{name}.")
 
 
-def _mappings(annotation: Any) -> Iterator[type[Strict]]:
+def mappings(annotation: Any) -> Iterator[type[Strict]]:
     """Yields the models of the mappings in a type; layers have pages of their own."""
     if isinstance(annotation, type) and issubclass(annotation, Strict):
         yield from () if "layer_type" in annotation.model_fields else (annotation,)
     for part in get_args(annotation):
-        yield from _mappings(part)
+        yield from mappings(part)
 
 
 def _default(field: FieldInfo) -> str:
@@ -314,11 +320,12 @@ def _layer(layer: Strict) -> str:
 
 def _layers() -> str:
     """Returns the pages of all kinds of layer."""
-    parts = [_layer_page(kind) for kind in _kinds()]
+    parts = [_layer_page(kind) for kind in kinds()]
     return "\n".join(["## Layers, for every list of layers\n", *parts])
 
 
-def _kinds() -> tuple[type[Strict], ...]:
+def kinds() -> tuple[type[Strict], ...]:
+    """Returns the models of the kinds of layer."""
     return get_args(get_args(Layer)[0])
 
 

@@ -3,7 +3,8 @@
     raise JoystickError(tr("{path} is no task directory", path=path))
 
 JOYSTICK_LANG=zh or the locale chooses Chinese. What programs read stays English: keys and values in files, log levels.
-A catalog is a file of gettext's format, such as zh.po here; `python -m tests.tools.catalog` brings it up to date.
+A catalog is a file of gettext's format, such as zh.po here; zh_settings.po has the help texts of settings, and what is
+said of other libraries' words. `python -m tests.tools.catalog` brings them up to date.
 """
 
 import json
@@ -17,6 +18,8 @@ FOLDER = Path(__file__).parent
 VARIABLE = "JOYSTICK_LANG"
 """Environment variable with the language; empty: that of the locale."""
 ENGLISH = "en"
+_PARTS = ("", "_settings")
+"""Ends of the names of a language's catalogs, in the order in which a sentence is looked up."""
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Environment variables of the locale; the first that is set counts."""
 _ENTRY = re.compile(r'^msgid ((?:".*"\s*)+)^msgstr ((?:".*"\s*)+)', re.MULTILINE)
@@ -24,7 +27,7 @@ _ENTRY = re.compile(r'^msgid ((?:".*"\s*)+)^msgstr ((?:".*"\s*)+)', re.MULTILINE
 
 def available() -> list[str]:
     """Returns the languages by their two letters."""
-    return [ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po"))]
+    return [ENGLISH, *sorted(path.stem for path in FOLDER.glob("??.po"))]
 
 
 @cache
@@ -38,14 +41,15 @@ def language() -> str:
 def tr(sentence: str, /, **values: object) -> str:
     """Returns a sentence in the language of this process, with the values in its places {name}. Without values, braces
     stay as they are."""
-    text = _catalog(language()).get(sentence, sentence)
+    catalogs = (_catalog(language() + part) for part in _PARTS)
+    text = next(filter(None, (catalog.get(sentence) for catalog in catalogs)), sentence)
     return text.format(**values) if values else text
 
 
 @cache
 def _catalog(name: str) -> Mapping[str, str]:
-    """Returns the sentences of a language by the English ones; those that are not translated are left out."""
-    if name == ENGLISH:
+    """Returns the sentences of a catalog by the English ones; those that are not translated are left out."""
+    if name.startswith(ENGLISH):
         return {}
     pairs = _ENTRY.findall((FOLDER / f"{name}.po").read_text(encoding="utf-8"))
     return {_text(key): text for key, value in pairs if (text := _text(value))}
