@@ -1,5 +1,4 @@
-"""Importance weighted actor-learner architecture (Espeholt et al., 2018): A2C by workers that do not wait for the
-learner, whose lag V-trace corrects."""
+"""Importance weighted actor-learner architecture (Espeholt et al., 2018): A2C with workers that do not wait."""
 
 from algos.impala.config import Config as Config
 

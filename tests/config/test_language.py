@@ -64,7 +64,6 @@ def test_every_sentence_is_translated():
     assert catalog.missing(CATALOGS[""]) == []
 
 
-@pytest.mark.xfail(reason="help texts of settings are not translated yet", strict=True)
 def test_every_help_text_is_translated():
     assert catalog.missing(CATALOGS["_settings"]) == []
 
