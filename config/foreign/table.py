@@ -22,9 +22,10 @@ from typing import Any, Protocol
 
 from config.foreign.cases import Case, Meaning, NoCounterpartError, in_language, translation
 from config.model.fields import Strict
+from config.tell.language import tr
 
 FOLDER = Path(__file__).with_name("tables")
-OFF = "it is off"
+OFF = tr("it is off")
 """Reason of a row that has values with the attribute `off`."""
 _HEAD = re.compile(r"(.+?) ([=!-])(?: (.*))?")
 _IS_CASE = re.compile("  (when|if|else) ")
