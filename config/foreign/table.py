@@ -22,10 +22,9 @@ from typing import Any, Protocol
 
 from config.foreign.cases import Case, Meaning, NoCounterpartError, in_language, translation
 from config.model.fields import Strict
-from config.tell.language import tr
 
 FOLDER = Path(__file__).with_name("tables")
-OFF = tr("it is off")
+OFF = "it is off"
 """Reason of a row that has values with the attribute `off`."""
 _HEAD = re.compile(r"(.+?) ([=!-])(?: (.*))?")
 _IS_CASE = re.compile("  (when|if|else) ")

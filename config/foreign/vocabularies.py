@@ -7,7 +7,6 @@ from typing import Any
 
 from config.foreign import joyrl, rllib_keys, sb3, table
 from config.foreign.table import Row, Table, tables
-from config.tell.language import tr
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Vocabulary:
 
 
 VOCABULARIES = (
-    Vocabulary(tr("Stable-Baselines3, sb3-contrib and rl-baselines3-zoo"), sb3.TABLES, origin=sb3.origin),
+    Vocabulary("Stable-Baselines3, sb3-contrib and rl-baselines3-zoo", sb3.TABLES, origin=sb3.origin),
     Vocabulary("CleanRL", tables("cleanrl")),
     Vocabulary("Tianshou", tables("tianshou")),
     Vocabulary("RLlib", {"": rllib_keys.HINTS}, class_endings=rllib_keys.CLASS_ENDINGS, origin=rllib_keys.origin),

@@ -93,7 +93,8 @@ def of_training(
         steps = ""
     if "max_episode" in unwritten:
         first = tr("no limit is set: max_episode is {episodes}", episodes=general.max_episode)
-        return {}, tr(", ").join([first, steps] if steps and "max_step" in unwritten else [first])
+        both = tr("{limit}, {other}", limit=first, other=steps)
+        return {}, both if steps and "max_step" in unwritten else first
     return {}, tr("{limit}, JoyRL's default", limit=steps) if steps and "max_step" in unwritten else ""
 
 

@@ -126,7 +126,9 @@ def _within(kind: str, node: Json) -> str:
         "exclusiveMaximum": tr("below {bound:g}"),
     }
     bounds = [text.format(bound=node[key]) for key, text in words.items() if key in node and abs(node[key]) < 2**53]
-    return tr("{kind} {bounds}", kind=kind, bounds=tr(" and ").join(bounds)) if bounds else kind
+    if len(bounds) > 1:
+        return tr("{kind} {low} and {high}", kind=kind, low=bounds[0], high=bounds[1])
+    return tr("{kind} {bound}", kind=kind, bound=bounds[0]) if bounds else kind
 
 
 # ----------------------------------------------------------------------------------------------- errors
