@@ -77,9 +77,9 @@ def put_words(source: Source, scope: Scope, hint: Hint) -> Changes:
             for path, setting in meaning.settings.items():
                 owner, _, name = path.partition(".")
                 source.put(owner, name, setting, Place(place.text, place.path))
-                moved.append(f"{path} ({_was(f'{section}.{key}')})")
+                moved.append(_with(path, _was(f"{section}.{key}")))
             if not meaning.settings:
-                needless.append(f"{section}.{key} ({meaning.remark})")
+                needless.append(_with(f"{section}.{key}", meaning.remark))
         for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
             if key in settings:
                 settings[key], dropped = joyrl.without_identity(settings[key])
@@ -91,6 +91,10 @@ def put_words(source: Source, scope: Scope, hint: Hint) -> Changes:
 
 def _was(name: str) -> str:
     return tr("was {name}", name=name)
+
+
+def _with(name: str, remark: str) -> str:
+    return tr("{name} ({remark})", name=name, remark=remark)
 
 
 def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
@@ -204,7 +208,7 @@ class Rewriting:
     def notes(self) -> Iterator[str]:
         """Yields a line for each kind of change."""
         moved = [
-            f"{section}.{key} ({comment})"
+            _with(f"{section}.{key}", comment)
             for (section, key), comment in self.comments.items()
             if comment not in {_was(name) for name, ours in self.models[section].ALIASES.items() if ours == key}
         ]
@@ -218,7 +222,7 @@ class Rewriting:
         """Yields a remark on each setting that needs nothing."""
         for part in self.omitted:
             if part.kind == NEEDLESS:
-                yield f"{part.section}.{part.key} ({part.why})"
+                yield _with(f"{part.section}.{part.key}", part.why)
 
     # names ------------------------------------------------------------------------------------------------
 
@@ -610,4 +614,4 @@ def converted(file: OldFile) -> str:
 
 def _line(part: Omission) -> str:
     path = f"{part.section}.{part.key}".lstrip(".")
-    return f"{path}: {shown(part.value, named=False)} ({part.why})"
+    return _with(f"{path}: {shown(part.value, named=False)}", part.why)

@@ -19,7 +19,7 @@ from config.read.sources import Source
 from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
 from config.tell.language import tr
-from config.tell.names import did_you_mean, of_other_algorithms
+from config.tell.names import did_you_mean, of_others_by_name
 
 # ------------------------------------------------------------------------------------------------------ reading
 
@@ -200,7 +200,7 @@ def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
     """Returns what is wrong with a word whose setting does not exist in this run."""
     paths = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
     for ours in (path.rpartition(".")[2] for path in paths) if row_of(key) else ():
-        if renamed := of_other_algorithms(hint(ours), ours):
+        if renamed := of_others_by_name(hint(ours), ours):
             return (renamed if ours != key else hint(ours)).removeprefix(tr("; "))
     near = (hint(key) or did_you_mean(key, CONFIG)).removeprefix(tr("; "))
     return near or tr("has no counterpart here")

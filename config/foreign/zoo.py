@@ -220,7 +220,7 @@ class _Conversion:
 
     def omit(self, heading: str, word: str, value: Any, why: str) -> None:
         """Notes a word that the new file does not have."""
-        self.omitted[heading].append(f"{word}: {_shown(value)} ({why})")
+        self.omitted[heading].append(tr("{name} ({remark})", name=f"{word}: {_shown(value)}", remark=why))
 
     def text(self) -> str:
         """Returns the new file."""

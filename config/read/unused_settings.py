@@ -27,7 +27,8 @@ def notes(
     if named := ", ".join(dict.fromkeys(accepted)):
         yield tr("JoyRL's keys that need nothing here: {keys}", keys=named)
     if by_reason:
-        settings = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in by_reason.items())
+        parts = [tr("{name} ({remark})", name=", ".join(keys), remark=why) for why, keys in by_reason.items()]
+        settings = tr("; ").join(parts)
         yield tr("not used: {settings}", settings=settings)
     if where.get("general_cfg.load_path") == COMMAND_LINE and not built["general_cfg"].load_checkpoint:
         yield tr(

@@ -96,7 +96,7 @@ def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterat
             package = find_env.get(kind)
             for env_id in package.ids() if hasattr(package, "ids") else [kind]:
                 algos = presets.algos_with(presets.folder_name(env_id), root)
-                yield env_id, f"{kind:4}" + (f"  {tr('presets:')} {', '.join(algos)}" if algos else "")
+                yield env_id, f"{kind:4}" + (f"  {_presets(', '.join(algos))}" if algos else "")
 
 
 def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_import: Collection[str] = ()) -> str:
@@ -184,7 +184,11 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
 def _with_presets(env_id: str, text: str) -> str:
     algos = presets.algos_with(presets.folder_name(env_id))
     words = ", ".join(f"--algo {algo} --env {env_id}" for algo in algos[:3])
-    return f"{text}{tr('presets:')} {words}\n" if algos else text
+    return f"{text}{_presets(words)}\n" if algos else text
+
+
+def _presets(names: str) -> str:
+    return tr("presets: {names}", names=names)
 
 
 def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | None:

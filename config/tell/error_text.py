@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -93,7 +94,8 @@ def expected(node: Json, root: Json) -> str:
     if "enum" in node or "const" in node:
         return _either(node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return tr(" or ").join(expected(option, root) for option in node["anyOf"])
+        kinds = (expected(option, root) for option in node["anyOf"])
+        return reduce(lambda kind, other: tr("{kind} or {other}", kind=kind, other=other), kinds)
     if "discriminator" in node:
         return tr("a mapping with {key}", key=node["discriminator"]["propertyName"])
     if node.get("type") == "array":

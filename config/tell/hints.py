@@ -10,7 +10,7 @@ from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
 from config.tell.language import tr
-from config.tell.names import NAMED_OF_OTHERS, OF_OTHERS, did_you_mean, distance, either, nearest
+from config.tell.names import did_you_mean, distance, either, nearest, of_others
 
 
 def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
@@ -30,7 +30,7 @@ def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], fin
     """Returns the end of a sentence about a setting of another algorithm, or a name of another library; empty for any
     other key."""
     if section != "env_cfg" and (algos := find_algo.with_setting(key)):
-        return OF_OTHERS.format(algos=algos, algo=algo)
+        return of_others(algos, algo)
     if remark := foreign_names.remark_on(key):
         return tr("; {remark}", remark=remark)
     return _translated(section, key, models, find_algo, algo)
@@ -49,7 +49,7 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
             return tr("; it is called {name} here", name=paths)
     for _, name, _ in matches:
         if algos := find_algo.with_setting(name):
-            return NAMED_OF_OTHERS.format(name=name, algos=algos, algo=algo)
+            return of_others(algos, algo, name)
     return ""
 
 

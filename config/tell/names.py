@@ -44,15 +44,25 @@ _WRITTEN = re.compile(r"""\A.*?(?=: )|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 """Part of the rest of such a sentence that a user has written: the path of the setting, and what stands in quotes."""
 
 
-OF_OTHERS = tr("; it is a setting of {algos}, and algo_name is {algo}")
-NAMED_OF_OTHERS = tr("; it is called {name} here, a setting of {algos}, and algo_name is {algo}")
-_OF_OTHERS = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(OF_OTHERS)))
+def of_others(algos: str, algo: str, name: str = "") -> str:
+    """Returns the end of a sentence about a setting that only other algorithms have. name: the one that it has here, if
+    the user writes another."""
+    if name:
+        return tr(
+            "; it is called {name} here, a setting of {algos}, and algo_name is {algo}",
+            name=name,
+            algos=algos,
+            algo=algo,
+        )
+    return tr("; it is a setting of {algos}, and algo_name is {algo}", algos=algos, algo=algo)
 
 
-def of_other_algorithms(end: str, name: str) -> str:
-    """Returns OF_OTHERS with the name of the setting; empty for any other end of a sentence."""
-    parts = _OF_OTHERS.fullmatch(end)
-    return NAMED_OF_OTHERS.format(name=name, **parts.groupdict()) if parts else ""
+def of_others_by_name(end: str, name: str) -> str:
+    """Returns the end of a sentence of of_others with the name of the setting; empty for any other end."""
+    pattern = re.escape(tr("; it is a setting of {algos}, and algo_name is {algo}"))
+    pattern = pattern.replace(r"\ ", " ?")  # tr leaves out blanks between Chinese letters
+    parts = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", pattern), end)
+    return of_others(**parts.groupdict(), name=name) if parts else ""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
