@@ -118,6 +118,8 @@ def run_words(run: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(f"{key} {value if isinstance(value, str) else json.dumps(value)}" for key, value in settings)
 
 
+_NUMBER = re.compile(r"(?<![\w.-])-?\d[\d,.]*(?<=\d)")
+"""A number in a sentence, and no version such as that of LunarLander-v3."""
 NOT_THE_TASK = ("n_envs", "vectorization", "render_mode")
 """Settings under env_cfg that change no return."""
 
@@ -126,6 +128,20 @@ def promised_return(comment: str) -> float | None:
     """Returns the return that a comment such as `# Return 500 in about 20 s: ...` promises."""
     match = re.match(r"#\s*Return\s+([-+]?\d+(?:\.\d+)?)", comment)
     return float(match[1]) if match else None
+
+
+def template(comment: str) -> tuple[str, dict[str, str]]:
+    """Returns the first comment of a preset with places in place of its numbers, and these: presets differ in their
+    numbers, and few sentences say them all."""
+    numbers: dict[str, str] = {}
+
+    def place(match: re.Match[str]) -> str:
+        name = f"n{len(numbers) + 1}"
+        numbers[name] = match[0]
+        return f"{{{name}}}"
+
+    sentence = _NUMBER.sub(place, comment.replace("{", "{{").replace("}", "}}"))
+    return (sentence, numbers) if numbers else (comment, numbers)
 
 
 def available(root: Path = PRESETS) -> Iterator[tuple[str, str, str]]:

@@ -88,7 +88,9 @@ def _topics(commands: tuple[tuple[str, str], ...]) -> str:
 
 def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
     if topic == "presets":
-        yield from ((f"{env}/{algo}", comment) for env, algo, comment in presets.available(root))
+        for env, algo, comment in presets.available(root):
+            sentence, numbers = presets.template(comment)
+            yield f"{env}/{algo}", tr(sentence, **numbers)
     elif topic == "algos":
         yield from ((name, _summary(find_algo.get(name))) for name in find_algo.available())
     else:

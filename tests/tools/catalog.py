@@ -1,9 +1,9 @@
 """Brings the catalogs of sentences up to date: python -m tests.tools.catalog [OTHER.po ...]
 
-zh.po has the sentences of calls of tr, zh_settings.po the texts that the command describe shows, and those of the
-tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that are
-gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are not
-translated.
+zh.po has the sentences of calls of tr, zh_settings.po the texts that the commands describe and list show, and those of
+the tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that
+are gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are
+not translated.
 """
 
 import ast
@@ -21,6 +21,7 @@ from babel.messages.pofile import read_po, write_po
 
 from config.foreign import table
 from config.model.fields import Strict
+from config.read import presets
 from config.tell import describe, help_texts
 from config.tell.language import FOLDER, available
 from envs.common import wrappers
@@ -48,10 +49,10 @@ def calls(tree: ast.AST) -> Iterator[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yields the file of each text that describe shows, or that a table of another library's words has, and the text;
-    none that is a sentence of a call."""
+    """Yields the file of each text that describe and list show, or that a table of another library's words has, and the
+    text; none that is a sentence of a call."""
     called = {sentence for _, sentence in sentences()}
-    shown = dict.fromkeys((*_of_describe(), *_of_tables()))
+    shown = dict.fromkeys((*_of_describe(), *_of_tables(), *_of_presets()))
     yield from ((file, text) for file, text in shown if text and text not in called)
 
 
@@ -85,6 +86,11 @@ def _of_tables() -> Iterator[tuple[str, str]]:
             for _, row in table.lines(rows):
                 shown = (*row.texts.values(), *(case.remark for case in row.cases))
                 yield from ((path.relative_to(ROOT).as_posix(), text) for text in shown)
+
+
+def _of_presets() -> Iterator[tuple[str, str]]:
+    for env, algo, comment in presets.available():
+        yield f"presets/{env}/{algo}.yaml", presets.template(comment)[0]
 
 
 SOURCES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {"": sentences, "_settings": texts}
