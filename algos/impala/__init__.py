@@ -1,7 +1,8 @@
 """Importance weighted actor-learner architecture (Espeholt et al., 2018): A2C with workers that do not wait."""
 
 from algos.impala.config import Config as Config
+from config.tell.language import tr
 
 NAME = "IMPALA"
 ALIASES = ("A3C",)
-REMARKS = {"A3C": "A3C is IMPALA here: workers send transitions, not gradients, and V-trace corrects their lag"}
+REMARKS = {"A3C": tr("A3C is IMPALA here: workers send transitions, not gradients, and V-trace corrects their lag")}

@@ -9,6 +9,7 @@ from config.foreign import table
 from config.foreign.table import Row, words
 from config.foreign.vocabularies import VOCABULARIES
 from config.read.finder import Finder
+from config.tell.language import tr
 
 TABLES = {vocabulary.library: words(vocabulary.words) for vocabulary in VOCABULARIES if words(vocabulary.words)}
 """Library -> its words outside of our sections."""
@@ -53,13 +54,14 @@ def accepted(section: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
     for vocabulary in VOCABULARIES:
         for word, row in vocabulary.sections.get(section, {}).items():
             here = row.remark or row.needless or ", ".join(key for _, key in row.paths())
-            yield word, f"{vocabulary.library}'s key, here: {here}.", row.values if row.is_renaming else ()
+            description = tr("{library}'s key, here: {name}.", library=vocabulary.library, name=here)
+            yield word, description, row.values if row.is_renaming else ()
 
 
 def algorithm_here(name: str) -> str:
     """Returns the end of a sentence about an algorithm of another library; empty for any other name."""
     ours = _RENAMED.get(name.lower())
-    return f"it is {ours} here" if ours else algorithm_instead(name)
+    return tr("it is {name} here", name=ours) if ours else algorithm_instead(name)
 
 
 def algorithm_instead(name: str) -> str:
@@ -83,7 +85,8 @@ def algorithm_of_class(name: str) -> str:
 def environment_here(env_id: str) -> str:
     """Returns our id and arguments of an environment that has another name here; empty for any other."""
     ours, arguments = _ENVIRONMENTS.get(env_id, ("", {}))
-    return ours and f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
+    listed = ", ".join(f"{name}: {json.dumps(value)}" for name, value in arguments.items())
+    return ours and tr("{name} with {arguments}", name=ours, arguments=listed)
 
 
 def ours(name: str) -> Iterator[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ from config.foreign.table import ALGORITHMS as OF_ALGORITHMS
 from config.foreign.table import Row, Scope, Table, tables
 from config.foreign.values import Settings
 from config.program import PROGRAM
+from config.tell.language import tr
 
 _TABLES = tables("rllib", vars(values) | vars(rllib_values))
 ALGORITHMS = _TABLES.pop(OF_ALGORITHMS)
@@ -85,7 +86,7 @@ def _hints() -> Iterator[tuple[str, Row]]:
 def _answer(row: Row) -> str:
     """Returns what to do in place of words without a setting of their own."""
     here = row.here.strip("-")
-    parts = (f"here it is {here}" if here else "", row.remark)
+    parts = (tr("here it is {here}", here=here) if here else "", row.remark)
     needless = "" if row.settings else row.needless
     return row.refused or needless or ": ".join(part for part in parts if part)
 
@@ -107,9 +108,9 @@ def algorithm_here(name: Any, words: Mapping[str, Any]) -> tuple[Any, Settings, 
     ours, settings, remark = row.settings or name, implied(row), row.remark
     atoms_written = words.get("num_atoms")
     if str(ours).upper() == "DQN" and isinstance(atoms_written, int) and atoms_written > 1:
-        return "C51", settings, f"{remark}{'; ' if remark else ''}DQN with num_atoms is C51"
+        return "C51", settings, "; ".join(filter(None, (remark, tr("DQN with num_atoms is C51"))))
     if str(ours).upper() == "SAC" and isinstance(words.get("env"), str) and _DISCRETE.search(words["env"]):
-        return "SAC_D", settings, "SAC for Discrete actions"
+        return "SAC_D", settings, tr("SAC for Discrete actions")
     return ours, settings, remark
 
 
@@ -125,4 +126,4 @@ CLASS_ENDINGS = ("Trainer", "Agent", "Algorithm", "Config")
 def origin(value: dict[Any, Any], file: str) -> str:
     """Returns the end of a sentence about a file of experiments; empty for any other."""
     theirs = any({"run", "env"} <= set(part) for part in value.values() if isinstance(part, dict))
-    return f"; it looks like experiments of RLlib: {PROGRAM} -f {file}" if theirs else ""
+    return tr("; it looks like experiments of RLlib: {PROGRAM} -f {file}", PROGRAM=PROGRAM, file=file) if theirs else ""

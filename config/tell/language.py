@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from string import Formatter
 
 FOLDER = Path(__file__).parent
 VARIABLE = "JOYSTICK_LANG"
@@ -22,6 +23,10 @@ _PARTS = ("", "_settings")
 """Ends of the names of a language's catalogs, in the order in which a sentence is looked up."""
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Environment variables of the locale; the first that is set counts."""
+_CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+_CHINESE_BLANK, _ENDS_CHINESE = re.compile(_CHINESE.pattern + " $"), re.compile(_CHINESE.pattern + "$")
+_BLANK_CHINESE = re.compile(" " + _CHINESE.pattern)
+_FORMATTER = Formatter()
 _ENTRY = re.compile(r'^msgid ((?:".*"\s*)+)^msgstr ((?:".*"\s*)+)', re.MULTILINE)
 
 
@@ -43,7 +48,25 @@ def tr(sentence: str, /, **values: object) -> str:
     stay as they are."""
     catalogs = (_catalog(language() + part) for part in _PARTS)
     text = next(filter(None, (catalog.get(sentence) for catalog in catalogs)), sentence)
-    return text.format(**values) if values else text
+    if not values:
+        return text
+    return _filled(text, values) if _CHINESE.search(text) else text.format(**values)
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
+    """Returns a sentence with values in its places. A blank beside a place separates Chinese letters from others, and
+    goes where the value has Chinese letters there, too."""
+    filled = ""
+    for words, name, form, conversion in _FORMATTER.parse(text):
+        if _ENDS_CHINESE.search(filled) and _BLANK_CHINESE.match(words):
+            words = words[1:]
+        filled += words
+        if name is not None:
+            value = _FORMATTER.convert_field(_FORMATTER.get_field(name, (), values)[0], conversion)
+            piece = format(value, str(form).format(**values))
+            filled = filled[:-1] if _CHINESE_BLANK.search(filled) and _CHINESE.match(piece) else filled
+            filled += piece
+    return filled
 
 
 @cache

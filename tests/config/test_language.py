@@ -1,5 +1,6 @@
 """Sentences in the language of the reader."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -52,6 +53,34 @@ def test_sentence_with_values_and_without(monkeypatch):
     assert tr("a {b}") == "{b}!"
     assert tr("not there {b}", b=1) == "not there 1"
     assert tr("Seed.") == "随机种子。"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("text", "应为 text 的列表"),
+        ("整数", "应为整数的列表"),
+        ("整数 x", "应为整数 x 的列表"),
+        ("x 整数", "应为 x 整数的列表"),
+        ("{0}", "应为 {0} 的列表"),
+        ("", "应为  的列表"),
+    ],
+)
+def test_a_blank_separates_chinese_letters_from_others_alone(monkeypatch, kind, sentence):
+    monkeypatch.setenv("JOYSTICK_LANG", "zh")
+    monkeypatch.setattr(language, "_catalog", {"zh": {"a list of {kind}": "应为 {kind} 的列表"}, "zh_settings": {}}.get)
+    assert tr("a list of {kind}", kind=kind) == sentence
+
+
+def test_places_are_filled_as_format_does():
+    text = "{{{a!r}}} {b:,.1f} {c:>{width}} {a} {d.real}{d:02}"
+    values = {"a": "x", "b": 1234.56, "c": "z", "width": 3, "d": 5}
+    assert language._filled(text, values) == text.format(**values) == "{'x'} 1,234.6   z x 505"
+
+
+def test_calls_are_found_wherever_they_stand():
+    code = "tr('a {b}', b=f'{tr(\"c\")}') or f'd {tr(\"e\" \"f\")}'\ntr(g)\nself.tr('h')"
+    assert sorted(catalog.calls(ast.parse(code))) == ["a {b}", "c", "ef"]
 
 
 @parts

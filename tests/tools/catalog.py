@@ -1,9 +1,9 @@
 """Brings the catalogs of sentences up to date: python -m tests.tools.catalog [OTHER.po ...]
 
-zh.po has the sentences of calls of tr, zh_settings.po the texts that the command describe shows, and those of the
-tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that are
-gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are not
-translated.
+zh.po has the sentences of calls of tr, zh_settings.po the texts that the commands describe and list show, and those of
+the tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that
+are gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are
+not translated.
 """
 
 import ast
@@ -17,32 +17,31 @@ from types import ModuleType
 from typing import Any
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 from config.foreign import table
 from config.model.fields import Strict
+from config.read import presets
 from config.tell import describe, help_texts
 from config.tell.language import FOLDER, available
 from envs.common import wrappers
 from framework.catalog import ALGOS, ENVS
 
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTION = "tr"
 PACKAGES = ("algos", "config", "envs", "framework")
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Yields the file of each sentence that is shown, and the sentence, in the order of the files."""
-    for name in PACKAGES:
-        found = extract_from_dir(str(ROOT / name), keywords={FUNCTION: None}, comment_tags=())
-        yield from sorted((f"{name}/{file}", str(text)) for file, _, text, _, _ in found)
-    for name in ("joystick.py", "main.py"):
-        tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
-        yield from ((name, text) for text in _calls(tree))
+    """Yields the file of each sentence that is shown, and the sentence, in the order of the files. Calls within
+    f-strings count, which babel's own search passes over."""
+    files = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    for path in (*sorted(files), ROOT / "joystick.py", ROOT / "main.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        yield from ((path.relative_to(ROOT).as_posix(), text) for text in sorted(calls(tree)))
 
 
-def _calls(tree: ast.AST) -> Iterator[str]:
+def calls(tree: ast.AST) -> Iterator[str]:
+    """Yields the sentences of the calls of tr in a piece of code."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="tr"), args=[ast.Constant(value=str(text))]):
@@ -50,10 +49,10 @@ def _calls(tree: ast.AST) -> Iterator[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Yields the file of each text that describe shows, or that a table of another library's words has, and the text;
-    none that is a sentence of a call."""
+    """Yields the file of each text that describe and list show, or that a table of another library's words has, and the
+    text; none that is a sentence of a call."""
     called = {sentence for _, sentence in sentences()}
-    shown = dict.fromkeys((*_of_describe(), *_of_tables()))
+    shown = dict.fromkeys((*_of_describe(), *_of_tables(), *_of_presets()))
     yield from ((file, text) for file, text in shown if text and text not in called)
 
 
@@ -87,6 +86,11 @@ def _of_tables() -> Iterator[tuple[str, str]]:
             for _, row in table.lines(rows):
                 shown = (*row.texts.values(), *(case.remark for case in row.cases))
                 yield from ((path.relative_to(ROOT).as_posix(), text) for text in shown)
+
+
+def _of_presets() -> Iterator[tuple[str, str]]:
+    for env, algo, comment in presets.available():
+        yield f"presets/{env}/{algo}.yaml", presets.template(comment)[0]
 
 
 SOURCES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {"": sentences, "_settings": texts}
