@@ -352,7 +352,7 @@ def _bound_faults(space: Box, value: np.ndarray, field: str) -> Iterator[Fault]:
 
 
 def _where(wrong: np.ndarray) -> str:
-    return tr(" at index {index}", index=tuple((int(i) for i in np.argwhere(wrong)[0]))) if wrong.ndim else ""
+    return tr(" at index {index}", index=tuple(int(i) for i in np.argwhere(wrong)[0])) if wrong.ndim else ""
 
 
 def _kind(value: Any) -> str:
