@@ -245,7 +245,7 @@ def _failure(place: str, error: Exception) -> EnvError:
 
 def _reset_form(result: Any) -> Iterator[Fault]:
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
-        yield Fault("reset", tr("(obs, info)"), _kind(result), tr("Since gym 0.26: return obs, {}."), old=True)
+        yield Fault("reset", "(obs, info)", _kind(result), tr("Since gym 0.26: return obs, {}."), old=True)
 
 
 def _step_form(result: Any) -> Iterator[Fault]:

@@ -90,7 +90,9 @@ class Camera(Recorder):
         if 0 < self.filmed < len(self.numbers):
             if self.writer.full:
                 self.writer.note(tr("cut off after {count} frames", count=self.writer.max_frames))
-            self.writer.note(tr("{count} of {all}", count=self.filmed, all=counted(len(self.numbers), "episode")))
+            self.writer.note(
+                tr("{filmed} of {episodes}", filmed=self.filmed, episodes=counted(len(self.numbers), "episode"))
+            )
         return self.writer.close()
 
     def abandon(self) -> None:
