@@ -35,7 +35,7 @@ class Fault(NamedTuple):
         )
 
 
-OLD = tr("its interface is the old one: joystick.OldGym(env) accepts it as it is")
+OLD = tr(" (its interface is the old one: joystick.OldGym(env) accepts it as it is)")
 
 
 def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
@@ -50,7 +50,7 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
         faults += _step_faults(env, name, start, obey, faults)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
-        remedy = f" ({OLD})" if any(fault.old for fault in faults) else ""
+        remedy = OLD if any(fault.old for fault in faults) else ""
         raise EnvError(
             tr("{name} does not follow the Gymnasium API{remedy}:\n{listed}", name=name, remedy=remedy, listed=listed)
         )
