@@ -336,13 +336,14 @@ class ReplayBuffer:
     def __getattr__(self, key: str) -> Any:
         tree = {} if key.startswith("_") else self._table.tree
         if key not in tree:
+            empty = tr("they have none before the first one is added")
+            keys = tr("they have {keys}", keys=", ".join(tree)) if tree else empty
             raise AttributeError(
                 tr(
                     "{kind} has no attribute {key!r}, and its transitions no such key; {remedy}",
                     kind=type(self).__name__,
                     key=key,
-                    remedy=METHODS.get(key)
-                    or tr("they have {keys}", keys=", ".join(tree) or tr("none before the first one is added")),
+                    remedy=METHODS.get(key) or keys,
                 )
             )
         return self._table.whole(tree[key])
