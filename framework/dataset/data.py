@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -142,7 +143,7 @@ def _naming(path: Path) -> Iterator[None]:
     except Exception as error:  # each format has errors of its own
         text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         text = next(iter(text.splitlines()), "")
-        reason = text.removeprefix(f"{path} ").removeprefix(f"{path}: ")
+        reason = re.sub(rf"^{re.escape(str(path))}[ :：] *", "", text)  # Chinese has a colon of its own
         if not isinstance(error, OSError | DataError) and not text.startswith(str(path)):
             reason = tr("it is damaged: {reason}", reason=reason or type(error).__name__)
         raise DataError(f"{as_written(path)}: {reason}") from error
