@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from config.model.arrays import Array, Model, Part
+from config.tell.language import tr
 
 
 class EnvError(RuntimeError):
@@ -44,9 +45,19 @@ class StepError(EnvError):
         more: str = "",
     ) -> "StepError":
         """Returns the error of a call. where: the call; more: what follows the seed."""
-        seeds = "seeds of the episodes" if row is None else "seed of the episode"
-        place = where if row is None else f"{where} of row {row}"
-        error = cls(f"{name} failed in {place}: {reason} ({seeds} {seed}{more})")
+        seeds = tr("seeds of the episodes") if row is None else tr("seed of the episode")
+        place = where if row is None else tr("{call} of row {row}", call=where, row=row)
+        error = cls(
+            tr(
+                "{name} failed in {place}: {reason} ({seeds} {seed}{more})",
+                name=name,
+                place=place,
+                reason=reason,
+                seeds=seeds,
+                seed=seed,
+                more=more,
+            )
+        )
         error.name, error.row, error.seed, error.step = name, row, seed, step
         return error
 
@@ -188,13 +199,17 @@ class VectorEnv(ABC):
         """Sets the phase of the next episode in the masked rows; called before their reset, if there is a curriculum.
         phases: of all rows."""
         if type(self).each is VectorEnv.each:
-            raise EnvError(f"{type(self).__name__} has no method set_phase(mask, phases), which a curriculum needs")
+            raise EnvError(
+                tr("{kind} has no method set_phase(mask, phases), which a curriculum needs", kind=type(self).__name__)
+            )
         self.each(partial(_set_phase, self.phase_method, phases), mask)
 
     def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
         """Returns function(environment, row) for the masked rows, with the innermost environment of each, called in the
         process that has it."""
-        raise EnvError(f"{type(self).__name__} has no method each(function, mask), so its rows cannot be reached")
+        raise EnvError(
+            tr("{kind} has no method each(function, mask), so its rows cannot be reached", kind=type(self).__name__)
+        )
 
     def visit(self, function: Callable[[Any, EnvContext], Any]) -> list[Any]:
         """Returns function(environment, context) for each row."""
@@ -223,7 +238,7 @@ class VectorEnv(ABC):
 
     def slots_of(self, agent: str) -> Sequence[str]:
         """Returns the names of the slots that an agent can have. Raises EnvError for an unknown agent."""
-        raise EnvError("the environment has a single agent")
+        raise EnvError(tr("the environment has a single agent"))
 
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info dict of the latest step of a row."""
@@ -245,12 +260,26 @@ def _set_phase(method: str, phases: Sequence[float], env: Any, row: int) -> None
     """Gives an environment its phase."""
     setter = getattr(env, method, None)
     if not callable(setter):
-        raise EnvError(f"{type(env).__name__} has no method {method}(value), which general_cfg.curriculum.method names")
+        raise EnvError(
+            tr(
+                "{kind} has no method {method}(value), which general_cfg.curriculum.method names",
+                kind=type(env).__name__,
+                method=method,
+            )
+        )
     try:
         setter(phases[row])
     except Exception as error:
         name = f"{type(env).__name__}.{method}({phases[row]})"
-        raise EnvError(f"{name} failed in row {row}: {type(error).__name__}: {error}") from error
+        raise EnvError(
+            tr(
+                "{name} failed in row {row}: {kind}: {error}",
+                name=name,
+                row=row,
+                kind=type(error).__name__,
+                error=error,
+            )
+        ) from error
 
 
 def _with_context(function: Callable[[Any, EnvContext], Any], context: EnvContext, env: Any, row: int) -> Any:

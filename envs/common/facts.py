@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
+from config.tell.language import tr
 from envs.base import Array, EnvError, Goal, Model, Part
 from envs.common.masks import Legal, mask_in
 
@@ -109,12 +110,19 @@ def _rules_of(env: gymnasium.Env, name: str) -> Model | None:
         columns = np.moveaxis(padded.reshape(*shape, most, 4), -1, 0)
     except (LookupError, TypeError, ValueError) as error:
         raise EnvError(
-            f"{name} has rules P that cannot be read: {type(error).__name__}: {error}; P[state][action] must be a list "
-            "of (probability, next state, reward, terminated)"
+            tr(
+                "{name} has rules P that cannot be read: {kind}: {error}; P[state][action] must be a "
+                "list of (probability, next state, reward, terminated)",
+                name=name,
+                kind=type(error).__name__,
+                error=error,
+            )
         ) from error
     probability, next_state, reward, terminated = columns
     if not np.allclose(probability.sum(axis=2), 1.0) or not np.isin(next_state, np.arange(shape[0])).all():
-        raise EnvError(f"{name} has rules P whose probabilities do not sum to 1, or that lead to unknown states")
+        raise EnvError(
+            tr("{name} has rules P whose probabilities do not sum to 1, or that lead to unknown states", name=name)
+        )
     return Model(probability.copy(), next_state.astype(np.int64), reward.copy(), terminated.astype(bool))
 
 
@@ -167,7 +175,14 @@ class _Judge:
         return goals.reshape(len(goals), *(self._kind.shape or ())).astype(self._kind.dtype)
 
     def _failed(self, error: Exception) -> EnvError:
-        return EnvError(f"{self._name} failed in compute_reward: {type(error).__name__}: {error}")
+        return EnvError(
+            tr(
+                "{name} failed in compute_reward: {kind}: {error}",
+                name=self._name,
+                kind=type(error).__name__,
+                error=error,
+            )
+        )
 
 
 Verdict = Callable[[Array, Array], Array]

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, Space
 
+from config.tell.language import tr
 from envs.base import Array, EnvError
 
 KEY = "action_mask"
@@ -26,7 +27,7 @@ def rest_of(space: Any) -> Space:
     """Returns a Dict space without the mask. If one part remains, it is the observation."""
     parts = {key: part for key, part in space.spaces.items() if key != KEY}
     if not parts:
-        raise EnvError(f"the observation has no part besides {KEY}: the agent has nothing to observe")
+        raise EnvError(tr("the observation has no part besides {key}: the agent has nothing to observe", key=KEY))
     return next(iter(parts.values())) if len(parts) == 1 else Dict(parts)
 
 
@@ -44,7 +45,13 @@ def encoder(encode: Callable[[Any], Any], inside: bool) -> Callable[[Any], Any]:
 def count(space: Space) -> int:
     """Returns the length of a mask; EnvError unless actions are Discrete."""
     if not isinstance(space, Discrete):
-        raise EnvError(f"{KEY} is for Discrete actions, and these are {space}; env_cfg.action_mask: false ignores it")
+        raise EnvError(
+            tr(
+                "{key} is for Discrete actions, and these are {space}; env_cfg.action_mask: false ignores it",
+                key=KEY,
+                space=space,
+            )
+        )
     return int(space.n)
 
 
@@ -52,7 +59,14 @@ def legal(mask: Any, space: Space) -> Array:
     """Returns the mask as a new bool array [..., A]; EnvError for a wrong shape."""
     array = np.array(mask).astype(bool)
     if array.shape[-1:] != (count(space),):
-        raise EnvError(f"the {KEY} has shape {array.shape}, and there are {count(space)} actions")
+        raise EnvError(
+            tr(
+                "the {key} has shape {shape}, and there are {count} actions",
+                key=KEY,
+                shape=array.shape,
+                count=count(space),
+            )
+        )
     return array
 
 
@@ -92,7 +106,7 @@ class Legal(gymnasium.Wrapper):
         mask = mask_in(obs, info)
         bools = np.ones(count(self.action_space), bool) if mask is None else legal(mask, self.action_space)
         if stuck(bools, np.bool_(over)):
-            raise ValueError(f"no action is legal: the {KEY} is 0 everywhere")
+            raise ValueError(tr("no action is legal: the {key} is 0 everywhere", key=KEY))
         return {**info, KEY: bools}
 
 

@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.tell.language import tr
 from envs.base import EnvError
 from envs.common import masks
 from envs.common.spaces import Actions, Observations
@@ -25,10 +26,16 @@ class Fault(NamedTuple):
     """True if it is the interface of gym before version 0.26."""
 
     def __str__(self) -> str:
-        return f"{self.field}: expected {self.expected}, got {self.got}. {self.mend}"
+        return tr(
+            "{field}: expected {expected}, got {got}. {mend}",
+            field=self.field,
+            expected=self.expected,
+            got=self.got,
+            mend=self.mend,
+        )
 
 
-OLD = "its interface is the old one: joystick.OldGym(env) accepts it as it is"
+OLD = tr(" (its interface is the old one: joystick.OldGym(env) accepts it as it is)")
 
 
 def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
@@ -43,8 +50,10 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
         faults += _step_faults(env, name, start, obey, faults)
     if faults:
         listed = "\n".join(f"  {fault}" for fault in faults)
-        remedy = f" ({OLD})" if any(fault.old for fault in faults) else ""
-        raise EnvError(f"{name} does not follow the Gymnasium API{remedy}:\n{listed}")
+        remedy = OLD if any(fault.old for fault in faults) else ""
+        raise EnvError(
+            tr("{name} does not follow the Gymnasium API{remedy}:\n{listed}", name=name, remedy=remedy, listed=listed)
+        )
     return obey and masks.mask_in(*start) is not None
 
 
@@ -63,9 +72,13 @@ def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
     for field in ("observation_space", "action_space"):
         space = getattr(env, field, None)
         if not isinstance(space, Space):
-            value = "nothing" if space is None else f"{type(space).__module__}.{type(space).__name__}"
-            remedy = f"Set self.{field} in __init__." if space is None else "Import it from gymnasium, not from gym."
-            yield Fault(field, "a space of gymnasium.spaces", value, remedy)
+            value = tr("nothing") if space is None else f"{type(space).__module__}.{type(space).__name__}"
+            remedy = (
+                tr("Set self.{field} in __init__.", field=field)
+                if space is None
+                else tr("Import it from gymnasium, not from gym.")
+            )
+            yield Fault(field, tr("a space of gymnasium.spaces"), value, remedy)
 
 
 def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
@@ -84,9 +97,11 @@ def _signature_faults(core: Any) -> Iterator[Fault]:
     if missing:
         yield Fault(
             "reset",
-            "the arguments seed and options",
-            f"no {' and no '.join(missing)}",
-            "Since gym 0.26: def reset(self, *, seed=None, options=None), and super().reset(seed=seed) in its body.",
+            tr("the arguments seed and options"),
+            tr("no {missing}", missing=tr(" and no ").join(missing)),
+            tr(
+                "Since gym 0.26: def reset(self, *, seed=None, options=None), and super().reset(seed=seed) in its body."
+            ),
             old=True,
         )
 
@@ -105,7 +120,7 @@ def _reset(env: gymnasium.Env, name: str) -> Any:
     try:
         return env.reset(seed=0)
     except Exception as error:
-        place = f"{name} failed in its first reset"
+        place = tr("{name} failed in its first reset", name=name)
         result = _again(lambda: env.unwrapped.reset(seed=0), error, place)
         if not list(_reset_form(result)):
             raise _failure(place, error) from error
@@ -113,7 +128,9 @@ def _reset(env: gymnasium.Env, name: str) -> Any:
 
 
 def _reset_faults(env: gymnasium.Env, result: Any, obey: bool) -> list[Fault]:
-    faults = list(_reset_form(result)) or list(value_faults(env.observation_space, result[0], "obs of reset"))
+    faults = list(_reset_form(result)) or list(
+        value_faults(env.observation_space, result[0], tr("{field} of {call}", field="obs", call="reset"))
+    )
     if obey and not faults:
         faults = list(_mask_faults(env.action_space, masks.mask_in(*result), "reset"))
     return faults
@@ -135,7 +152,7 @@ def _step_faults(env: gymnasium.Env, name: str, start: Any, obey: bool, before: 
 def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, well_begun: bool) -> list[Fault]:
     mask = None if list(_reset_form(start)) else masks.mask_in(*start)
     action = first_action(env.action_space, None if list(_mask_faults(env.action_space, mask, "reset")) else mask)
-    place = f"{name} failed in its first step (action {action})"
+    place = tr("{name} failed in its first step (action {action})", name=name, action=action)
     try:
         result = env.step(action)
     except Exception as error:
@@ -148,12 +165,22 @@ def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, wel
     if faults:
         return faults
     obs, reward, terminated, truncated, info = result
-    faults = [*value_faults(env.observation_space, obs, "obs of step"), *_reward_faults(reward)]
+    faults = [
+        *value_faults(env.observation_space, obs, tr("{field} of {call}", field="obs", call="step")),
+        *_reward_faults(reward),
+    ]
     for field, flag in (("terminated", terminated), ("truncated", truncated)):
         if not isinstance(flag, bool | np.bool_):
-            faults.append(Fault(field, "True or False", _kind(flag), f"Return bool({field})."))
+            faults.append(Fault(field, tr("True or False"), _kind(flag), tr("Return bool({field}).", field=field)))
     if not isinstance(info, dict):
-        faults.append(Fault("info of step", "a dict", _kind(info), "Return {} when there is nothing to say."))
+        faults.append(
+            Fault(
+                tr("{field} of {call}", field="info", call="step"),
+                tr("a dict"),
+                _kind(info),
+                tr("Return {} when there is nothing to say."),
+            )
+        )
     elif obey and well_begun and not faults:
         faults += _later_mask_faults(env.action_space, mask, masks.mask_in(obs, info), bool(terminated))
     return faults
@@ -161,24 +188,39 @@ def _faults_of_a_step(env: gymnasium.Env, name: str, start: Any, obey: bool, wel
 
 def _later_mask_faults(space: Space, first: Any, later: Any, over: bool) -> Iterator[Fault]:
     if first is None and later is not None:
-        yield Fault(f"{masks.KEY} of reset", "one like that of step", "none", "The first action needs it too.")
+        yield Fault(
+            tr("{field} of {call}", field=masks.KEY, call="reset"),
+            tr("one like that of step"),
+            tr("none"),
+            tr("The first action needs it too."),
+        )
     elif not (over and later is not None and not np.any(later)):
         yield from _mask_faults(space, later, "step")
 
 
 def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
-    field, ignore = f"{masks.KEY} of {where}", "env_cfg.action_mask: false ignores it."
+    field, ignore = tr("{field} of {call}", field=masks.KEY, call=where), tr("env_cfg.action_mask: false ignores it.")
     if mask is None:
         return
     if not isinstance(space, Discrete):
-        yield Fault(field, "Discrete actions", str(space), f"Masks are for numbered actions only; {ignore}")
+        yield Fault(
+            field,
+            tr("Discrete actions"),
+            str(space),
+            tr("Masks are for numbered actions only; {ignore}", ignore=ignore),
+        )
         return
     numbers = _numbers(mask)
     if numbers.shape != (space.n,) or not np.isin(numbers, (0, 1)).all():
-        expected = f"{space.n} numbers 0 or 1, one for each action"
-        yield Fault(field, expected, _kind(mask), f"Say 1 where an action is legal; {ignore}")
+        expected = tr("{n} numbers 0 or 1, one for each action", n=space.n)
+        yield Fault(field, expected, _kind(mask), tr("Say 1 where an action is legal; {ignore}", ignore=ignore))
     elif not numbers.any():
-        yield Fault(field, "a legal action", "0 everywhere", f"Only after the end of an episode may all be 0; {ignore}")
+        yield Fault(
+            field,
+            tr("a legal action"),
+            tr("0 everywhere"),
+            tr("Only after the end of an episode may all be 0; {ignore}", ignore=ignore),
+        )
 
 
 def _numbers(value: Any) -> np.ndarray:
@@ -203,28 +245,30 @@ def _failure(place: str, error: Exception) -> EnvError:
 
 def _reset_form(result: Any) -> Iterator[Fault]:
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
-        yield Fault("reset", "(obs, info)", _kind(result), "Since gym 0.26: return obs, {}.", old=True)
+        yield Fault("reset", "(obs, info)", _kind(result), tr("Since gym 0.26: return obs, {}."), old=True)
 
 
 def _step_form(result: Any) -> Iterator[Fault]:
     if isinstance(result, tuple) and len(result) == 5:
         return
-    mend = "Return obs, reward, terminated, truncated, info."
+    mend = tr("Return obs, reward, terminated, truncated, info.")
     if old := isinstance(result, tuple) and len(result) == 4:
-        mend = (
-            "This is the old gym step with done: return obs, reward, terminated, truncated, info, with terminated "
-            "for the end of the task and truncated for a time limit."
+        mend = tr(
+            "This is the old gym step with done: return obs, reward, terminated, truncated, info, "
+            "with terminated for the end of the task and truncated for a time limit."
         )
-    yield Fault("step", "5 values (obs, reward, terminated, truncated, info)", _kind(result), mend, old)
+    yield Fault("step", tr("5 values (obs, reward, terminated, truncated, info)"), _kind(result), mend, old)
 
 
 def _reward_faults(reward: Any) -> Iterator[Fault]:
     """Yields a fault unless the reward is a finite Python or numpy number, or a zero-dimensional array."""
     number = isinstance(reward, bool | int | float | np.number | np.bool_)
     if not number and not (isinstance(reward, np.ndarray) and reward.ndim == 0):
-        yield Fault("reward", "a number", _kind(reward), "Return float(reward), for an array of one float(reward[0]).")
+        yield Fault(
+            "reward", tr("a number"), _kind(reward), tr("Return float(reward), for an array of one float(reward[0]).")
+        )
     elif not np.isfinite(reward):
-        yield Fault("reward", "a finite number", str(reward), "Clip it, or leave the reason for it out.")
+        yield Fault("reward", tr("a finite number"), str(reward), tr("Clip it, or leave the reason for it out."))
 
 
 def value_faults(space: Space, value: Any, field: str) -> Iterator[Fault]:
@@ -233,7 +277,12 @@ def value_faults(space: Space, value: Any, field: str) -> Iterator[Fault]:
     elif isinstance(space, Discrete):
         if not space.contains(value):
             last = space.start + space.n - 1
-            yield Fault(field, f"a whole number {space.start} to {last}", _kind(value), "Return int(obs).")
+            yield Fault(
+                field,
+                tr("a whole number {start} to {last}", start=space.start, last=last),
+                _kind(value),
+                tr("Return int(obs)."),
+            )
     elif isinstance(space, Box | MultiDiscrete | MultiBinary):
         yield from _array_faults(space, value, field)
 
@@ -243,30 +292,38 @@ def _nested_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
     keys: list[Any] = list(space.spaces) if named else list(range(len(space.spaces)))
     have = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, tuple) else None
     if isinstance(value, dict) is not named or have is None or set(have) != set(keys):
-        expected = f"a dict with the keys {keys}" if named else f"a tuple of {len(keys)}"
-        got = f"a dict with the keys {have}" if isinstance(value, dict) else _kind(value)
-        yield Fault(field, expected, got, "Make the observation and observation_space agree.")
+        expected = tr("a dict with the keys {keys}", keys=keys) if named else tr("a tuple of {count}", count=len(keys))
+        got = tr("a dict with the keys {keys}", keys=have) if isinstance(value, dict) else _kind(value)
+        yield Fault(field, expected, got, tr("Make the observation and observation_space agree."))
         return
     for key in keys:
         yield from value_faults(space.spaces[key], value[key], f"{field}[{key!r}]")
 
 
 def _array_faults(space: Any, value: Any, field: str) -> Iterator[Fault]:
-    expected = f"an array of {space.dtype} with shape {space.shape}"
+    expected = tr("an array of {dtype} with shape {shape}", dtype=space.dtype, shape=space.shape)
     if isinstance(value, dict):
-        mend = "Several agents need possible_agents, observation_space(agent) and action_space(agent)"
+        mend = tr("Several agents need possible_agents, observation_space(agent) and action_space(agent)")
         yield Fault(
-            field, expected, f"a dict with the keys {[*value]}"[:80], f"{mend}, or joystick.OldGym(env) around it."
+            field,
+            expected,
+            tr("a dict with the keys {keys}", keys=[*value])[:80],
+            tr("{mend}, or joystick.OldGym(env) around it.", mend=mend),
         )
         return
     is_array = isinstance(value, np.ndarray | np.number | np.bool_)
     array = np.asarray(value) if is_array else _numbers(value)
     if not is_array:
-        yield Fault(field, expected, _kind(value), f"Return np.asarray(obs, dtype=np.{space.dtype}).")
+        yield Fault(field, expected, _kind(value), tr("Return np.asarray(obs, dtype=np.{dtype}).", dtype=space.dtype))
     elif array.shape != space.shape:
-        yield Fault(field, expected, f"shape {value.shape}", "Make the observation and observation_space agree.")
+        yield Fault(
+            field,
+            expected,
+            tr("shape {shape}", shape=value.shape),
+            tr("Make the observation and observation_space agree."),
+        )
     elif not np.can_cast(array.dtype, space.dtype, "same_kind"):
-        yield Fault(field, expected, f"{array.dtype}", f"Return obs.astype(np.{space.dtype}).")
+        yield Fault(field, expected, f"{array.dtype}", tr("Return obs.astype(np.{dtype}).", dtype=space.dtype))
     if array.shape == space.shape and array.dtype.kind in "biuf":
         yield from _number_faults(space, array, field)
 
@@ -275,7 +332,7 @@ def _number_faults(space: Any, array: np.ndarray, field: str) -> Iterator[Fault]
     wrong = ~np.isfinite(array)
     if wrong.any():
         got = f"{array[wrong][0]}{_where(wrong)}"
-        yield Fault(field, "finite values", got, "Learning cannot go on from it: find where it comes from.")
+        yield Fault(field, tr("finite values"), got, tr("Learning cannot go on from it: find where it comes from."))
     elif isinstance(space, Box):
         yield from _bound_faults(space, array, field)
 
@@ -288,19 +345,19 @@ def _bound_faults(space: Box, value: np.ndarray, field: str) -> Iterator[Fault]:
         low, high = space.low[outside][0], space.high[outside][0]
         yield Fault(
             field,
-            f"values from {low} to {high}",
+            tr("values from {low} to {high}", low=low, high=high),
             f"{value[outside][0]}{_where(outside)}",
-            "Clip the observation, or widen observation_space to what it can be.",
+            tr("Clip the observation, or widen observation_space to what it can be."),
         )
 
 
 def _where(wrong: np.ndarray) -> str:
-    return f" at index {tuple(int(i) for i in np.argwhere(wrong)[0])}" if wrong.ndim else ""
+    return tr(" at index {index}", index=tuple(int(i) for i in np.argwhere(wrong)[0])) if wrong.ndim else ""
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
+        return tr("an array of {dtype} with shape {shape}", dtype=value.dtype, shape=value.shape)
     if isinstance(value, tuple):
-        return f"a tuple of {len(value)}"
+        return tr("a tuple of {count}", count=len(value))
     return f"{type(value).__name__} {value!r}"[:80]

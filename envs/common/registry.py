@@ -12,6 +12,8 @@ from difflib import get_close_matches
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from config.tell.language import tr
+
 _ID = re.compile(r"^(?P<name>.*?)(?:-v(?P<version>\d+))?$", re.DOTALL)
 _EXTRAS = {
     "gymnasium.envs.box2d": ("Box2D", '"gymnasium[box2d]"'),
@@ -92,11 +94,11 @@ def of_ale(env_id: str) -> str | None:
 def unusable(spec: EnvSpec) -> str | None:
     """Returns why a registered environment cannot be made here, and the remedy; None if it can."""
     if getattr(spec.entry_point, "__name__", "") == "_raise_mujoco_py_error":
-        return f"{spec.id} has left gymnasium; the current version is {_current(spec.id)}"
+        return tr("{id} has left gymnasium; the current version is {current}", id=spec.id, current=_current(spec.id))
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     for module, (package, pip) in _EXTRAS.items():
         if entry.startswith(module) and importlib.util.find_spec(package) is None:
-            return f"{spec.id} needs the package {package}, which is not installed: pip install {pip}"
+            return needs(spec.id, package, f"pip install {pip}")
     return None
 
 
@@ -116,7 +118,11 @@ def outdated(env_id: str) -> str | None:
     """Returns a sentence on an id that gymnasium has a newer version of; None for any other id."""
     spec = lookup(env_id) if ":" not in env_id else None
     current = _current(env_id) if spec else None
-    return f"{env_id} is an older version; the current one is {current}" if current not in (None, env_id) else None
+    return (
+        tr("{env_id} is an older version; the current one is {current}", env_id=env_id, current=current)
+        if current not in (None, env_id)
+        else None
+    )
 
 
 @contextlib.contextmanager
@@ -133,36 +139,54 @@ def needs_mujoco(spec: EnvSpec | None) -> bool:
     return entry.startswith("gymnasium.envs.mujoco") and importlib.util.find_spec("mujoco") is not None
 
 
+def needs(env_id: str, package: str, install: str) -> str:
+    """Returns a message for a package that is not installed. install: the command that installs it."""
+    return tr(
+        "{env_id} needs the package {package}, which is not installed: {install}",
+        env_id=env_id,
+        package=package,
+        install=install,
+    )
+
+
 def undrawable(spec: EnvSpec) -> str | None:
     """Returns why an environment cannot render here, and the remedy; None if it can."""
     entry = spec.entry_point if isinstance(spec.entry_point, str) else ""
     pip = next((pip for module, pip in _DRAWN_BY_PYGAME.items() if entry.startswith(module)), None)
     if pip is None or importlib.util.find_spec("pygame"):
         return None
-    return f"drawing {spec.id} needs the package pygame, which is not installed: pip install {pip}"
+    return tr("drawing {id} needs the package pygame, which is not installed: pip install {pip}", id=spec.id, pip=pip)
 
 
 def unknown_id(env_id: str) -> str:
     """Returns a message for an id that is not registered, with what to write instead."""
     module, colon, name = env_id.rpartition(":")
     if callable(getattr(sys.modules.get(module), name, None)):
-        return f"no id {name!r} is registered, and {module} has a class {name}: general_cfg.env_name=python takes it"
+        return tr(
+            "no id {name!r} is registered, and {module} has a class {name}: general_cfg.env_name=python takes it",
+            name=name,
+            module=module,
+        )
     package = package_of(name)
     if package and importlib.util.find_spec(package) is None:
         pip = _EXTRAS[package][1]
-        return f"{env_id} needs the package {pip}, which is not installed: pip install {pip}"
+        return needs(env_id, pip, f"pip install {pip}")
     if current := of_ale(name) or _current(name):
-        return f"there is no {env_id}; the current version is {module}{colon}{of_ale(current) or current}"
+        return tr(
+            "there is no {env_id}; the current version is {current}",
+            env_id=env_id,
+            current=f"{module}{colon}{of_ale(current) or current}",
+        )
     if not module and (other := _of_another_package(name)):
         return other
     hint = ""
     if near := nearest(name, gymnasium.registry, least=0.75):
-        hint = f"; did you mean {near}?"
+        hint = tr("; did you mean {hint}?", hint=near)
     elif not module and re.search(r"/|-v\d+$", name):  # an id as a user registers it
-        hint = f"; an environment of your own is named my_module:{name}, with --allow-import my_module"
+        hint = tr("; an environment of your own is named my_module:{name}, with --allow-import my_module", name=name)
     if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
-        hint += " (an Atari game needs the package ale-py, which is not installed: pip install ale-py)"
-    return f"there is no environment {env_id!r}{hint}"
+        hint += tr(" (an Atari game needs the package ale-py, which is not installed: pip install ale-py)")
+    return tr("there is no environment {env_id!r}{hint}", env_id=env_id, hint=hint)
 
 
 def _of_another_package(name: str) -> str | None:
@@ -170,15 +194,25 @@ def _of_another_package(name: str) -> str | None:
     for module, (pip, names) in _OTHERS.items():
         if names.search(name):
             package = module.partition(".")[0]
-            missing = "" if importlib.util.find_spec(package) else f"; the package is not installed: pip install {pip}"
-            return f"{name} is registered by {module}; write --allow-import {package} --env {module}:{name}{missing}"
+            missing = (
+                ""
+                if importlib.util.find_spec(package)
+                else tr("; the package is not installed: pip install {pip}", pip=pip)
+            )
+            return tr(
+                "{name} is registered by {module}; write --allow-import {package} --env {module}:{name}{missing}",
+                name=name,
+                module=module,
+                package=package,
+                missing=missing,
+            )
     return None
 
 
 def nearest(word: str, names: Iterable[str], most: int = 3, least: float = 0.6) -> str:
     """Returns the most similar names as `a or b`; empty if none is similar."""
     folded = {name.lower(): name for name in names}
-    return " or ".join(folded[match] for match in get_close_matches(word.lower(), folded, most, least))
+    return tr(" or ").join(folded[match] for match in get_close_matches(word.lower(), folded, most, least))
 
 
 def _current(env_id: str) -> str | None:
@@ -216,13 +250,16 @@ def explain(env_id: str) -> str:
         with without_its_warning():
             env = gymnasium.make(env_id)
         lines[1:1] = [" ".join((env.unwrapped.__doc__ or "").split("##")[0].split())[:400]]
-        lines += [f"observation   {_short(env.observation_space)}", f"action        {_short(env.action_space)}"]
+        lines += [
+            tr("observation   {space}", space=_short(env.observation_space)),
+            tr("action        {space}", space=_short(env.action_space)),
+        ]
         env.close()
     except Exception as error:  # of a package that is missing, or of an environment that needs arguments
-        lines += [f"cannot be made here: {error}"]
-    lines.append(f"step limit    {spec.max_episode_steps or 'none of its own'}")
+        lines += [tr("cannot be made here: {error}", error=error)]
+    lines.append(tr("step limit    {limit}", limit=spec.max_episode_steps or tr("none of its own")))
     if spec.reward_threshold is not None:
-        lines.append(f"solved at     {spec.reward_threshold:g}")
+        lines.append(tr("solved at     {threshold:g}", threshold=spec.reward_threshold))
     return "\n".join(filter(None, lines)) + "\n"
 
 
@@ -231,4 +268,10 @@ def _short(space: gymnasium.Space) -> str:
     if not isinstance(space, gymnasium.spaces.Box):
         return str(space)
     size = " x ".join(map(str, space.shape)) or "1"
-    return f"Box, {size}, {space.dtype}, from {space.low.min():g} to {space.high.max():g}"
+    return tr(
+        "Box, {size}, {dtype}, from {min:g} to {max:g}",
+        size=size,
+        dtype=space.dtype,
+        min=space.low.min(),
+        max=space.high.max(),
+    )

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from config import machine
+from config.tell.language import tr
 from envs.base import Array, EnvError, VectorEnv
 from envs.common import masks
 from envs.common.facts import EnvFacts, facts_of
@@ -65,16 +66,19 @@ def no_environment(thing: Any) -> str | None:
     if issubclass(kind, gymnasium.Env | gymnasium.vector.VectorEnv | VectorEnv):
         return None
     if any(hasattr(thing, name) for name in SEVERAL):
-        return (
-            f"is an environment of several agents ({kind.__name__}) without possible_agents, observation_space(agent), "
-            "action_space(agent), reset and step; joystick.OldGym(env) accepts the old form"
+        return tr(
+            "is an environment of several agents ({kind}) without possible_agents, "
+            "observation_space(agent), action_space(agent), reset and step; joystick.OldGym(env) "
+            "accepts the old form",
+            kind=kind.__name__,
         )
     if hasattr(kind, "reset") and hasattr(kind, "step"):
-        return (
-            f"is not a gymnasium.Env ({kind.__name__}): inherit from it; the old step of 4 values is accepted in "
-            "joystick.OldGym(env)"
+        return tr(
+            "is not a gymnasium.Env ({kind}): inherit from it; the old step of 4 values is accepted "
+            "in joystick.OldGym(env)",
+            kind=kind.__name__,
         )
-    return f"is not an environment ({kind.__name__}): inherit from gymnasium.Env"
+    return tr("is not an environment ({kind}): inherit from gymnasium.Env", kind=kind.__name__)
 
 
 def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
@@ -83,8 +87,13 @@ def _whole(env: Any, name: str, rows: int, obey_masks: bool) -> VectorEnv:
     if size != rows:
         env.close()
         raise EnvError(
-            f"{name} has {size} rows, and {rows} are needed here: take their number from the argument num_envs, or "
-            "from env_config.num_envs"
+            tr(
+                "{name} has {size} rows, and {rows} are needed here: take their number from the argument "
+                "num_envs, or from env_config.num_envs",
+                name=name,
+                size=size,
+                rows=rows,
+            )
         )
     return env if isinstance(env, VectorEnv) else GymnasiumVector(mode_of(env), name, obey_masks=obey_masks)
 
@@ -94,7 +103,7 @@ def make_env(maker: Callable[[int], Any], name: str, index: int) -> Any:
     try:
         return maker(index)
     except Exception as error:
-        raise EnvError(f"{name} could not be made: {described(error)}") from error
+        raise EnvError(tr("{name} could not be made: {error}", name=name, error=described(error))) from error
 
 
 def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
@@ -128,7 +137,7 @@ def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array
     try:
         sent = cloudpickle.dumps(function)
     except Exception as error:
-        raise EnvError(f"the function cannot be sent to the processes of the rows: {error}") from error
+        raise EnvError(tr("the function cannot be sent to the processes of the rows: {error}", error=error)) from error
     results = []
     for answer in env.call("visit", sent, mask):
         if answer is not None:
@@ -154,7 +163,7 @@ def _async_pays(env: gymnasium.Env, rows: int, name: str) -> bool:
     try:
         return step_seconds(env) > ASYNC_PAYS
     except Exception as error:
-        raise EnvError(f"{name} failed in its first steps: {described(error)}") from error
+        raise EnvError(tr("{name} failed in its first steps: {error}", name=name, error=described(error))) from error
 
 
 def step_seconds(env: gymnasium.Env, steps: int = 20, budget: float = 0.1) -> float:

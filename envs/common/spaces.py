@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.tell.language import tr
 from envs.base import Array, EnvError, Part, Step
 
 
@@ -129,9 +130,15 @@ def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
     names = dict.fromkeys(str(path[0]) for path, _ in parts if path[0] not in removed)
     wrapper = f"{{wrapper_name: FilterObservation, filter_keys: [{', '.join(names)}]}}"
     raise EnvError(
-        f"the part {'.'.join(map(str, path))!r} of the observation is a {type(part).__name__} space; Box, Discrete, "
-        "MultiDiscrete and MultiBinary can be learned from. "
-        + (f"Leave it out with env_cfg.wrappers: [{wrapper}]" if names else "Change it in the environment")
+        tr(
+            "the part {path!r} of the observation is a {kind} space; Box, Discrete, MultiDiscrete and "
+            "MultiBinary can be learned from. {remedy}",
+            path=".".join(map(str, path)),
+            kind=type(part).__name__,
+            remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper)
+            if names
+            else tr("Change it in the environment"),
+        )
     )
 
 
@@ -189,8 +196,11 @@ def _plain(space: Space) -> Space:
     if isinstance(space, MultiBinary):
         return space
     raise EnvError(
-        f"the observation is a {type(space).__name__} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and Tuple "
-        "can be learned from. Change it in the environment or with a wrapper."
+        tr(
+            "the observation is a {kind} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and "
+            "Tuple can be learned from. Change it in the environment or with a wrapper.",
+            kind=type(space).__name__,
+        )
     )
 
 
@@ -198,7 +208,10 @@ def _plain_action(space: Space) -> Space:
     whole = isinstance(space, Box) and not np.issubdtype(space.dtype, np.floating)
     if isinstance(space, Dict | Tuple) or whole:
         raise EnvError(
-            f"actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a floating type "
-            "can. Change the action space in the environment or with a wrapper."
+            tr(
+                "actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a "
+                "floating type can. Change the action space in the environment or with a wrapper.",
+                space=space,
+            )
         )
     return _plain(space)

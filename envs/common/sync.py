@@ -10,6 +10,7 @@ import cloudpickle
 import gymnasium
 import numpy as np
 
+from config.tell.language import tr
 from envs.base import Array, EnvError, Model, Step, VectorEnv
 from envs.common import masks
 from envs.common.facts import EnvFacts
@@ -57,10 +58,12 @@ class Row(gymnasium.Wrapper):
         try:
             obs, reward, terminated, truncated, info = self.env.step(action)
             if not isfinite(reward):
-                raise ValueError(f"the reward is {reward}")
+                raise ValueError(tr("the reward is {reward}", reward=reward))
             return self._checked(obs), reward, terminated, truncated, info
         except Exception as error:
-            raise self._failed(f"step {self._steps}", error, f"; action {short(action)}") from error
+            raise self._failed(
+                tr("step {number}", number=self._steps), error, tr("; action {action}", action=short(action))
+            ) from error
 
     def render(self) -> Any:
         try:
@@ -88,15 +91,28 @@ class Row(gymnasium.Wrapper):
         """Returns the observation as one array; a wrong shape or a NaN is an error, not broadcast or learned from."""
         obs = self._encode(obs)
         if self._array and obs.shape != self._shape:
-            raise ValueError(f"the observation has shape {obs.shape}, and its space has {self._shape}")
+            raise ValueError(
+                tr(
+                    "the observation has shape {shape}, and its space has {expected}",
+                    shape=obs.shape,
+                    expected=self._shape,
+                )
+            )
         if self._array and not finite(obs):
-            raise ValueError(f"the observation is not finite: {short(obs)}")
+            raise ValueError(tr("the observation is not finite: {obs}", obs=short(obs)))
         return obs
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         return EnvError(
-            f"{self.name} failed in {where} of row {self.number}: {described(error)} "
-            f"(seed of the episode {self._seed}{more})"
+            tr(
+                "{name} failed in {call} of row {row}: {error} (seed of the episode {seed}{more})",
+                name=self.name,
+                call=where,
+                row=self.number,
+                error=described(error),
+                seed=self._seed,
+                more=more,
+            )
         )
 
 
@@ -137,7 +153,7 @@ class SyncVector(VectorEnv):
 
     def step(self, action: Array) -> Step:
         if True in self._ended:
-            raise RuntimeError(f"row {self._ended.index(True)} has ended: reset it before the next step")
+            raise RuntimeError(tr("row {row} has ended: reset it before the next step", row=self._ended.index(True)))
         actions = self._actions.decode(action)
         obs, reward, terminated, truncated = out = self._step
         rows, infos, ended = self._rows, self._infos, self._ended
@@ -200,7 +216,7 @@ def _as_bytes(result: Any, error: Exception | None) -> bytes:
         cloudpickle.loads(answer)
         return answer
     except Exception as fault:
-        unsent = f"a result of type {type(result).__name__} cannot be sent: {fault}"
+        unsent = tr("a result of type {kind} cannot be sent: {fault}", kind=type(result).__name__, fault=fault)
         text = unsent if error is None else f"{type(error).__name__}: {error}"
         answer = cloudpickle.dumps((None, EnvError(text)))
         return answer

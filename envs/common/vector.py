@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from config.tell.language import tr
 from envs.base import Array, EnvError, Model, Step, StepError, VectorEnv
 from envs.common import masks
 from envs.common.facts import EnvFacts, frames_of, metrics_of
@@ -20,7 +21,7 @@ Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
 Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]
 """Observations as one array of N rows, rewards, terminated, truncated, infos."""
 
-_UNREACHABLE = (
+_UNREACHABLE = tr(
     "a vector environment whose rows cannot be reached one by one; env_cfg.vectorization: sync makes single ones"
 )
 
@@ -183,12 +184,12 @@ class GymnasiumVector(VectorEnv):
 
     def step(self, action: Array) -> Step:
         if self._ended.any():
-            raise RuntimeError(f"row {self._ended.argmax()} has ended: reset it before the next step")
+            raise RuntimeError(tr("row {row} has ended: reset it before the next step", row=self._ended.argmax()))
         decoded = self._actions.decode(action)
         try:
             obs, reward, terminated, truncated, self._infos = self._mode.step(decoded)
         except Exception as error:
-            raise self._failed("step", error, f"; actions {decoded.tolist()}") from error
+            raise self._failed("step", error, tr("; actions {actions}", actions=decoded.tolist())) from error
         out = self._step
         out.obs[...], out.reward[...], out.terminated[...], out.truncated[...] = obs, reward, terminated, truncated
         if self._visit is None:  # otherwise each row has looked in its process
@@ -210,15 +211,24 @@ class GymnasiumVector(VectorEnv):
         if (stuck := masks.stuck(mask, over)).any():
             row = int(stuck.argmax())
             raise EnvError(
-                f"{self._name} reports in row {row} that no action is legal (seed of the episode {self._seeds[row]})"
+                tr(
+                    "{name} reports in row {row} that no action is legal (seed of the episode {seed})",
+                    name=self._name,
+                    row=row,
+                    seed=self._seeds[row],
+                )
             )
         self.action_mask = mask
 
     def set_phase(self, mask: Array, phases: Sequence[float]) -> None:
         if not self.replayable:
             raise EnvError(
-                f"{self._name} begins the next episode by itself (autoreset), before it can get a phase; set "
-                "env_cfg.vectorization: sync, or autoreset_mode DISABLED in a vector environment of your own"
+                tr(
+                    "{name} begins the next episode by itself (autoreset), before it can get a phase; "
+                    "set env_cfg.vectorization: sync, or autoreset_mode DISABLED in a vector environment "
+                    "of your own",
+                    name=self._name,
+                )
             )
         if (whole := getattr(self._mode.env.unwrapped, self.phase_method, None)) is not None:
             try:
@@ -226,7 +236,14 @@ class GymnasiumVector(VectorEnv):
             except Exception as error:
                 raise self._failed(self.phase_method, error) from error
         elif self._visit is None and self._members() is None:
-            raise EnvError(f"{self._name} has no method {self.phase_method}(mask, phases), and is {_UNREACHABLE}")
+            raise EnvError(
+                tr(
+                    "{name} has no method {method}(mask, phases), and is {unreachable}",
+                    name=self._name,
+                    method=self.phase_method,
+                    unreachable=_UNREACHABLE,
+                )
+            )
         else:
             super().set_phase(mask, phases)
 
@@ -234,7 +251,7 @@ class GymnasiumVector(VectorEnv):
         if self._visit is not None:
             return self._visit(function, mask)
         if (members := self._members()) is None:
-            raise EnvError(f"{self._name} is {_UNREACHABLE}")
+            raise EnvError(tr("{name} is {unreachable}", name=self._name, unreachable=_UNREACHABLE))
         return [function(members[row].unwrapped, row) for row in np.flatnonzero(mask).tolist()]
 
     def _members(self) -> Any:
@@ -272,11 +289,14 @@ class GymnasiumVector(VectorEnv):
                 process.join()
 
     def _check_finite(self, out: Step) -> None:
-        for name, values in (("reward", out.reward), ("observation", out.obs if self._floating else out.reward)):
+        for name, values in (
+            (tr("reward"), out.reward),
+            (tr("observation"), out.obs if self._floating else out.reward),
+        ):
             if not finite(values):
                 row = int(np.flatnonzero(~np.isfinite(values.reshape(self.rows, -1)).all(axis=1))[0])
-                reason = f"the {name} is not finite: {values[row]}"
-                raise StepError.of(self._name, "a step", reason, self._seeds[row], row)
+                reason = tr("the {name} is not finite: {values}", name=name, values=values[row])
+                raise StepError.of(self._name, tr("a step"), reason, self._seeds[row], row)
 
     def encode(self, obs: Any) -> Array:
         return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
@@ -290,7 +310,7 @@ class GymnasiumVector(VectorEnv):
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         if isinstance(error, EnvError):
             return EnvError(str(error))
-        lost = " (a process of the environment ended)" if isinstance(error, EOFError | ConnectionError) else ""
+        lost = tr(" (a process of the environment ended)") if isinstance(error, EOFError | ConnectionError) else ""
         reason = f"{type(error).__name__}: {error}{lost}"
         return StepError.of(self._name, where, reason, self._seeds.tolist(), more=more)
 
@@ -323,6 +343,9 @@ def row_of(infos: dict[str, Any], row: int) -> dict[str, Any]:
 def _refuse_others(rows: Array) -> None:
     if rows.any():
         raise EnvError(
-            f"row {rows.argmax()} has not ended, and this vector environment cannot restart a single row; "
-            "set general_cfg.max_step: -1, or vectorization: sync"
+            tr(
+                "row {row} has not ended, and this vector environment cannot restart a single row; "
+                "set general_cfg.max_step: -1, or vectorization: sync",
+                row=rows.argmax(),
+            )
         )

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from config.own import objects as own
+from config.tell.language import tr
 from envs.base import Array
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
@@ -59,7 +60,13 @@ class SelectObservation(gymnasium.ObservationWrapper):
         space = _box(env, "SelectObservation")
         wrong = [index for index in indices if not 0 <= index < space.shape[0]] if len(space.shape) == 1 else indices
         if wrong or not indices:
-            raise ValueError(f"SelectObservation needs indices of a vector; got {indices} for {space}")
+            raise ValueError(
+                tr(
+                    "SelectObservation needs indices of a vector; got {indices} for {space}",
+                    indices=indices,
+                    space=space,
+                )
+            )
         self._indices = list(indices)
         self.observation_space = Box(space.low[indices], space.high[indices], dtype=space.dtype.type)
 
@@ -74,7 +81,9 @@ class GrayScale(gymnasium.ObservationWrapper):
         super().__init__(env)
         shape = _box(env, "GrayScale").shape
         if len(shape) != 3 or shape[2] != 3:
-            raise ValueError(f"GrayScale needs images of shape (height, width, 3), and the environment has {shape}")
+            raise ValueError(
+                tr("GrayScale needs images of shape (height, width, 3), and the environment has {shape}", shape=shape)
+            )
         self.observation_space = Box(0, 255, shape[:2], np.uint8)
 
     def observation(self, observation: Array) -> Array:
@@ -88,7 +97,9 @@ class Resize(gymnasium.ObservationWrapper):
         super().__init__(env)
         space = _box(env, "Resize")
         if space.dtype != np.uint8 or len(space.shape) not in (2, 3):
-            raise ValueError(f"Resize needs uint8 images, (height, width) or with channels last; got {space}")
+            raise ValueError(
+                tr("Resize needs uint8 images, (height, width) or with channels last; got {space}", space=space)
+            )
         self._size = (shape, shape) if isinstance(shape, int) else (int(shape[0]), int(shape[1]))
         self.observation_space = Box(0, 255, (*self._size, *space.shape[2:]), np.uint8)
 
@@ -203,13 +214,13 @@ ALIASES: dict[str, type[gymnasium.Wrapper]] = {
 }
 """JoyRL's names of wrappers -> ours."""
 REFUSED = {
-    "NormalizeObservation": "its statistics would not be saved with the model; use algo_cfg.normalize_obs: true",
-    "NormalizeReward": "its statistics would not be saved with the model; use a reward setting of the algorithm",
-    "Autoreset": "episodes are started by the collector",
-    "RecordVideo": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
-    "RenderCollection": "use env_cfg.render_mode: rgb_array, which writes videos/video.gif",
-    "AtariWrapper": "ALE environments include it with env_cfg.vectorization: native",
-    "HumanRendering": "use env_cfg.render_mode: human",
+    "NormalizeObservation": tr("its statistics would not be saved with the model; use algo_cfg.normalize_obs: true"),
+    "NormalizeReward": tr("its statistics would not be saved with the model; use a reward setting of the algorithm"),
+    "Autoreset": tr("episodes are started by the collector"),
+    "RecordVideo": tr("use env_cfg.render_mode: rgb_array, which writes videos/video.gif"),
+    "RenderCollection": tr("use env_cfg.render_mode: rgb_array, which writes videos/video.gif"),
+    "AtariWrapper": tr("ALE environments include it with env_cfg.vectorization: native"),
+    "HumanRendering": tr("use env_cfg.render_mode: human"),
 }
 """Wrappers of gymnasium that would break a guarantee -> what to use instead."""
 
@@ -225,13 +236,13 @@ def find(name: str) -> type[gymnasium.Wrapper]:
     if own.is_own(name):
         mine = own.find(name)
         if not (isinstance(mine, type) and issubclass(mine, gymnasium.Wrapper)):
-            raise ValueError(f"{name} is not a class that inherits from gymnasium.Wrapper")
+            raise ValueError(tr("{name} is not a class that inherits from gymnasium.Wrapper", name=name))
         for refused, why in REFUSED.items():
             if mine is getattr(gymnasium.wrappers, refused, None):
-                raise ValueError(f"{refused} cannot be used: {why}")
+                raise ValueError(tr("{name} cannot be used: {reason}", name=refused, reason=why))
         return mine
     if name not in names():
-        raise ValueError(f"there is no wrapper {name!r}")
+        raise ValueError(tr("there is no wrapper {name!r}", name=name))
     kind: type[gymnasium.Wrapper] = OURS.get(name) or ALIASES.get(name) or getattr(gymnasium.wrappers, name)
     return kind
 
@@ -264,7 +275,13 @@ def arguments(kind: type[gymnasium.Wrapper], settings: dict[str, Any]) -> dict[s
 
 def _box(env: gymnasium.Env, name: str) -> Box:
     if not isinstance(env.observation_space, Box):
-        raise ValueError(f"{name} needs observations in a Box space, and the environment has {env.observation_space}")
+        raise ValueError(
+            tr(
+                "{name} needs observations in a Box space, and the environment has {space}",
+                name=name,
+                space=env.observation_space,
+            )
+        )
     return env.observation_space
 
 
@@ -273,5 +290,6 @@ def explain(name: str) -> str:
     kind = find(name)
     taken = [str(parameter) for parameter in list(inspect.signature(kind).parameters.values())[1:]]
     help_text = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
-    use = f"{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]"
-    return f"{use}\n{help_text}\nsettings: {', '.join(taken) or 'none'}\n"
+    use = tr("{name}: a wrapper, for env_cfg.wrappers: [{{wrapper_name: {name}, ...}}]", name=name)
+    listed = tr("settings: {names}", names=", ".join(taken) or tr("none"))
+    return f"{use}\n{help_text}\n{listed}\n"

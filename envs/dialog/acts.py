@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from config.tell.language import tr
 from envs.dialog.ontology import DOMAINS, GENERAL, Domain
 
 
@@ -67,21 +68,41 @@ def parse(text: str, intents: Iterable[str] = USER_INTENTS, domains: Iterable[st
     words = text.split()
     intent = words[0].lower() if words else ""
     if intent not in intents:
-        raise ValueError(f"{text!r} begins with no intent; there are: {', '.join(intents)}")
+        raise ValueError(
+            tr("{text!r} begins with no intent; there are: {intents}", text=text, intents=", ".join(intents))
+        )
     if len(words) == 1:
         if intent in ("bye", "reqmore", "greet"):
             return Act(intent, GENERAL)
-        raise ValueError(f"a domain is missing: {intent} DOMAIN; there are: {', '.join(domains)}")
+        raise ValueError(
+            tr("a domain is missing: {intent} DOMAIN; there are: {domains}", intent=intent, domains=", ".join(domains))
+        )
     domain = DOMAINS.get(words[1].lower())
     if domain is None:
-        raise ValueError(f"{words[1]!r} is not a domain; there are: {', '.join(domains)}")
+        raise ValueError(
+            tr("{word!r} is not a domain; there are: {domains}", word=words[1], domains=", ".join(domains))
+        )
     slot, value = split_slot(domain, words[2:])
     if words[2:] and slot is None:
-        raise ValueError(f"{words[2]!r} is not a slot of {domain.name}; there are: {', '.join(sorted(domain.slots))}")
+        raise ValueError(
+            tr(
+                "{word!r} is not a slot of {domain}; there are: {slots}",
+                word=words[2],
+                domain=domain.name,
+                slots=", ".join(sorted(domain.slots)),
+            )
+        )
     if slot and intent == "inform" and not value:
-        raise ValueError(f"a value is missing: {intent} {domain.name} {slot} VALUE, or * for any")
+        raise ValueError(
+            tr(
+                "a value is missing: {intent} {domain} {slot} VALUE, or * for any",
+                intent=intent,
+                domain=domain.name,
+                slot=slot,
+            )
+        )
     if intent == "request" and (value or not slot):
-        raise ValueError(f"a request has a slot and no value: request {domain.name} SLOT")
+        raise ValueError(tr("a request has a slot and no value: request {domain} SLOT", domain=domain.name))
     return Act(intent, domain.name, slot, ANY if value == ANY.value else value or None)
 
 

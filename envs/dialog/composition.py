@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.tell.language import tr
 from envs.base import EnvError
 from envs.common.sync import short
 from envs.dialog.config import Config
@@ -21,10 +22,13 @@ class RulePolicy:
 
     def __init__(self, is_train: bool = False, character: str = "sys") -> None:
         if not isinstance(character, str) or character not in ("sys", "usr"):
-            raise EnvError(f"RulePolicy: character: got {character!r}; expected 'sys' or 'usr'")
+            raise EnvError(tr("RulePolicy: character: got {character!r}; expected 'sys' or 'usr'", character=character))
         if not isinstance(is_train, bool):
             raise EnvError(
-                f"RulePolicy: is_train: got {is_train!r}; expected True or False, and character='usr' by name"
+                tr(
+                    "RulePolicy: is_train: got {is_train!r}; expected True or False, and character='usr' by name",
+                    is_train=is_train,
+                )
             )
         self.is_train, self.character = is_train, character
         self._expert: Callable[[np.ndarray], np.ndarray] | None = None
@@ -33,16 +37,16 @@ class RulePolicy:
         """Prepares for the observations of an environment."""
         if self.character == "usr":
             raise EnvError(
-                "RulePolicy: character 'usr' is the user; the system's policy is RulePolicy(character='sys')"
+                tr("RulePolicy: character 'usr' is the user; the system's policy is RulePolicy(character='sys')")
             )
         if not isinstance(env, DialogEnv):
-            raise EnvError(f"RulePolicy talks in dialogues; got {short(repr(env))} as environment")
+            raise EnvError(tr("RulePolicy talks in dialogues; got {env} as environment", env=short(repr(env))))
         self._expert = env.expert
 
     def predict(self, state: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """Returns the action for an observation [D]."""
         if self._expert is None:
-            raise EnvError("RulePolicy has met no environment yet: call bind(env) before predict")
+            raise EnvError(tr("RulePolicy has met no environment yet: call bind(env) before predict"))
         action: np.ndarray = self._expert(np.asarray(state)[None])[0]
         return action
 
@@ -79,7 +83,13 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
             instead = (
                 "RuleDST()" if name == "sys_dst" else "PipelineAgent(None, None, RulePolicy(character='usr'), None)"
             )
-            raise EnvError(f"Environment: {name}: got None; expected {instead}, or a class of your own")
+            raise EnvError(
+                tr(
+                    "Environment: {name}: got None; expected {instead}, or a class of your own",
+                    name=name,
+                    instead=instead,
+                )
+            )
     if not isinstance(usr, PipelineAgent):
         usr = PipelineAgent(None, None, usr, None)
     parts = Parts(
@@ -99,13 +109,17 @@ def environment(cfg: Config, sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any,
 def _user(agent: PipelineAgent) -> OwnPart | None:
     """Returns the user of the user's own of a simulator; None for ours."""
     if agent.dst is not None:
-        raise EnvError("PipelineAgent: dst: got an object; a simulated user keeps its own state, write None")
+        raise EnvError(tr("PipelineAgent: dst: got an object; a simulated user keeps its own state, write None"))
     policy = agent.policy
     if policy is None:
-        raise EnvError("PipelineAgent: policy: got None; expected RulePolicy(character='usr'), or a class of your own")
+        raise EnvError(
+            tr("PipelineAgent: policy: got None; expected RulePolicy(character='usr'), or a class of your own")
+        )
     if isinstance(policy, RulePolicy):
         if policy.character == "sys":
-            raise EnvError("PipelineAgent: policy: this is the system's; a simulator has RulePolicy(character='usr')")
+            raise EnvError(
+                tr("PipelineAgent: policy: this is the system's; a simulator has RulePolicy(character='usr')")
+            )
         return None
     return _own_part("user", "usr", policy, None)
 
@@ -118,7 +132,11 @@ def _own_part(key: str, position: str, thing: Any, ours: type | None) -> OwnPart
     _stands_elsewhere(thing, where)
     if not callable(thing):
         raise EnvError(
-            f"{where}: got an object of {type(thing).__name__}; expected its class, which is made for each dialogue"
+            tr(
+                "{where}: got an object of {kind}; expected its class, which is made for each dialogue",
+                where=where,
+                kind=type(thing).__name__,
+            )
         )
     return OwnPart(key, thing, {}, where)
 
@@ -127,7 +145,14 @@ def _stands_elsewhere(thing: Any, where: str) -> None:
     """Raises EnvError for one of our parts in the place of another one."""
     kind = thing if inspect.isclass(thing) else type(thing)
     if issubclass(kind, OURS):
-        raise EnvError(f"{where}: got {kind.__name__}, which stands elsewhere in {POSITIONS}")
+        raise EnvError(
+            tr(
+                "{where}: got {kind}, which stands elsewhere in {positions}",
+                where=where,
+                kind=kind.__name__,
+                positions=POSITIONS,
+            )
+        )
 
 
 def _language(key: str, position: str, thing: Any) -> OwnPart | None:

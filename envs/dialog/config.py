@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from config.model.fields import Fraction, Int, NonNegative, Positive, PositiveInt, Problem, lower
 from config.model.schema import EnvConfig
 from config.own import objects as own
+from config.tell.language import tr
 
 NonNegativeInt = Annotated[Int, Field(ge=0)]
 PARTS = ("user", "tracker", "evaluator", "nlu", "nlg", "user_nlu", "user_nlg")
@@ -24,10 +25,10 @@ def named(value: str | dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _with_name(value: str | dict[str, Any] | None) -> str | dict[str, Any] | None:
     if isinstance(value, dict) and not isinstance(value.get(NAME), str):
-        raise ValueError(f"has no {NAME}; write {{{NAME}: my_module:MyClass, argument: value}}")
+        raise ValueError(tr("has no {name}; write {{{name}: my_module:MyClass, argument: value}}", name=NAME))
     name = value if value is None else named(value)[0]
     if name is not None and not name.strip():
-        raise ValueError("is empty; write my_module:MyClass, or null for the part that is built in")
+        raise ValueError(tr("is empty; write my_module:MyClass, or null for the part that is built in"))
     return value
 
 
@@ -128,10 +129,19 @@ class Config(EnvConfig):
 
     def problems(self) -> Iterator[Problem]:
         if not self.p_domains or abs(sum(self.p_domains) - 1.0) > 1e-6:
-            yield Problem("p_domains", f"{self.p_domains} sums to {sum(self.p_domains):g}; probabilities sum to 1")
+            yield Problem(
+                "p_domains",
+                tr(
+                    "{values} sums to {sum:g}; probabilities sum to 1",
+                    values=self.p_domains,
+                    sum=sum(self.p_domains),
+                ),
+            )
         if self.p_request == 0.0 and self.p_book == 0.0:
-            yield Problem("p_request", "is 0, and so is p_book: goals would ask for nothing; raise one of them")
+            yield Problem("p_request", tr("is 0, and so is p_book: goals would ask for nothing; raise one of them"))
         if self.features == "convlab" and self.id != "full":
-            yield Problem("features", f"convlab needs env_cfg.id=full, which has all its domains; the id is {self.id}")
+            yield Problem(
+                "features", tr("convlab needs env_cfg.id=full, which has all its domains; the id is {id}", id=self.id)
+            )
         if self.render_mode == "rgb_array":
-            yield Problem("render_mode", "dialogues have no picture; text writes them, human prints each exchange")
+            yield Problem("render_mode", tr("dialogues have no picture; text writes them, human prints each exchange"))

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
+from config.tell.language import tr
 from envs.dialog.actions import Actions, Expert, Sets
 from envs.dialog.acts import Act
 from envs.dialog.channel import Channel
@@ -51,7 +52,9 @@ class DialogEnv(gymnasium.Env):
             goal = sample(self.database, self.np_random, self.cfg)
         self.goal = goal if isinstance(goal, Goal) else Goal.from_json(goal)
         if missing := set(self.goal.parts) - set(self.codec.domains):
-            raise ValueError(f"{self.cfg.id} has no {', '.join(sorted(missing))}, which the goal has")
+            raise ValueError(
+                tr("{id} has no {domains}, which the goal has", id=self.cfg.id, domains=", ".join(sorted(missing)))
+            )
         self.tables: Mapping[str, Table] = self.database.of_dialogue(self.np_random)
         self.tracker: Tracker = (self.parts.tracker or Tracker)(self.tables, self.codec.domains, self.database.places)
         judge, goal, tables = self.parts.evaluator, self.goal, self.tables
@@ -66,7 +69,7 @@ class DialogEnv(gymnasium.Env):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if self.user.ended:
-            raise RuntimeError("stepped after the end of the dialogue")
+            raise RuntimeError(tr("stepped after the end of the dialogue"))
         uttered = utter(self.actions.chosen(action), self.codec.system, self.tracker, self.cfg.max_acts)
         acts = list(uttered.values())
         self.tracker.note(acts)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from config.model.fields import Problem
+from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
 from envs.common.rows import assemble
 from envs.common.sync import described
@@ -75,7 +76,9 @@ def _try(cfg: Config, shared: Shared, parts: Parts) -> None:
     except EnvError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        raise EnvError(f"dialog {cfg.id} failed in its first exchange: {described(error)}") from error
+        raise EnvError(
+            tr("dialog {id} failed in its first exchange: {error}", id=cfg.id, error=described(error))
+        ) from error
 
 
 def _shared(cfg: Config) -> Shared:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import tr
 from envs.dialog.config import Config
 from envs.dialog.database import Database, DatabaseError, Table
 from envs.dialog.ontology import AFTER, BEFORE, BOOKING_VALUES, DOMAINS
@@ -52,19 +53,38 @@ class Goal:
 
 def _part(name: str, data: Mapping[str, Any]) -> Part:
     if name not in DOMAINS:
-        raise ValueError(f"a goal has no domain {name!r}; there are: {', '.join(DOMAINS)}")
+        raise ValueError(
+            tr("a goal has no domain {name!r}; there are: {domains}", name=name, domains=", ".join(DOMAINS))
+        )
     domain, part = DOMAINS[name], Part()
     if unknown := set(data) - set(vars(part)):
-        raise ValueError(f"the goal's {name} has {', '.join(sorted(unknown))}; it can have: {', '.join(vars(part))}")
+        raise ValueError(
+            tr(
+                "the goal's {domain} has {unknown}; it can have: {names}",
+                domain=name,
+                unknown=", ".join(sorted(unknown)),
+                names=", ".join(vars(part)),
+            )
+        )
     part = Part(**{key: type(value)(value) for key, value in data.items() if value is not None})
     possible = {"constraints": domain.informable, "unsatisfiable": domain.informable, "booking": domain.bookable,
                 "requests": domain.requestable}  # fmt: skip
     for key, slots in possible.items():
         for slot in getattr(part, key) or ():
             if slot not in slots:
-                raise ValueError(f"{slot!r} is not possible in {key} of {name}; possible are: {', '.join(slots)}")
+                raise ValueError(
+                    tr(
+                        "{slot!r} is not possible in {key} of {domain}; possible are: {slots}",
+                        slot=slot,
+                        key=key,
+                        domain=name,
+                        slots=", ".join(slots),
+                    )
+                )
     if part.booking is not None and set(part.booking) != set(domain.bookable):
-        raise ValueError(f"a booking of {name} needs all of: {', '.join(domain.bookable)}")
+        raise ValueError(
+            tr("a booking of {domain} needs all of: {slots}", domain=name, slots=", ".join(domain.bookable))
+        )
     return part
 
 
@@ -98,8 +118,11 @@ def sample(database: Database, rng: np.random.Generator, chances: Config) -> Goa
                 restaurant.update({slot: hotel[slot] for slot in ("people", "day")})
             return Goal(parts)
     raise DatabaseError(
-        f"no goal was found in {TRIES_OF_A_GOAL} tries in which every domain has a question or a booking; raise "
-        "p_request or p_book, or give databases with more columns"
+        tr(
+            "no goal was found in {count} tries in which every domain has a question or a "
+            "booking; raise p_request or p_book, or give databases with more columns",
+            count=TRIES_OF_A_GOAL,
+        )
     )
 
 

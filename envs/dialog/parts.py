@@ -9,6 +9,7 @@ import numpy as np
 
 from config.model.fields import Problem
 from config.own import objects as own
+from config.tell.language import tr
 from envs.base import EnvError
 from envs.common.sync import short
 from envs.dialog.acts import BYE, Act, Booking, Mark
@@ -33,26 +34,28 @@ class Contract(NamedTuple):
     in_words: str = ""
 
 
-UNDERSTANDS = Contract((), ("predict",), in_words="an NLU has predict(what was said), which returns acts")
-SAYS = Contract((), ("generate",), in_words="an NLG has generate(acts), which returns what is said")
+UNDERSTANDS = Contract((), ("predict",), in_words=tr("an NLU has predict(what was said), which returns acts"))
+SAYS = Contract((), ("generate",), in_words=tr("an NLG has generate(acts), which returns what is said"))
 CONTRACTS = {
     "user": Contract(
         ("goal", "rng"),
         ("open", "respond"),
         ("ended",),
         ("max_turn", "patience", "max_initiative"),
-        "a user has open(), respond(acts) and ended",
+        tr("a user has open(), respond(acts) and ended"),
     ),
     "tracker": Contract(
         ("tables", "domains", "places"),
         ("hear", "note", "matches"),
         ("belief", "booking", "booked", "active", "tables"),
-        in_words="a tracker has hear(acts), note(acts), matches(domain), belief, booking, booked, active and tables",
+        in_words=tr(
+            "a tracker has hear(acts), note(acts), matches(domain), belief, booking, booked, active and tables"
+        ),
     ),
     "evaluator": Contract(
         ("goal", "tables"),
         ("note", "report"),
-        in_words="an evaluator has note(acts) and report(reason, exchanges)",
+        in_words=tr("an evaluator has note(acts) and report(reason, exchanges)"),
     ),
     "nlu": UNDERSTANDS,
     "nlg": SAYS,
@@ -94,8 +97,12 @@ class OwnPart:
     def problems(self, reward: str) -> Iterator[str]:
         """Yields what can be seen to be wrong before it is made. reward: env_cfg.reward."""
         if not callable(self.make):
-            occasion = "each dialogue" if self.contract.arguments else "each environment"
-            yield f"got {short(self.make)}; expected a class or a function, which is called for {occasion}"
+            occasion = tr("each dialogue") if self.contract.arguments else tr("each environment")
+            yield tr(
+                "got {value}; expected a class or a function, which is called for {occasion}",
+                value=short(self.make),
+                occasion=occasion,
+            )
             return
         contract = self.contract
         if inspect.isclass(self.make):
@@ -110,7 +117,11 @@ class OwnPart:
     def _unfit_arguments(self, contract: Contract) -> Iterator[str]:
         """Yields what is wrong with the arguments of the constructor."""
         if taken := [name for name in self.options if name in contract.arguments]:
-            yield f"{_called(self.make)}: argument {taken[0]}: each dialogue gives it; leave it out"
+            yield tr(
+                "{kind}: argument {name}: each dialogue gives it; leave it out",
+                kind=_called(self.make),
+                name=taken[0],
+            )
             return
         parameters, count = own.parameters_of(self.make), len(contract.arguments)
         if parameters is None:
@@ -118,18 +129,30 @@ class OwnPart:
         places = [part for part in parameters if part.kind in (part.POSITIONAL_ONLY, part.POSITIONAL_OR_KEYWORD)]
         if len(places) < count and not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
             names = ", ".join(contract.arguments)
-            yield f"{_called(self.make)} takes {len(places)} of the arguments it is made with: {names}"
+            yield tr(
+                "{kind} takes {count} of the arguments it is made with: {names}",
+                kind=_called(self.make),
+                count=len(places),
+                names=names,
+            )
             return
         problems = own.keyword_problems(self.make, self.options, skip=count, supplied=contract.optional)
-        yield from (f"{_called(self.make)}: argument {name}: {message}" for name, message, *_ in problems)
+        yield from (
+            tr("{kind}: argument {name}: {problem}", kind=_called(self.make), name=name, problem=message)
+            for name, message, *_ in problems
+        )
 
 
 def lacking(part: Any, contract: Contract) -> str | None:
     """Returns what a part, or its class, lacks; None if it has everything."""
     if missing := [name for name in contract.methods if not callable(getattr(part, name, None))]:
-        return f"has no method {' and no method '.join(missing)}; {contract.in_words}"
+        return tr("has no method {names}; {needs}", names=tr(" and no method ").join(missing), needs=contract.in_words)
     if missing := [name for name in contract.attributes if not hasattr(part, name)]:
-        return f"has no attribute {' and no attribute '.join(missing)}; {contract.in_words}"
+        return tr(
+            "has no attribute {names}; {needs}",
+            names=tr(" and no attribute ").join(missing),
+            needs=contract.in_words,
+        )
     return None
 
 
@@ -138,12 +161,21 @@ def no_reward(evaluator: Any, reward: str) -> str | None:
     method = OF_REWARD.get(reward)
     if method is None or hasattr(evaluator, "reward") or hasattr(evaluator, method):
         return None
-    return f"has no method {method}, which env_cfg.reward {reward} asks, and no method reward(reason) of its own"
+    return tr(
+        "has no method {method}, which env_cfg.reward {reward} asks, and no method reward(reason) of its own",
+        method=method,
+        reward=reward,
+    )
 
 
 def _called(part: Any) -> str:
     """Returns the name of a class, or of the class of an object."""
     return getattr(part, "__name__", None) or type(part).__name__
+
+
+def _call(where: str, method: str, part: Any) -> str:
+    """Returns the name of a call of a part in messages."""
+    return tr("{where}: {method} of {kind}", where=where, method=method, kind=_called(part))
 
 
 class Parts(NamedTuple):
@@ -168,7 +200,10 @@ class Parts(NamedTuple):
             yield from ((part.key, text) for text in part.problems(reward))
         names = getattr(self.evaluator.make, "METRICS", ()) if self.evaluator else ()
         if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-            yield "evaluator", f"METRICS is {short(names)}; expected names of numbers, such as ('success',)"
+            yield (
+                "evaluator",
+                tr("METRICS is {names}; expected names of numbers, such as ('success',)", names=short(names)),
+            )
 
 
 OURS = Parts()
@@ -221,9 +256,15 @@ class Guest:
 
     def open(self) -> list[Act]:
         self.turn += 2
-        acts = acts_of(self.user.open(), f"{self.where}: open of {_called(self.user)}")
+        acts = acts_of(self.user.open(), _call(self.where, "open", self.user))
         if self.user.ended:
-            raise EnvError(f"{self.where}: {_called(self.user)} has ended after open; a dialogue ends in respond")
+            raise EnvError(
+                tr(
+                    "{where}: {kind} has ended after open; a dialogue ends in respond",
+                    where=self.where,
+                    kind=_called(self.user),
+                )
+            )
         return acts
 
     def respond(self, acts: Sequence[Act]) -> list[Act]:
@@ -231,7 +272,7 @@ class Guest:
         if self._is_late:
             self.ended = True
             return [BYE]
-        answer = acts_of(self.user.respond(acts), f"{self.where}: respond of {_called(self.user)}")
+        answer = acts_of(self.user.respond(acts), _call(self.where, "respond", self.user))
         self.ended = bool(self.user.ended)
         return answer
 
@@ -253,7 +294,13 @@ class Judge:
     def report(self, reason: str | None, exchanges: int) -> Mapping[str, float | None]:
         report = self.evaluator.report(reason, exchanges)
         if not isinstance(report, Mapping):
-            raise EnvError(f"{self._method('report')} gives {short(repr(report))}; expected numbers by name")
+            raise EnvError(
+                tr(
+                    "{call} gives {value}; expected numbers by name",
+                    call=self._method("report"),
+                    value=short(repr(report)),
+                )
+            )
         return report
 
     def reward(self, reason: str | None) -> float | None:
@@ -261,7 +308,13 @@ class Judge:
             return None
         reward = self.evaluator.reward(reason)
         if reward is not None and (isinstance(reward, bool) or not isinstance(reward, int | float | np.number)):
-            raise EnvError(f"{self._method('reward')} gives {short(repr(reward))}; expected a number")
+            raise EnvError(
+                tr(
+                    "{call} gives {value}; expected a number",
+                    call=self._method("reward"),
+                    value=short(repr(reward)),
+                )
+            )
         return reward if reward is None else float(reward)
 
     def strict(self, reason: str | None) -> bool:
@@ -271,7 +324,7 @@ class Judge:
         return bool(self.evaluator.success(only))
 
     def _method(self, name: str) -> str:
-        return f"{self.where}: {name} of {_called(self.evaluator)}"
+        return _call(self.where, name, self.evaluator)
 
 
 class Language:
@@ -308,17 +361,33 @@ class Language:
             return acts
         method, key = last
         part: OwnPart = getattr(self._parts, key)
-        end = "" if method == "predict" else f"; {hearer} makes acts of what is said"
-        return acts_of(speech, f"{part.where}: {method} of {_called(part.make)}", end)
+        end = "" if method == "predict" else tr("; {hearer} makes acts of what is said", hearer=hearer)
+        return acts_of(speech, _call(part.where, method, part.make), end)
 
 
 def acts_of(value: Any, whose: str, end: str = "") -> list[Act]:
     """Returns a list of acts. Raises EnvError for anything else; whose: what has given it; end: what to do about it."""
     if isinstance(value, Act) or not isinstance(value, list | tuple):
-        raise EnvError(f"{whose} gives {short(repr(value))}; expected a list of acts, such as {EXAMPLE}{end}")
+        raise EnvError(
+            tr(
+                "{call} gives {value}; expected a list of acts, such as {example}{remedy}",
+                call=whose,
+                value=short(repr(value)),
+                example=EXAMPLE,
+                remedy=end,
+            )
+        )
     for act in value:
         if not isinstance(act, Act) or not _is_act(act):
-            raise EnvError(f"{whose} gives {short(repr(act))} in its list; expected acts, such as {EXAMPLE}{end}")
+            raise EnvError(
+                tr(
+                    "{call} gives {act} in its list; expected acts, such as {example}{remedy}",
+                    call=whose,
+                    act=short(repr(act)),
+                    example=EXAMPLE,
+                    remedy=end,
+                )
+            )
     return list(value)
 
 

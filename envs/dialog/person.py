@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from config.tell.language import tr
 from envs.dialog import templates
 from envs.dialog.acts import BYE, USER_INTENTS, Act, parse, split_slot, text_of
 from envs.dialog.goal import Goal
@@ -12,7 +13,8 @@ Read = Callable[[str], str]
 """Asks for a line, after a prompt; raises EOFError at the end of the input."""
 Write = Callable[[str], None]
 
-HELP = """\
+HELP = tr(
+    """\
 You are the user. Type acts, with ; between them, or sentences:
   restaurant              what it is about
   food indian             the food is indian (also: inform restaurant food indian)
@@ -21,6 +23,7 @@ You are the user. Type acts, with ; between them, or sentences:
   The food is indian. What is the phone?
   bye                     ends the dialogue
   help                    shows this again"""
+)
 
 
 class Person:
@@ -35,7 +38,7 @@ class Person:
         """Domain of the latest act, which the next ones are about."""
 
     def open(self) -> list[Act]:
-        self.write(f"A task to try, or talk about something else: {self.goal}\n{HELP}")
+        self.write(tr("A task to try, or talk about something else: {goal}\n{help}", goal=self.goal, help=HELP))
         acts = self._listened()
         self.ended = False  # the system answers once, even to somebody who leaves at once
         return acts
@@ -46,7 +49,7 @@ class Person:
         if self.reason is not None:
             return self._closed(self.reason)
         if self.turn + 2 > self.max_turn:
-            self.write(f"The dialogue has reached its limit of {self.max_turn} turns.")
+            self.write(tr("The dialogue has reached its limit of {count} turns.", count=self.max_turn))
             return self._closed("max_turn")
         return self._listened()
 
@@ -107,7 +110,13 @@ class Person:
         )
         if act.domain in DOMAINS:
             if act.domain not in self.tracker.belief:
-                raise ValueError(f"this system does not know {act.domain}; it knows {', '.join(self.tracker.belief)}")
+                raise ValueError(
+                    tr(
+                        "this system does not know {domain}; it knows {domains}",
+                        domain=act.domain,
+                        domains=", ".join(self.tracker.belief),
+                    )
+                )
             self._domain = act.domain
         return act
 
@@ -120,7 +129,13 @@ class Person:
         if first in DOMAINS:
             domain, words_left = first, words[1:]
         elif self._domain is None:
-            raise ValueError(f"{text!r} names no domain; begin with one of: {', '.join(self.tracker.belief)}")
+            raise ValueError(
+                tr(
+                    "{text!r} names no domain; begin with one of: {domains}",
+                    text=text,
+                    domains=", ".join(self.tracker.belief),
+                )
+            )
         else:
             domain, words_left = self._domain, words
         intent = "request" if text.endswith("?") else "inform"
@@ -130,12 +145,18 @@ class Person:
         """Returns what the system has understood of the active domain, and how much of the database matches."""
         name, tracker = self.tracker.active, self.tracker
         if name is None:
-            return "it knows of nothing yet"
+            return tr("it knows of nothing yet")
         constraints = {**tracker.belief[name], **tracker.booking[name]}
-        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in constraints.items()) or "nothing"
+        values = ", ".join(f"{slot} {text_of(value)}" for slot, value in constraints.items()) or tr("nothing")
         count = tracker.matches(name).bit_count()
-        booked = f"; booked: {tracker.booked[name]}" if name in tracker.booked else ""
-        return f"it knows of the {name}: {values}; {count} in the database match{booked}"
+        booked = tr("; booked: {booking}", booking=tracker.booked[name]) if name in tracker.booked else ""
+        return tr(
+            "it knows of the {domain}: {values}; {count} in the database match{booked}",
+            domain=name,
+            values=values,
+            count=count,
+            booked=booked,
+        )
 
     def _slots(self, name: str, intent: str) -> Sequence[str]:
         """Returns the slots that can follow a domain."""

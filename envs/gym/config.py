@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, model_validato
 from config.model.fields import lower
 from config.model.schema import EnvConfig
 from config.own import objects as own
+from config.tell.language import tr
 
 
 def _listed(value: Any) -> Any:
@@ -17,7 +18,7 @@ def _listed(value: Any) -> Any:
 def _named(value: list[str | dict[str, Any]] | None) -> list[str | dict[str, Any]] | None:
     for entry in value or []:
         if isinstance(entry, dict) and not isinstance(entry.get("wrapper_name"), str):
-            raise ValueError(f"{entry} has no wrapper_name; write {{wrapper_name: FrameStack, ...}}")
+            raise ValueError(tr("{entry} has no wrapper_name; write {{wrapper_name: FrameStack, ...}}", entry=entry))
     return value
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
 from envs.common import recipe, registry
 from envs.common.rows import assemble
@@ -44,7 +45,13 @@ def _make_rows(cfg: Config, rows: int) -> VectorEnv:
 def prepare(render_mode: str | None, name: str, rows: int) -> None:
     """Prepares for rendering in this mode. Raises EnvError if these rows cannot be rendered."""
     if render_mode == "human" and rows > 1:
-        raise EnvError(f"{name}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1")
+        raise EnvError(
+            tr(
+                "{name}: render_mode human shows one environment, not {rows}; set env_cfg.n_envs: 1",
+                name=name,
+                rows=rows,
+            )
+        )
     if render_mode != "human":
         _prepare_headless()
 
@@ -92,7 +99,9 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
             env: Any = gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords)
         return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
-        raise EnvError(f"{cfg.id} could not be made: {type(error).__name__}: {error}") from error
+        raise EnvError(
+            tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)
+        ) from error
 
 
 def _prepare_headless() -> None:

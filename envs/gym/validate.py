@@ -9,6 +9,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from config.model.fields import Problem
 from config.own import objects as own
+from config.tell.language import tr
 from envs.common import registry, wrappers
 from envs.gym.config import Config, Wrappers
 from envs.gym.native import ROWS
@@ -20,12 +21,12 @@ def problems(cfg: Config) -> Iterator[Problem]:
     """Yields all problems; those of the keywords only if the environment can be found."""
     yield from wrapper_problems(cfg.wrappers)
     if not cfg.id.strip() or not cfg.id.isprintable():
-        yield Problem("id", f"{cfg.id!r} is not the name of an environment")
+        yield Problem("id", tr("{id!r} is not the name of an environment", id=cfg.id))
         return
     try:
         spec = registry.lookup(cfg.id)
     except Exception as error:  # a module may raise anything on import
-        yield Problem("id", f"the module of {cfg.id} cannot be imported: {own.described(error)}")
+        yield Problem("id", tr("the module of {id} cannot be imported: {error}", id=cfg.id, error=own.described(error)))
         return
     if spec is None:
         yield Problem("id", registry.unknown_id(cfg.id))
@@ -47,7 +48,7 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     try:
         creator = load_env_creator(entry) if isinstance(entry, str) else entry
     except Exception as error:
-        yield Problem("id", f"{spec.id} cannot be loaded: {own.described(error)}")
+        yield Problem("id", tr("{id} cannot be loaded: {error}", id=spec.id, error=own.described(error)))
         return
     by_vector = cfg.vectorization == "native" and entry is spec.vector_entry_point
     extra, supplied = () if by_vector else _OF_MAKE, ("num_envs", *spec.kwargs)
@@ -62,10 +63,18 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     if spec.vector_entry_point is None and spec.entry_point not in ROWS:
         present = registry.of_ale(spec.id)
-        other = f"{present}, which has one, or " if present else ""
-        yield Problem("vectorization", f"{spec.id} has no vector version of its own; use {other}auto, sync or async")
+        message = (
+            tr(
+                "{id} has no vector version of its own; use {present}, which has one, or auto, sync or async",
+                id=spec.id,
+                present=present,
+            )
+            if present
+            else tr("{id} has no vector version of its own; use auto, sync or async", id=spec.id)
+        )
+        yield Problem("vectorization", message)
     if cfg.wrappers:
-        yield Problem("vectorization", "native cannot be combined with wrappers; use auto, sync or async")
+        yield Problem("vectorization", tr("native cannot be combined with wrappers; use auto, sync or async"))
 
 
 def without_display() -> bool:
@@ -77,10 +86,15 @@ def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Prob
     """Yields why an environment that offers these modes cannot render in this one here."""
     through_pictures = mode == "human" and "rgb_array" in offered
     if mode not in offered and not through_pictures:
-        modes = ", ".join(offered) or "none"
-        yield Problem("render_mode", f"{env_id} does not offer {mode}; it offers: {modes}")
+        modes = ", ".join(offered) or tr("none")
+        yield Problem(
+            "render_mode",
+            tr("{env_id} does not offer {mode}; it offers: {modes}", env_id=env_id, mode=mode, modes=modes),
+        )
     elif mode == "human" and without_display() and "SDL_VIDEODRIVER" not in os.environ:
-        yield Problem("render_mode", "human needs a display and DISPLAY is not set; rgb_array writes videos/video.gif")
+        yield Problem(
+            "render_mode", tr("human needs a display and DISPLAY is not set; rgb_array writes videos/video.gif")
+        )
 
 
 def wrapper_problems(entries: Wrappers) -> Iterator[Problem]:
@@ -93,18 +107,23 @@ def wrapper_problems(entries: Wrappers) -> Iterator[Problem]:
 
 def _wrapper_messages(name: str, settings: dict[str, Any]) -> Iterator[str]:
     if name in wrappers.REFUSED:
-        yield f"{name} cannot be used: {wrappers.REFUSED[name]}"
+        yield tr("{name} cannot be used: {reason}", name=name, reason=wrappers.REFUSED[name])
     elif name not in wrappers.names() and not own.is_own(name):
         module, _, last = name.rpartition(".")
-        mine = f"one of your own is named {module}:{last}, with --allow-import {module.partition('.')[0]}"
+        mine = tr(
+            "one of your own is named {module}:{last}, with --allow-import {package}",
+            module=module,
+            last=last,
+            package=module.partition(".")[0],
+        )
         hint = registry.nearest(last, wrappers.names())
-        more = mine if module else f"did you mean {hint}?" if hint else "see docs/environments.md"
-        yield f"there is no wrapper {name!r}; {more}"
+        more = mine if module else tr("did you mean {hint}?", hint=hint) if hint else tr("see docs/environments.md")
+        yield tr("there is no wrapper {name!r}; {hint}", name=name, hint=more)
     else:
         try:
             kind = wrappers.find(name)
         except ImportError as error:
-            yield f"{name} needs a package that is not installed: {error}"
+            yield tr("{name} needs a package that is not installed: {error}", name=name, error=error)
             return
         except (own.OwnError, ValueError) as error:
             yield str(error)

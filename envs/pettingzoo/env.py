@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from envs.base import EnvContext, EnvError, VectorEnv
+from envs.common.registry import needs
 from envs.gym.env import prepare
 from envs.pettingzoo import registry
 from envs.pettingzoo.adapters import Adapter, Parallel, Turns
@@ -18,7 +19,7 @@ def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv
     """Makes a vector environment. Raises EnvError if it cannot be made."""
     prepare(cfg.render_mode, cfg.id, rows)
     if package := registry.missing(cfg.id):
-        raise EnvError(f"{cfg.id} needs the package {package}, which is not installed: {registry.INSTALL}")
+        raise EnvError(needs(cfg.id, package, registry.INSTALL))
     entry = registry.lookup(cfg.id)
     if entry is None:
         raise EnvError(registry.unknown(cfg.id))

@@ -8,7 +8,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from config.tell.language import tr
 from envs.common.registry import nearest
+from envs.common.registry import needs as missing_package
 
 INSTALL = "pip install -r requirements-extra.txt"
 _PIP = {"multi_agent_ale_py": "multi_agent_ale_py", "pyspiel": "open_spiel", "pygame": "pygame-ce"}
@@ -100,15 +102,20 @@ def unknown(env_id: str) -> str:
     names, name = list(all_entries()), canonical(env_id)
     stem = name.rpartition("_v")[0] or name
     if current := [other for other in names if other.rpartition("_v")[0] == stem]:
-        return f"there is no {env_id}; the current version is {current[-1]}"
+        return tr("there is no {env_id}; the current version is {current}", env_id=env_id, current=current[-1])
     namespaces = sorted({other.partition("/")[0] for other in names})
     space, _, stem_of_id = name.rpartition("/")
-    hint = nearest(name, names) or " or ".join(other for other in names if other.partition("/")[2] == stem_of_id)
+    hint = nearest(name, names) or tr(" or ").join(other for other in names if other.partition("/")[2] == stem_of_id)
     same = [other for other in names if other.partition("/")[0] == space]
     listed = (
-        f"there are {', '.join(same)}" if same else f"the names begin with {', '.join(namespaces)}, as in {names[0]}"
+        tr("there are {names}", names=", ".join(same))
+        if same
+        else tr(
+            "the names begin with {namespaces}, as in {example}", namespaces=", ".join(namespaces), example=names[0]
+        )
     )
-    return f"there is no environment {env_id!r}; " + (f"did you mean {hint}?" if hint else listed)
+    remedy = tr("did you mean {hint}?", hint=hint) if hint else listed
+    return tr("there is no environment {env_id!r}; {remedy}", env_id=env_id, remedy=remedy)
 
 
 def unusable(entry: Entry) -> str | None:
@@ -121,7 +128,7 @@ def unusable(entry: Entry) -> str | None:
 
 def needs(env_id: str, module: str) -> str:
     """Returns a message for a package that is not installed."""
-    return f"{env_id} needs the package {module}, which is not installed: pip install {_PIP.get(module, module)}"
+    return missing_package(env_id, module, f"pip install {_PIP.get(module, module)}")
 
 
 def ids() -> list[str]:
@@ -132,16 +139,20 @@ def ids() -> list[str]:
 def explain(env_id: str) -> str:
     """Returns what is known of an environment: interfaces, agents and their spaces."""
     entry = all_entries()[canonical(env_id)]
-    lines = [entry.id, "", f"interfaces    {', '.join(sorted(entry.entries))}"]
+    lines = [entry.id, "", tr("interfaces    {names}", names=", ".join(sorted(entry.entries)))]
     try:
         env = entry.creator("auto")()
         env.reset(seed=0)
         kinds: dict[str, list[str]] = {}
         for agent in env.possible_agents:
-            spaces = f"observation {env.observation_space(agent)}, action {env.action_space(agent)}"
+            spaces = tr(
+                "observation {observation}, action {action}",
+                observation=env.observation_space(agent),
+                action=env.action_space(agent),
+            )
             kinds.setdefault(" ".join(spaces.split())[:200], []).append(agent)
         lines += [f"{', '.join(agents)}\n  {spaces}" for spaces, agents in kinds.items()]
         env.close()
     except Exception as error:  # of a package that is missing, or of an environment that needs arguments
-        lines.append(f"cannot be made here: {error}")
+        lines.append(tr("cannot be made here: {error}", error=error))
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 
 from config.own import objects as own
+from config.tell.language import tr
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.common.recipe import of_own
 from envs.common.rows import assemble, make_env
@@ -19,7 +20,7 @@ from envs.several.multi_agent import MultiAgentVector, several
 CONTEXT = "env_config"
 """Parameter that gets all settings as one EnvContext."""
 
-NOT_ASYNC = "vectorization: async is for one agent; environments of several agents are stepped in this process"
+NOT_ASYNC = tr("vectorization: async is for one agent; environments of several agents are stepped in this process")
 
 
 def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
@@ -34,7 +35,13 @@ def make(cfg: Config, rows: int, context: EnvContext) -> VectorEnv:
     if several(first):
         return _several(maker, cfg, rows, first, context.global_state)
     if cfg.max_agents:
-        raise EnvError(f"env_cfg.max_agents is for several agents, and {cfg.id} gives a {type(first).__name__}")
+        raise EnvError(
+            tr(
+                "env_cfg.max_agents is for several agents, and {id} gives a {kind}",
+                id=cfg.id,
+                kind=type(first).__name__,
+            )
+        )
     env = assemble(maker, cfg.id, rows, cfg.vectorization, cfg.action_mask, first)
     env.recipe = of_own(cfg.id, cfg.constructor, context_parameter(creator), cfg.wrappers)
     return env
@@ -82,5 +89,7 @@ def _row(creator: Callable[..., Any], cfg: Config, context: EnvContext, rows: in
         count = {"num_envs": rows} if "num_envs" in parameter_names(creator) else {}
         env = creator(**{**count, **mine})
     if cfg.wrappers and not isinstance(env, gymnasium.Env):
-        raise EnvError(f"wrappers are for a gymnasium.Env, and {cfg.id} gives a {type(env).__name__}")
+        raise EnvError(
+            tr("wrappers are for a gymnasium.Env, and {id} gives a {kind}", id=cfg.id, kind=type(env).__name__)
+        )
     return wrap(env, cfg.wrappers)

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces as kinds
 
+from config.tell.language import tr
 from envs.base import EnvError
 from envs.python import old_agents
 
@@ -22,7 +23,9 @@ class OldGym(gymnasium.Env):
         """spaces: observation space and action space by name or pattern of agents, for an environment of several
         agents that has none."""
         if isinstance(env, type) or not any(hasattr(env, name) for name in ("reset", *_SPACES)):
-            raise EnvError(f"OldGym: got {env!r:.80}; expected an environment with reset and step, such as MyEnv()")
+            raise EnvError(
+                tr("OldGym: got {env!r:.80}; expected an environment with reset and step, such as MyEnv()", env=env)
+            )
         old_agents.check(spaces)
         self.env, self.render_mode, self._name = env, render_mode, type(env).__name__
         self._several = old_agents.several(env, spaces)
@@ -39,8 +42,13 @@ class OldGym(gymnasium.Env):
     def _own_space(self, field: str) -> Any:
         if not hasattr(self.env, field):
             raise EnvError(
-                f"{self._name} has no {field}; set self.{field} in its __init__, or, if it has several agents, write "
-                'joystick.OldGym(env, spaces={"car_*": (observation_space, action_space)})'
+                tr(
+                    "{name} has no {field}; set self.{field} in its __init__, or, if it has several "
+                    'agents, write joystick.OldGym(env, spaces={{"car_*": (observation_space, '
+                    "action_space)}})",
+                    name=self._name,
+                    field=field,
+                )
             )
         return _space(getattr(self.env, field))
 
@@ -66,10 +74,13 @@ class OldGym(gymnasium.Env):
 
     def _by_agent(self, method: str, mapping: Mapping[str, Any]) -> str:
         """Returns a sentence about an environment that has several agents and does not say so."""
-        return (
-            f"{method} of {self._name} gives a mapping ({', '.join(map(str, [*mapping][:3]))}) and its space is "
-            "one for all; if these are agents, write "
-            'joystick.OldGym(env, spaces={"*": (env.observation_space, env.action_space)})'
+        return tr(
+            "{method} of {name} gives a mapping ({keys}) and its space is one for all; if these are "
+            'agents, write joystick.OldGym(env, spaces={{"*": (env.observation_space, '
+            "env.action_space)}})",
+            method=method,
+            name=self._name,
+            keys=", ".join(map(str, [*mapping][:3])),
         )
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -77,7 +88,13 @@ class OldGym(gymnasium.Env):
         if len(result) == 5:
             return result
         if len(result) != 4:
-            raise EnvError(f"step of {self._name} gives {len(result)} values; expected obs, reward, done, info")
+            raise EnvError(
+                tr(
+                    "step of {name} gives {count} values; expected obs, reward, done, info",
+                    name=self._name,
+                    count=len(result),
+                )
+            )
         obs, reward, done, info = result
         if self._several:
             return self._step_of_agents(obs, reward, done, info)
@@ -91,7 +108,12 @@ class OldGym(gymnasium.Env):
         for name, part in zip(("observations", "rewards", "dones", "infos"), parts, strict=True):
             if not isinstance(part, Mapping):
                 raise EnvError(
-                    f"step of {self._name}: {name}: got a {type(part).__name__}; expected a mapping by agent"
+                    tr(
+                        "step of {name}: {part}: got a {kind}; expected a mapping by agent",
+                        name=self._name,
+                        part=name,
+                        kind=type(part).__name__,
+                    )
                 )
         obs, reward, done, info = parts
         return obs, reward, *old_agents.ends(done, info), info

@@ -5,6 +5,7 @@ from typing import Any
 
 from config.model.fields import Problem
 from config.own import objects as own
+from config.tell.language import tr
 from envs.common.rows import no_environment
 from envs.gym.validate import render_problems, wrapper_problems
 from envs.python.config import Config
@@ -16,7 +17,7 @@ def problems(cfg: Config) -> Iterator[Problem]:
     """Yields all problems; those of the arguments only if the class or function is found."""
     yield from wrapper_problems(cfg.wrappers)
     if not cfg.id:
-        yield Problem("id", "must be given: a class or function as my_module:MyEnv, or a registered name")
+        yield Problem("id", tr("must be given: a class or function as my_module:MyEnv, or a registered name"))
         return
     try:
         creator = own.find(cfg.id)
@@ -24,7 +25,14 @@ def problems(cfg: Config) -> Iterator[Problem]:
         yield Problem("id", str(error))
         return
     if not callable(creator):
-        yield Problem("id", f"{cfg.id} is a {type(creator).__name__}; expected a class or a function that makes one")
+        yield Problem(
+            "id",
+            tr(
+                "{id} is a {kind}; expected a class or a function that makes one",
+                id=cfg.id,
+                kind=type(creator).__name__,
+            ),
+        )
     elif isinstance(creator, type) and not several(creator) and (fault := no_environment(creator)):
         yield Problem("id", f"{cfg.id} {fault}")
     else:
@@ -40,7 +48,10 @@ def _argument_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Pro
     beside = (*Config.model_fields,)
     for key, message, *_ in own.keyword_problems(creator, cfg.constructor, supplied=("num_envs",), beside=beside):
         if key not in cfg.constructor:
-            message += f": add env_cfg.{key}=VALUE, or name the parameter env_config to get all settings as one mapping"
+            message += tr(
+                ": add env_cfg.{key}=VALUE, or name the parameter env_config to get all settings as one mapping",
+                key=key,
+            )
         yield Problem(key, message)
 
 
@@ -48,7 +59,9 @@ def _render_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Probl
     if cfg.render_mode is None:
         return
     if not takes_context(creator) and "render_mode" not in parameter_names(creator):
-        message = f"{cfg.id} has no parameter render_mode; a video needs it, and a method render that returns an image"
+        message = tr(
+            "{id} has no parameter render_mode; a video needs it, and a method render that returns an image", id=cfg.id
+        )
         yield Problem("render_mode", message)
     elif isinstance(creator, type) and isinstance(metadata := getattr(creator, "metadata", None) or {}, Mapping):
         # of a gymnasium.Wrapper it is a property: only an instance knows

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from config.tell.language import tr
 from envs.base import Array, EnvError, StepError
 from envs.common import masks
 from envs.common.sync import described, short
@@ -72,7 +73,9 @@ class AgentRow:
             self._read_masks()
             self._choose(obs)
         except Exception as error:
-            raise self._failed(f"step {self._steps}", error, f"; actions {short(actions)}") from error
+            raise self._failed(
+                tr("step {number}", number=self._steps), error, tr("; actions {actions}", actions=short(actions))
+            ) from error
 
     def _observe(self, obs: Mapping[str, Any]) -> None:
         """Writes the observations; agents that are seen for the first time enter."""
@@ -85,13 +88,26 @@ class AgentRow:
                     slot.mask[...] = self._legal(name, slot, value[masks.KEY]) if kind.inside else True
                 value = kind.encode(value)
             if getattr(value, "shape", ()) != kind.shape:
-                raise EnvError(f"the observation of agent {name!r} is {_form(value)}; expected shape {kind.shape}")
+                raise EnvError(
+                    tr(
+                        "the observation of agent {name!r} is {form}; expected shape {shape}",
+                        name=name,
+                        form=_form(value),
+                        shape=kind.shape,
+                    )
+                )
             slot.obs[...] = value
 
     def _enter(self, name: str) -> Slot:
         """Gives a slot to an agent that has none."""
         if name in self._ended:
-            raise EnvError(f"agent {name!r} has an observation after its end in step {self._ended[name]}")
+            raise EnvError(
+                tr(
+                    "agent {name!r} has an observation after its end in step {step}",
+                    name=name,
+                    step=self._ended[name],
+                )
+            )
         slot = self._slots_by_name.get(name)
         if slot is None:
             pool = self._roster.pool_of(name) if isinstance(name, str) else None
@@ -99,8 +115,13 @@ class AgentRow:
                 raise EnvError(self._roster.unknown(name))
             if not self._free[pool]:
                 raise EnvError(
-                    f"agent {name!r} has no free slot: env_cfg.max_agents allows {self._roster.limits[pool]} of "
-                    f"{pool!r}; a slot is free again one step after its agent has ended"
+                    tr(
+                        "agent {name!r} has no free slot: env_cfg.max_agents allows {limit} of "
+                        "{pool!r}; a slot is free again one step after its agent has ended",
+                        name=name,
+                        limit=self._roster.limits[pool],
+                        pool=pool,
+                    )
                 )
             slot = self._free[pool].pop(0)
         self._active[name] = slot
@@ -116,13 +137,24 @@ class AgentRow:
                 self._check_known(name)
                 if value:
                     raise EnvError(
-                        f"agent {name!r} has the reward {value}, and is not in the episode{self._when(name)}"
+                        tr(
+                            "agent {name!r} has the reward {value}, and is not in the episode{when}",
+                            name=name,
+                            value=value,
+                            when=self._when(name),
+                        )
                     )
                 continue
             try:
                 out[slot.number] = value
             except (TypeError, ValueError):
-                raise EnvError(f"the reward of agent {name!r} is {short(repr(value))}; expected a number") from None
+                raise EnvError(
+                    tr(
+                        "the reward of agent {name!r} is {value}; expected a number",
+                        name=name,
+                        value=short(repr(value)),
+                    )
+                ) from None
 
     def _end(self, terminated: Mapping[str, Any], truncated: Mapping[str, Any]) -> None:
         """Ends agents, and the episode with `__all__`, or without this key if no agent is left."""
@@ -168,14 +200,20 @@ class AgentRow:
         for name, info in self.info.items():
             if info and masks.KEY in info and (slot := self._active.get(name)) is not None:
                 if slot.mask is None:
-                    raise EnvError(f"agent {name!r} has an {masks.KEY} in its info, and had none at the first reset")
+                    raise EnvError(
+                        tr(
+                            "agent {name!r} has an {key} in its info, and had none at the first reset",
+                            name=name,
+                            key=masks.KEY,
+                        )
+                    )
                 slot.mask[...] = self._legal(name, slot, info[masks.KEY])
 
     def _legal(self, name: str, slot: Slot, mask: Any) -> Array:
         try:
             return slot.kind.legal(mask)
         except EnvError as error:
-            raise EnvError(f"agent {name!r}: {error}") from None
+            raise EnvError(tr("agent {name!r}: {error}", name=name, error=error)) from None
 
     def _choose(self, obs: Mapping[str, Any]) -> None:
         """Marks the agents that act next: those with an observation, unless the environment names them."""
@@ -200,7 +238,7 @@ class AgentRow:
             raise EnvError(self._roster.unknown(name))
 
     def _when(self, name: str) -> str:
-        return f": it ended in step {self._ended[name]}" if name in self._ended else ""
+        return tr(": it ended in step {step}", step=self._ended[name]) if name in self._ended else ""
 
     def agents(self) -> Sequence[str]:
         """Returns the name of the agent in each slot, up to the observation of its end; that of the slot if it is
@@ -226,19 +264,19 @@ class AgentRow:
 
     def failed(self, reason: str) -> EnvError:
         """Returns an error found after the latest call."""
-        return self._failed(f"step {self._steps}" if self._steps else "reset", EnvError(reason))
+        return self._failed(tr("step {number}", number=self._steps) if self._steps else "reset", EnvError(reason))
 
 
 def five(result: Any) -> Any:
     """Returns what a step gives. Raises EnvError for the old interface."""
     if isinstance(result, tuple) and len(result) == 4:
-        raise EnvError(f"step returned 4 values, with dones; {OLD}")
+        raise EnvError(tr("step returned 4 values, with dones; {old}", old=OLD))
     return result
 
 
-OLD = "joystick.OldGym(env) around it accepts the old reset() -> observations and step() -> 4 mappings"
+OLD = tr("joystick.OldGym(env) around it accepts the old reset() -> observations and step() -> 4 mappings")
 
 
 def _form(value: Any) -> str:
     shape = getattr(value, "shape", None)
-    return f"a {type(value).__name__}" if shape is None else f"an array of shape {shape}"
+    return tr("a {kind}", kind=type(value).__name__) if shape is None else tr("an array of shape {shape}", shape=shape)

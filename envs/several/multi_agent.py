@@ -25,6 +25,7 @@ import gymnasium
 import numpy as np
 
 from config.own import objects as own
+from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common.probe import value_faults
 from envs.common.rows import make_env
@@ -84,8 +85,14 @@ class MultiAgentVector(VectorEnv):
         if size > MOST_BYTES:
             sizes = ", ".join(f"{len(kind.agents)} x {kind.observation_space.shape}" for kind in self.joint.types)
             raise EnvError(
-                f"a joint observation of {self._name} has {size / 2**20:.1f} MiB ({sizes}), and at most "
-                f"{MOST_BYTES / 2**20:.0f} MiB can be stored for each step; use smaller images or fewer agents"
+                tr(
+                    "a joint observation of {name} has {size:.1f} MiB ({sizes}), and at most "
+                    "{limit:.0f} MiB can be stored for each step; use smaller images or fewer agents",
+                    name=self._name,
+                    size=size / 2**20,
+                    sizes=sizes,
+                    limit=MOST_BYTES / 2**20,
+                )
             )
 
     def _prepare_fields(self) -> list[tuple[Array, Array]]:
@@ -112,7 +119,7 @@ class MultiAgentVector(VectorEnv):
         members = self._members
         for i, member in enumerate(members):
             if member.over:
-                raise RuntimeError(f"row {i} has ended: reset it before the next step")
+                raise RuntimeError(tr("row {row} has ended: reset it before the next step", row=i))
         decoded = self._decoded(action)
         self._reward[...] = 0
         self._flags[:, :-1] = False
@@ -136,13 +143,13 @@ class MultiAgentVector(VectorEnv):
         if not finite(self._reward):
             row, slot = np.argwhere(~np.isfinite(self._reward))[0]
             name, value = self.joint.agents[slot], self._reward[row, slot]
-            raise self._members[row].failed(f"the reward of agent {name!r} is {value}")
+            raise self._members[row].failed(tr("the reward of agent {name!r} is {value}", name=name, value=value))
         for number, kind in enumerate(self._kinds):
             if kind.floating and not finite(obs := self._now[f"t{number}"]["obs"]):
                 wrong = ~np.isfinite(obs).reshape(self.rows, len(self.joint.types[number].agents), -1).all(axis=2)
                 row = int(wrong.any(axis=1).argmax())
                 name = self.joint.types[number].agents[int(wrong[row].argmax())]
-                raise self._members[row].failed(f"the observation of agent {name!r} is not finite")
+                raise self._members[row].failed(tr("the observation of agent {name!r} is not finite", name=name))
 
     def _write_state(self, rows: Array) -> None:
         """Writes the global state: the environment's own, which is not read after the end of an episode, or all
@@ -159,9 +166,15 @@ class MultiAgentVector(VectorEnv):
             try:
                 values = np.ravel(member.env.state())
             except Exception as error:
-                raise member.failed(f"state() failed: {described(error)}") from error
+                raise member.failed(tr("{call} failed: {error}", call="state()", error=described(error))) from error
             if values.shape != state[i].shape or not finite(values):
-                raise member.failed(f"state() has {values.size} numbers, not all finite or not {state.shape[1]}")
+                raise member.failed(
+                    tr(
+                        "state() has {count} numbers, not all finite or not {shape}",
+                        count=values.size,
+                        shape=state.shape[1],
+                    )
+                )
             state[i] = values
 
     def _decoded(self, action: Array) -> list[Array]:
@@ -222,7 +235,9 @@ class MultiAgentVector(VectorEnv):
         try:
             frame = env.render()
         except Exception as error:
-            raise self._members[row].failed(f"render failed: {described(error)}") from error
+            raise self._members[row].failed(
+                tr("{call} failed: {error}", call="render", error=described(error))
+            ) from error
         return None if frame is None else np.asarray(frame)
 
     def close(self) -> None:
@@ -231,7 +246,7 @@ class MultiAgentVector(VectorEnv):
             try:
                 getattr(member.env, "close", bool)()
             except Exception as error:
-                failures.append(member.failed(f"close failed: {described(error)}"))
+                failures.append(member.failed(tr("{call} failed: {error}", call="close", error=described(error))))
         if failures:
             raise failures[0]
 
@@ -249,14 +264,18 @@ def examine(env: Any, limits: Mapping[str, int], obey: bool, global_state: bool)
     """Returns the agents of an environment, and the size of its own global state (0: none), after one reset."""
     pair = _first_reset(env)
     if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, dict) for part in pair)):
-        raise EnvError(f"reset must return observations and infos, two dicts by agent; found {short(repr(pair))}")
+        raise EnvError(
+            tr("reset must return observations and infos, two dicts by agent; found {result}", result=short(repr(pair)))
+        )
     agents = getattr(env, "possible_agents", None)
     if not agents or isinstance(agents, str) or not all(isinstance(agent, str) for agent in agents):
-        raise EnvError(f"possible_agents is {short(repr(agents))}; expected a list of names")
+        raise EnvError(tr("possible_agents is {value}; expected a list of names", value=short(repr(agents))))
     roster = Roster(env, limits, pair[1], obey)
     for agent, obs in pair[0].items():
-        if faults := list(value_faults(roster.spaces_of(agent)[0], obs, f"observation of agent {agent!r}")):
-            raise EnvError(f"the first reset does not agree with the spaces:\n  {faults[0]}")
+        if faults := list(
+            value_faults(roster.spaces_of(agent)[0], obs, tr("observation of agent {agent!r}", agent=agent))
+        ):
+            raise EnvError(tr("the first reset does not agree with the spaces:\n  {fault}", fault=faults[0]))
     return roster, _state_size(env) if global_state else 0
 
 
@@ -266,10 +285,12 @@ def _first_reset(env: Any) -> Any:
     taken = {parameter.name for parameter in parameters or ()}
     open_ended = parameters is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     if not open_ended and (missing := [name for name in ("seed", "options") if name not in taken]):
-        raise EnvError(f"reset has no argument {' and no argument '.join(missing)}; {OLD}")
+        raise EnvError(
+            tr("reset has no argument {missing}; {old}", missing=tr(" and no argument ").join(missing), old=OLD)
+        )
     result = env.reset(seed=0, options=None)
     if isinstance(result, dict):
-        raise EnvError(f"reset returned observations without infos; {OLD}")
+        raise EnvError(tr("reset returned observations without infos; {old}", old=OLD))
     return result
 
 

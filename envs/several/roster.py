@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from gymnasium.spaces import Box, Space
 
+from config.tell.language import tr
 from envs.base import Array, EnvError
 from envs.common import masks
 from envs.common.registry import nearest
@@ -112,7 +113,14 @@ class Roster:
             example = agents[0] if agents else pattern.replace("*", "0").replace("?", "0")
             for agent in agents[1:]:
                 if _spaces(env, agent) != _spaces(env, example):
-                    raise EnvError(f"max_agents: {pattern} matches {example} and {agent}, whose spaces differ")
+                    raise EnvError(
+                        tr(
+                            "max_agents: {pattern} matches {example} and {agent}, whose spaces differ",
+                            pattern=pattern,
+                            example=example,
+                            agent=agent,
+                        )
+                    )
             stem = pattern.replace("*", "").replace("?", "")
             yield from (Seat(f"{stem}#{number}", example, pattern) for number in range(limit))
 
@@ -148,10 +156,12 @@ class Roster:
     def unknown(self, agent: Any) -> str:
         """Returns what to do about an agent without a slot."""
         hint = nearest(str(agent), self._spaces)
-        did_you_mean = f"did you mean {hint}? " if hint else ""
-        return (
-            f"agent {agent!r} is not in possible_agents; {did_you_mean}agents whose names change need a limit, such as "
-            "env_cfg.max_agents: {'agent_*': 4}"
+        did_you_mean = tr("did you mean {hint}? ", hint=hint) if hint else ""
+        return tr(
+            "agent {agent!r} is not in possible_agents; {hint}agents whose names change need "
+            "a limit, such as env_cfg.max_agents: {{'agent_*': 4}}",
+            agent=agent,
+            hint=did_you_mean,
         )
 
 
@@ -162,9 +172,18 @@ def _spaces(env: Any, agent: str) -> tuple[Space, Space]:
         try:
             space = getattr(env, method)(agent)
         except Exception as error:
-            raise EnvError(f"{method}({agent!r}) failed: {type(error).__name__}: {error}") from error
+            raise EnvError(
+                tr("{call} failed: {error}", call=f"{method}({agent!r})", error=f"{type(error).__name__}: {error}")
+            ) from error
         if not isinstance(space, Space):
-            raise EnvError(f"{method}({agent!r}) is {space!r}; expected a space of gymnasium.spaces")
+            raise EnvError(
+                tr(
+                    "{method}({agent!r}) is {space!r}; expected a space of gymnasium.spaces",
+                    method=method,
+                    agent=agent,
+                    space=space,
+                )
+            )
         spaces.append(space)
     return spaces[0], spaces[1]
 
@@ -175,4 +194,4 @@ def _kind(agent: str, spaces: tuple[Space, Space], masked: bool) -> Kind:
             masks.count(spaces[1])
         return Kind(*spaces, masked)
     except EnvError as error:
-        raise EnvError(f"agent {agent!r}: {error}") from None
+        raise EnvError(tr("agent {name!r}: {error}", name=agent, error=error)) from None

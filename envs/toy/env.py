@@ -9,6 +9,7 @@ import gymnasium
 
 from config.model.fields import Problem
 from config.own import objects as own
+from config.tell.language import tr
 from envs.base import EnvContext, EnvError, VectorEnv
 from envs.common.registry import nearest
 from envs.common.rows import assemble
@@ -60,10 +61,19 @@ def problems(cfg: Config) -> Iterator[Problem]:
         yield Problem("id", _unknown(cfg.id))
         return
     if cfg.id in SEVERAL and cfg.vectorization == "async":
-        yield Problem("vectorization", f"toy {cfg.id} has several agents, and those are stepped in this process")
+        yield Problem(
+            "vectorization", tr("toy {id} has several agents, and those are stepped in this process", id=cfg.id)
+        )
     offered = "render_mode" in inspect.signature(_creator(cfg.id)).parameters
     if cfg.render_mode is not None and not (offered and cfg.render_mode == "rgb_array"):
-        yield Problem("render_mode", f"toy {cfg.id} does not offer {cfg.render_mode}; counter offers rgb_array")
+        yield Problem(
+            "render_mode",
+            tr(
+                "toy {id} does not offer {mode}; counter offers rgb_array",
+                id=cfg.id,
+                mode=cfg.render_mode,
+            ),
+        )
     yield from own.keyword_problems(_creator(cfg.id), cfg.constructor, ("steps",) if cfg.id in TASKS else ())
 
 
@@ -88,4 +98,5 @@ def _creator(name: str) -> Callable[..., Any]:
 
 def _unknown(name: str) -> str:
     hint = nearest(name, names())
-    return f"there is no toy {name!r}; " + (f"did you mean {hint}?" if hint else f"there are {', '.join(names())}")
+    remedy = tr("did you mean {hint}?", hint=hint) if hint else tr("there are {names}", names=", ".join(names()))
+    return tr("there is no toy {name!r}; {remedy}", name=name, remedy=remedy)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
+from config.tell.language import tr
 from envs.toy.timed import Counter
 
 
@@ -37,7 +38,7 @@ class Crash(gymnasium.Wrapper):
 
     def _raise_if(self, here: str) -> None:
         if self.at == here:
-            raise ZeroDivisionError(f"the toy crashes in {here}, as it was told to")
+            raise ZeroDivisionError(tr("the toy crashes in {call}, as it was told to", call=here))
 
 
 class Bad(gymnasium.Wrapper):

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
 
+from config.tell.language import tr
+
 Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
 
 
@@ -17,9 +19,15 @@ class Masked(gymnasium.Env):
 
     def __init__(self, actions: int = 4, steps: int = 2, mask: Literal["info", "obs"] = "info") -> None:
         if actions < 2 or steps < 1:
-            raise ValueError(f"actions is {actions} and steps is {steps}; at least 2 and 1 are needed")
+            raise ValueError(
+                tr(
+                    "actions is {actions} and steps is {steps}; at least 2 and 1 are needed",
+                    actions=actions,
+                    steps=steps,
+                )
+            )
         if mask not in ("info", "obs"):
-            raise ValueError(f"mask is {mask!r}; it can be info or obs")
+            raise ValueError(tr("mask is {mask!r}; it can be info or obs", mask=mask))
         self.actions, self.steps, self.mask = actions, steps, mask
         self.action_space = Discrete(actions)
         states = Discrete(actions * steps)
@@ -33,7 +41,13 @@ class Masked(gymnasium.Env):
 
     def step(self, action: Any) -> Outcome:
         if not self._legal[action]:
-            raise ValueError(f"action {action} is illegal; legal are {np.flatnonzero(self._legal).tolist()}")
+            raise ValueError(
+                tr(
+                    "action {action} is illegal; legal are {actions}",
+                    action=action,
+                    actions=np.flatnonzero(self._legal).tolist(),
+                )
+            )
         reward = 2.0 - (int(action) - self._state) % self.actions
         self._time += 1
         obs, info = self._draw()
@@ -60,7 +74,13 @@ class Walk(gymnasium.Env):
 
     def __init__(self, length: int = 5, slip: float = 0.25, limit: int = 100) -> None:
         if length < 1 or not 0 <= slip < 1:
-            raise ValueError(f"length is {length} and slip is {slip}; they can be 1 or more, and 0 to below 1")
+            raise ValueError(
+                tr(
+                    "length is {length} and slip is {slip}; they can be 1 or more, and 0 to below 1",
+                    length=length,
+                    slip=slip,
+                )
+            )
         self.length, self.slip, self.limit = length, slip, limit
         self.observation_space = Discrete(length + 2)
         self.P = {place: {action: self._outcomes(place, action) for action in (0, 1)} for place in range(length + 2)}
@@ -102,7 +122,7 @@ class StochasticMDP(gymnasium.Env):
 
     def __init__(self, limit: int = 100) -> None:
         if limit < 1:
-            raise ValueError(f"limit is {limit}; at least 1 is needed")
+            raise ValueError(tr("limit is {limit}; at least 1 is needed", limit=limit))
         self.limit = limit
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 
+from config.tell.language import tr
+
 Obs = dict[str, np.ndarray]
 
 
@@ -17,7 +19,7 @@ class BitFlip(gymnasium.Env):
 
     def __init__(self, n: int = 6, continuous: bool = False) -> None:
         if not 1 <= n <= 62:
-            raise ValueError(f"n is {n}; it can be 1 to 62")
+            raise ValueError(tr("n is {n}; it can be 1 to 62", n=n))
         self.n = n
         self.action_space = Box(-1, 1, (n,)) if continuous else Discrete(n)
         self.observation_space = Dict(
@@ -57,7 +59,7 @@ class Reach(gymnasium.Env):
 
     def __init__(self, n: int = 1, limit: int = 20) -> None:
         if n < 1 or limit < 1:
-            raise ValueError(f"n is {n} and limit is {limit}; both can be 1 or more")
+            raise ValueError(tr("n is {n} and limit is {limit}; both can be 1 or more", n=n, limit=limit))
         self.limit = limit
         self.action_space = Box(-1, 1, (n,))
         names = ("observation", "achieved_goal", "desired_goal")

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from gymnasium.utils.seeding import np_random
 
+from config.tell.language import tr
 from envs.several.roster import ALL
 
 Values = dict[str, Any]
@@ -102,7 +103,7 @@ class Traffic(Several):
 
     def __init__(self, cars: int = 20, lights: int = 5, steps: int = 30, leave: float = 0.05) -> None:
         if cars < 1 or lights < 1 or steps < 1 or not 0 <= leave <= 1:
-            raise ValueError("cars, lights and steps can be 1 or more, leave from 0 to 1")
+            raise ValueError(tr("cars, lights and steps can be 1 or more, leave from 0 to 1"))
         self.cars, self.lights = [f"car_{n}" for n in range(cars)], [f"light_{n}" for n in range(lights)]
         self.steps, self.leave = steps, leave
         spaces: dict[str, tuple[Space, Space]] = {car: (Box(-1, 1, (2,)), Discrete(2)) for car in self.cars}
@@ -147,7 +148,9 @@ class Poles(Several):
 
     def __init__(self, poles: int = 2, limit: int = 500) -> None:
         if poles < 1 or limit < 1:
-            raise ValueError(f"poles is {poles} and limit is {limit}; both can be 1 or more")
+            raise ValueError(
+                tr("poles is {poles} and limit is {limit}; both can be 1 or more", poles=poles, limit=limit)
+            )
         high = np.array([4.8, np.inf, 24 * np.pi / 180, np.inf], np.float32)
         super().__init__({f"pole_{n}": (Box(-high, high), Discrete(2)) for n in range(poles)})
         self.limit = limit

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
+from config.tell.language import tr
+
 Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
 
 
@@ -43,7 +45,7 @@ class TimeLimit(gymnasium.Env):
 
     def step(self, action: Any) -> Outcome:
         if self._left == 0:
-            raise RuntimeError("stepped after the end of the episode")
+            raise RuntimeError(tr("stepped after the end of the episode"))
         self._left -= 1
         return np.zeros(1, np.float32), self.gain, False, self._left == 0, {}
 
@@ -57,7 +59,7 @@ class Recall(gymnasium.Env):
 
     def __init__(self, delay: int = 4, continuous: bool = False) -> None:
         if delay < 1:
-            raise ValueError(f"delay is {delay}; it can be 1 or more")
+            raise ValueError(tr("delay is {delay}; it can be 1 or more", delay=delay))
         self.delay, self.continuous = delay, continuous
         self.action_space = Box(-1, 1, (1,)) if continuous else Discrete(2)
 
@@ -88,7 +90,7 @@ class Counter(gymnasium.Env):
         render_mode: str | None = None,
     ) -> None:
         if end not in ("terminated", "truncated", "both", "never"):
-            raise ValueError(f"end is {end!r}; it can be terminated, truncated, both or never")
+            raise ValueError(tr("end is {end!r}; it can be terminated, truncated, both or never", end=end))
         self.length, self.end, self.render_mode = length, end, render_mode
         self.observation_space = Box(0, np.inf, (1,))
         self._obs = np.zeros(1, np.float32)
@@ -101,7 +103,7 @@ class Counter(gymnasium.Env):
 
     def step(self, action: Any) -> Outcome:
         if self._ended:
-            raise RuntimeError("stepped after the end of the episode")
+            raise RuntimeError(tr("stepped after the end of the episode"))
         self._obs += 1
         count = int(self._obs[0])
         self._ended = count == self.length and self.end != "never"

@@ -7,6 +7,7 @@ from pathlib import Path
 from config.program import PROGRAM
 from config.read.task_config import has_config
 from config.read.tasks import is_group
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.archive import task_list
 from framework.archive.groups import members, order_of
@@ -27,18 +28,27 @@ def _named(word: str, root: Path) -> list[Path]:
     try:
         place = next((path for path in (root / word, Path(word)) if path.exists()), None)
     except (OSError, ValueError) as error:
-        raise TaskDirError(f"{word!r} cannot be read: {error}") from None
+        raise TaskDirError(tr("{word!r} cannot be read: {error}", word=word, error=error)) from None
     if place is not None:
         if runs := _runs(place):
             return runs
-        raise TaskDirError(f"{str(place)!r} is neither a run nor a group of runs: there is no config.yaml of a run")
+        raise TaskDirError(
+            tr("{place!r} is neither a run nor a group of runs: there is no config.yaml of a run", place=str(place))
+        )
     if not glob.has_magic(word):
-        raise TaskDirError(f"there is no run {word!r}{_others(word, root)}")
+        raise TaskDirError(tr("there is no run {word!r}{hint}", word=word, hint=_others(word, root)))
     places = sorted(map(Path, {*glob.glob(str(root / word)), *glob.glob(word)}))
     # a pattern may match the tests of its runs too, which are no runs to compare
     runs = [run for place in places if not place.name.startswith("Test_") for run in _runs(place)]
     if not runs:
-        raise TaskDirError(f"{word!r} matches no training run, neither in {root}/ nor in {Path.cwd()}")
+        raise TaskDirError(
+            tr(
+                "{word!r} matches no training run, neither in {root}/ nor in {folder}",
+                word=word,
+                root=root,
+                folder=Path.cwd(),
+            )
+        )
     return runs
 
 
@@ -55,4 +65,4 @@ def _others(name: str, root: Path) -> str:
     """Returns the end of a sentence: the nearest name, or where names come from."""
     names: Sequence[str] = [run.name for run in task_list.find_runs(root=root)]
     groups = {name.partition("/")[0] for name in names}
-    return did_you_mean(name, [*names, *groups]) or f"; {PROGRAM} runs lists the runs"
+    return did_you_mean(name, [*names, *groups]) or tr("; {program} runs lists the runs", program=PROGRAM)

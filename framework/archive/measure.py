@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import UPDATES, Array, Curve, Curves, Rows, finite
 from framework.archive.groups import curves_of
@@ -174,14 +175,22 @@ def _check(path: Path, rows: Rows, score: str) -> None:
     """Raises TaskDirError for a damaged table. score: name of its column of scores."""
     before = -math.inf
     if not rows and path.is_file() and score not in head_of(path):
-        raise TaskDirError(f"{path} is damaged: its first line names no column {score}")
+        raise TaskDirError(tr("{path} is damaged: its first line names no column {score}", path=path, score=score))
     for number, row in enumerate(rows, start=2):
         for column in ("step", "update", score):
             if not isinstance(row.get(column), int | float):
-                value = repr(row[column])[:40] if column in row else "nothing"
-                raise TaskDirError(f"{path} is damaged: row {number} has {value} as {column}, which is a number")
+                value = repr(row[column])[:40] if column in row else tr("nothing")
+                raise TaskDirError(
+                    tr(
+                        "{path} is damaged: row {number} has {value} as {column}, which is a number",
+                        path=path,
+                        number=number,
+                        value=value,
+                        column=column,
+                    )
+                )
         if float(row["step"]) < before:
-            raise TaskDirError(f"{path} is damaged: the steps go back at row {number}")
+            raise TaskDirError(tr("{path} is damaged: the steps go back at row {number}", path=path, number=number))
         before = float(row["step"])
 
 
@@ -234,7 +243,7 @@ def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
     goals = [
         (run.general.get(setting), f"general_cfg.{setting}")
         if run.general.get(setting) is not None
-        else (run.facts.expected_return, "what the preset promises")
+        else (run.facts.expected_return, tr("what the preset promises"))
         for run in runs
     ]
     thresholds = [(float(goal), name) for goal, name in goals if isinstance(goal, int | float) and math.isfinite(goal)]
@@ -243,7 +252,12 @@ def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
         return Threshold(goal, name)
     low = min(float(line[1].min()) for line in curves.lines.values())
     high = max(float(line[1][-1]) for line in curves.lines.values())
-    way = f"{100 * WAY:.0f} % of the way from the worst score, {short(low)}, to the best at the end, {short(high)}"
+    way = tr(
+        "{percent:.0f} % of the way from the worst score, {lowest}, to the best at the end, {highest}",
+        percent=100 * WAY,
+        lowest=short(low),
+        highest=short(high),
+    )
     return Threshold(low + WAY * (high - low), way)
 
 

@@ -14,6 +14,7 @@ from config.read.task_config import load_task_config
 from config.read.task_files import TaskFiles
 from config.read.tasks import group_of
 from config.read.yaml_reader import MAX_BYTES, DocumentError, parse
+from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.curves import UPDATES, Curve, Rows, column_of, running_mean, window_for
 from framework.disk.csv_table import Table, last_row, read_csv, read_table
@@ -87,7 +88,7 @@ class RecordedRun:
         """Files that are not read, each with the reason; empty if all are."""
         most = {self.task.config: MAX_BYTES, self.task.run: MOST_BYTES}
         faults = ((path.name, unreadable(path, size)) for path, size in most.items())
-        return "; ".join(f"{name} is not read: {fault}" for name, fault in faults if fault)
+        return "; ".join(tr("{name} is not read: {reason}", name=name, reason=fault) for name, fault in faults if fault)
 
     @property
     def group(self) -> Path | None:
@@ -254,7 +255,7 @@ def _curve(rows: Rows, name: str, over: str) -> Curve:
     counted = "update" if over == UPDATES else "step"
     step, value = column_of(rows, counted), column_of(rows, name)
     if np.isnan([step, value]).any():
-        raise ValueError(f"some rows have no number as {counted} or {name}")
+        raise ValueError(tr("some rows have no number as {count} or {name}", count=counted, name=name))
     return step, value
 
 

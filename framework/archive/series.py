@@ -8,6 +8,7 @@ from typing import Any
 from config.config import HARMLESS, HOW_TO_LOAD
 from config.model import policies
 from config.read.yaml_reader import DocumentError
+from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun
@@ -35,9 +36,9 @@ def trained(folder: Path) -> RecordedRun:
     run = RecordedRun(folder)
     try:
         if run.is_test:
-            raise TaskDirError(f"{folder} is a test; compare the training run that it tested")
+            raise TaskDirError(tr("{folder} is a test; compare the training run that it tested", folder=folder))
     except DocumentError as error:
-        raise TaskDirError(f"the settings of {folder} cannot be read: {error}") from None
+        raise TaskDirError(tr("the settings of {folder} cannot be read: {error}", folder=folder, error=error)) from None
     return run
 
 

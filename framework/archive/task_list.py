@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.read.opening import entries_below
+from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
@@ -40,13 +41,31 @@ class Listed(NamedTuple):
     left none, as a killed one does."""
 
 
+_HEADS = tr("name"), tr("algorithm"), tr("environment"), tr("state"), tr("score"), tr("age"), tr("size")
+_STATES = {
+    "running": tr("running"),
+    "finished": tr("finished"),
+    "interrupted": tr("interrupted"),
+    "failed": tr("failed"),
+}
+
+
+def state_in_words(state: str) -> str:
+    """Returns the state of a run in the language of the reader."""
+    step = state.removeprefix("paused at step ")
+    return _STATES.get(state, state) if step == state else tr("paused at step {step}", step=step)
+
+
 def listing(part: str = "", root: Path = ROOT) -> str:
     """Returns a table of the runs whose name contains `part`, newest first. If a terminal is too narrow for it,
     each name has a line of its own."""
     runs = find_runs(part, root)
     if not runs:
-        return f"no runs{f' with {part!r} in their name' if part else ''} in {root.absolute()}\n"
-    rows = [Listed._fields[:-1], *map(_cells, runs)]
+        folder = root.absolute()
+        if part:
+            return tr("no runs with {part!r} in their name in {folder}\n", part=part, folder=folder)
+        return tr("no runs in {folder}\n", folder=folder)
+    rows = [_HEADS, *map(_cells, runs)]
     lines = aligned(rows)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     if max(map(len, lines)) > width:
@@ -100,7 +119,15 @@ def _size(folder: Path) -> int:
 
 def _cells(run: Listed) -> tuple[str, ...]:
     score = "-" if run.score is None else short(run.score)
-    return (run.name, run.algorithm, run.environment, run.state, score, _age(run.age), byte_size(run.size))
+    return (
+        run.name,
+        run.algorithm,
+        run.environment,
+        state_in_words(run.state),
+        score,
+        _age(run.age),
+        byte_size(run.size),
+    )
 
 
 def _age(seconds: float) -> str:

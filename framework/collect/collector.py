@@ -9,6 +9,7 @@ import numpy as np
 
 from algos.base import Act, Actor, Progress
 from config.model.fields import whole
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Columns, Episode, Fragment, Origin, Record, Recorder
@@ -317,6 +318,12 @@ def _check_finite(columns: Columns, first_step: int) -> None:
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             t, row = np.argwhere(~np.isfinite(column))[0][:2].tolist()
             raise NumericsError(
-                f"the environment gave {name} = {column[t, row].tolist()} in row {row} at step {first_step + t + 1}; "
-                "a reward or observation must be a finite number"
+                tr(
+                    "the environment gave {name} = {value} in row {row} at step {step}; a reward "
+                    "or observation must be a finite number",
+                    name=name,
+                    value=column[t, row].tolist(),
+                    row=row,
+                    step=first_step + t + 1,
+                )
             )

@@ -3,6 +3,7 @@
 import threading
 from types import TracebackType
 
+from config.tell.language import tr
 from envs.base import Array, EnvError
 
 
@@ -37,9 +38,12 @@ class Watch:
         with self.held:
             call, self.call = self.call, ""
         if isinstance(error, SystemExit):
-            raise EnvError(f"the environment called sys.exit({error.code}) in {call}") from error
+            raise EnvError(
+                tr("the environment called sys.exit({code}) in {call}", code=error.code, call=call)
+            ) from error
 
     def describe(self) -> str:
         """Returns the running call with its action, for a message."""
-        action = "" if self.action is None else f", with action {self.action.tolist()}"
-        return f"in {self.call}{action}"
+        if self.action is None:
+            return tr("in {call}", call=self.call)
+        return tr("in {call}, with action {action}", call=self.call, action=self.action.tolist())

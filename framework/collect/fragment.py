@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import Tree
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.errors import JoystickError
 
@@ -18,7 +19,9 @@ RETURN = "return_"
 def check_finite(obs: Array, call: str) -> None:
     """Raises JoystickError for observations with NaN or infinity, as an environment in training would."""
     if obs.dtype.kind == "f" and not np.isfinite(obs).all():
-        raise JoystickError(f"{call}: the observation is not finite: {' '.join(str(obs).split())[:200]}")
+        raise JoystickError(
+            tr("{call}: the observation is not finite: {obs}", call=call, obs=" ".join(str(obs).split())[:200])
+        )
 
 
 class Origin(NamedTuple):

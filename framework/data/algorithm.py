@@ -13,6 +13,7 @@ import envs
 from algos.base import Agent, Array, EnvSpec, OwnLossError, Progress, Streams, UnfitError
 from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.read.loader import ConfigError, load
+from config.tell.language import tr
 from framework.assemble import fit as compatibility
 from framework.assemble import needs
 from framework.catalog import ALGOS, ENVS
@@ -102,12 +103,19 @@ class AlgorithmPolicy(Policy):
     def _observations(self, batch: Batch) -> Array:
         """Returns observations [N, ...]. Raises JoystickError for others than the algorithm learns from."""
         if not isinstance(batch, Batch) or "obs" not in batch:
-            raise JoystickError(f"{self.name}: got {brief(batch)}; expected Batch(obs=...) with observations")
+            raise JoystickError(
+                tr("{name}: got {batch}; expected Batch(obs=...) with observations", name=self.name, batch=brief(batch))
+            )
         obs, shape = np.asarray(batch.obs), self.agent.spec.observation_space.shape
         if obs.dtype == object or obs.shape[1:] != shape or not obs.ndim:
             raise JoystickError(
-                f"{self.name}: got obs of the shape {obs.shape}; expected a row for each observation, [N"
-                f"{''.join(f', {size}' for size in shape or ())}]. (reset() of gymnasium returns obs, info)"
+                tr(
+                    "{name}: got obs of the shape {shape}; expected a row for each observation, "
+                    "[N{rest}]. (reset() of gymnasium returns obs, info)",
+                    name=self.name,
+                    shape=obs.shape,
+                    rest="".join(f", {size}" for size in shape or ()),
+                )
             )
         return obs
 
@@ -116,7 +124,7 @@ class AlgorithmPolicy(Policy):
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """Is not used: `update` does all, since an algorithm prepares what it learns from in its own way."""
-        raise JoystickError(f"{self.name} learns by update(sample_size, buffer)")
+        raise JoystickError(tr("{name} learns by update(sample_size, buffer)", name=self.name))
 
     def update(
         self, sample_size: int, buffer: ReplayBuffer, batch_size: int | None = None, repeat: int | None = None
@@ -150,16 +158,22 @@ class AlgorithmPolicy(Policy):
     def _check(self, buffer: ReplayBuffer) -> None:
         """Raises JoystickError for a buffer that the algorithm cannot learn from."""
         if not len(buffer):
-            raise JoystickError("the buffer is empty; collect before the first update")
+            raise JoystickError(tr("the buffer is empty; collect before the first update"))
         if buffer.stack_num > 1:
             raise JoystickError(
-                f"{self.name} takes observations as it acts on them: stack frames with a wrapper of the environment, "
-                "not with the buffer's stack_num"
+                tr(
+                    "{name} takes observations as it acts on them: stack frames with a wrapper of the "
+                    "environment, not with the buffer's stack_num",
+                    name=self.name,
+                )
             )
         rows = self.agent.spec.rows
         if getattr(self.agent.cfg, "normalize_reward", False) and buffer.buffer_num != rows:
             raise JoystickError(
-                f"normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})"
+                tr(
+                    "normalize_reward follows each of {rows} environments: use VectorReplayBuffer(size, {rows})",
+                    rows=rows,
+                )
             )
 
     def get_extra_state(self) -> dict[str, Tensor]:
@@ -174,7 +188,9 @@ class AlgorithmPolicy(Policy):
 
     def _learn_from_samples(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> Learned:
         if size < 1:
-            raise JoystickError(f"{self.name} has a replay memory: update takes the number of samples, such as 64")
+            raise JoystickError(
+                tr("{name} has a replay memory: update takes the number of samples, such as 64", name=self.name)
+            )
         if spec.sequence > 1:
             chunk, places = self._sequences(spec, size, buffer), None
         else:
@@ -210,7 +226,11 @@ class AlgorithmPolicy(Policy):
         rings, length = buffer.rings, spec.sequence
         if not rings.pieces(length):
             raise JoystickError(
-                f"{self.name} learns from {length} steps in a row; collect more before the first update"
+                tr(
+                    "{name} learns from {length} steps in a row; collect more before the first update",
+                    name=self.name,
+                    length=length,
+                )
             )
         begin = rings.choose(self._rng, (size,), length)
         places = rings.ahead(begin, np.arange(length)[:, None])
@@ -251,7 +271,7 @@ class AlgorithmPolicy(Policy):
         self, spec: RolloutSpec, size: int, buffer: ReplayBuffer, batch_size: int | None, repeat: int | None
     ) -> Iterator[Learned]:
         if size:
-            raise JoystickError(f"{self.name} learns from all fresh transitions: update(0, buffer)")
+            raise JoystickError(tr("{name} learns from all fresh transitions: update(0, buffer)", name=self.name))
         spec = replace(
             spec,
             epochs=spec.epochs if repeat is None else whole("repeat", repeat),
@@ -275,7 +295,9 @@ class AlgorithmPolicy(Policy):
         notes when it acts, such as log_prob, follows from its present weights."""
         spec = self.memory
         if not isinstance(spec, RolloutSpec):
-            raise JoystickError(f"{self.name} has a replay memory, and learns by update(sample_size, buffer)")
+            raise JoystickError(
+                tr("{name} has a replay memory, and learns by update(sample_size, buffer)", name=self.name)
+            )
         noted = self.agent.noted(columns["obs"], columns["action"], columns.get(MASKS[0]))
         self.steps += len(columns["obs"])
         with self.phase(training=True, updating=True):

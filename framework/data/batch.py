@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from config.tell.language import tr
 from framework.data.arithmetic import Arithmetic
 from framework.data.values import (
     as_array,
@@ -46,10 +47,10 @@ class Batch(Arithmetic):
         elif isinstance(source, Iterable) and not isinstance(source, str):
             items = list(source)
             if not all(isinstance(item, Batch | Mapping) for item in items):
-                raise TypeError("Batch(list): every item must be a dict or a Batch")
+                raise TypeError(tr("Batch(list): every item must be a dict or a Batch"))
             self.update(Batch.stack(items))
         elif source is not None:
-            raise TypeError(f"Batch({source!r}): expected a dict, a list of dicts, or keywords")
+            raise TypeError(tr("Batch({source!r}): expected a dict, a list of dicts, or keywords", source=source))
         if values:
             self.update(values)
         if copy:
@@ -87,10 +88,10 @@ class Batch(Arithmetic):
     def update(self, other: Any = None, /, **values: Any) -> None:
         """Sets the keys of a mapping, and those given as keywords."""
         if other is not None and not hasattr(other, "items"):
-            raise TypeError(f"update({brief(other)}): expected a dict, a Batch or keywords")
+            raise TypeError(tr("update({value}): expected a dict, a Batch or keywords", value=brief(other)))
         for key, value in [*({} if other is None else other).items(), *values.items()]:
             if not isinstance(key, str):
-                raise TypeError(f"a key of a Batch is text, got {key!r}")
+                raise TypeError(tr("a key of a Batch is text, got {key!r}", key=key))
             self._data[key] = converted(value)
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class Batch(Arithmetic):
 
     def _lacking(self, key: str) -> str:
         """Returns a sentence about a missing key."""
-        return f"this Batch has no key {key!r}; it has {', '.join(self._data) or 'none'}"
+        return tr("this Batch has no key {key!r}; it has {keys}", key=key, keys=", ".join(self._data) or tr("none"))
 
     def __contains__(self, key: object) -> bool:
         return key in self._data
@@ -112,7 +113,7 @@ class Batch(Arithmetic):
 
     def __setattr__(self, key: str, value: Any) -> None:
         if hasattr(Batch, key):
-            raise AttributeError(f"{key} is the name of a method of Batch; write batch[{key!r}] = ...")
+            raise AttributeError(tr("{key} is the name of a method of Batch; write batch[{key!r}] = ...", key=key))
         self._data[key] = converted(value)
 
     def __delattr__(self, key: str) -> None:
@@ -127,7 +128,7 @@ class Batch(Arithmetic):
                 raise KeyError(self._lacking(index))
             return self._data[index]
         if not self._data:
-            raise IndexError("an empty Batch has no rows")
+            raise IndexError(tr("an empty Batch has no rows"))
         index = numpy_index(index)
         return Batch.of({key: _rows(key, value, index) for key, value in self._data.items()})
 
@@ -141,7 +142,11 @@ class Batch(Arithmetic):
             value = Batch(value)
         if isinstance(value, Batch) and (extra := value.keys() - self.keys()):
             raise ValueError(
-                f"rows of a Batch: {', '.join(sorted(extra))} is none of its keys: {', '.join(self._data)}"
+                tr(
+                    "rows of a Batch: {extra} is none of its keys: {keys}",
+                    extra=", ".join(sorted(extra)),
+                    keys=", ".join(self._data),
+                )
             )
         for key, mine in self._data.items():
             part = value.get(key) if isinstance(value, Batch) else value
@@ -151,7 +156,7 @@ class Batch(Arithmetic):
                 with naming(key):
                     mine[index] = to_write(mine, part)
             elif mine is not None:
-                raise IndexError(f"key {key!r} is a single value: it has no rows")
+                raise IndexError(tr("key {key!r} is a single value: it has no rows", key=key))
 
     def __delitem__(self, key: str) -> None:
         del self._data[key]
@@ -165,7 +170,7 @@ class Batch(Arithmetic):
         try:
             return rows_of(self.to_dict()) or 0
         except ValueError as error:
-            raise TypeError(f"this Batch has no len(): {error}") from None
+            raise TypeError(tr("this Batch has no len(): {error}", error=error)) from None
 
     @property
     def shape(self) -> list[int]:
@@ -187,7 +192,7 @@ class Batch(Arithmetic):
         length = len(self)
         size = length if size == -1 else size
         if not isinstance(size, int | np.integer) or (size < 1 and length):
-            raise ValueError(f"split({size!r}): expected a whole number, at least 1; -1 means all rows")
+            raise ValueError(tr("split({size!r}): expected a whole number, at least 1; -1 means all rows", size=size))
         order = (rng or np.random.default_rng()).permutation(length) if shuffle else np.arange(length)
         starts = list(range(0, length, size or 1))
         if merge_last and len(starts) > 1 and length % size:
@@ -256,7 +261,9 @@ class Batch(Arithmetic):
     def to_torch(self, dtype: torch.dtype | None = None, device: str | torch.device = "cpu") -> "Batch":
         """Returns a Batch with tensors in place of arrays and numbers. Text and other objects stay. dtype: of all."""
         if not isinstance(dtype, torch.dtype | None):
-            raise TypeError(f"to_torch: dtype: got {dtype!r}; expected one of torch, such as torch.float32")
+            raise TypeError(
+                tr("to_torch: dtype: got {dtype!r}; expected one of torch, such as torch.float32", dtype=dtype)
+            )
 
         def tensor(value: Any) -> Any:
             if isinstance(value, np.ndarray) and value.dtype == object:
@@ -291,7 +298,7 @@ class Batch(Arithmetic):
         if not isinstance(other, Batch):
             return NotImplemented
         if self.keys() != other.keys():
-            raise ValueError(f"Batches of other keys: {', '.join(sorted(self.keys() ^ other.keys()))}")
+            raise ValueError(tr("Batches of other keys: {keys}", keys=", ".join(sorted(self.keys() ^ other.keys()))))
         changed = {}
         for key, mine in self._data.items():
             with naming(key):
@@ -313,11 +320,18 @@ class Batch(Arithmetic):
 def _each(method: str, batches: Iterable[Any]) -> list[Batch]:
     """Returns Batches or dicts as Batches. ValueError for anything else."""
     if isinstance(batches, Batch | Mapping):
-        raise ValueError(f"Batch.{method} takes a list of Batches; got a single one")
+        raise ValueError(tr("Batch.{method} takes a list of Batches; got a single one", method=method))
     several = list(batches)
     for number, item in enumerate(several):
         if not isinstance(item, Batch | Mapping):
-            raise ValueError(f"Batch.{method} takes a list of Batches or dicts; item {number} is {brief(item)}")
+            raise ValueError(
+                tr(
+                    "Batch.{method} takes a list of Batches or dicts; item {number} is {item}",
+                    method=method,
+                    number=number,
+                    item=brief(item),
+                )
+            )
     return [Batch(item) for item in several]
 
 
@@ -354,7 +368,7 @@ def _rows(key: str, value: Any, index: Any) -> Any:
     if value is None or _is_bare(value):
         return value
     if not isinstance(value, np.ndarray | Tensor | Batch) or (not isinstance(value, Batch) and value.ndim == 0):
-        raise IndexError(f"key {key!r} is a single value: it has no rows")
+        raise IndexError(tr("key {key!r} is a single value: it has no rows", key=key))
     with naming(key):
         return value[index]
 

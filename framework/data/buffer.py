@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.data import neighbors, saved
 from framework.data.absent import METHODS
 from framework.data.batch import Batch, converted, listed
@@ -89,7 +90,10 @@ class ReplayBuffer:
         if batch is not None:
             if not isinstance(batch, Batch | Mapping):
                 raise DataError(
-                    f"add: got {brief(batch)}; expected a Batch or a dict, or keywords such as add(obs=..., act=...)"
+                    tr(
+                        "add: got {value}; expected a Batch or a dict, or keywords such as add(obs=..., act=...)",
+                        value=brief(batch),
+                    )
                 )
             values = {**batch, **values}
         if self._of_rows or buffer_ids is not None:
@@ -143,9 +147,11 @@ class ReplayBuffer:
         """Adds all transitions of another buffer, in order of time. Returns their indices; the running episodes of
         both are broken off (`done` without a reason)."""
         if not isinstance(other, ReplayBuffer):
-            raise DataError(f"update: got {brief(other)}; expected a buffer. Transitions are added with add()")
+            raise DataError(
+                tr("update: got {value}; expected a buffer. Transitions are added with add()", value=brief(other))
+            )
         if self._of_rows:
-            raise DataError("update adds to a buffer of one part; call it on a ReplayBuffer")
+            raise DataError(tr("update adds to a buffer of one part; call it on a ReplayBuffer"))
         return self._take_over(other)
 
     def _take_over(self, other: "ReplayBuffer") -> Array:
@@ -185,7 +191,7 @@ class ReplayBuffer:
         counts = {name: len(value) for name, value in columns.items()}
         if len(set(counts.values())) > 1:
             text = ", ".join(f"{name} {count}" for name, count in counts.items())
-            raise DataError(f"from_data: numbers of rows differ: {text}")
+            raise DataError(tr("from_data: numbers of rows differ: {counts}", counts=text))
         buffer = ReplayBuffer(len(columns["obs"]))
         buffer._extend(columns, buffer.maxsize)
         return buffer
@@ -241,7 +247,7 @@ class ReplayBuffer:
             return every[self._has_stack(every)] if self.settings.sample_avail and len(every) else every
         count = whole("sample", batch_size)
         if not len(self):
-            raise DataError(f"sample({count}): the buffer is empty")
+            raise DataError(tr("sample({count}): the buffer is empty", count=count))
         indices = self._draw(count)
         return self._with_stack(indices) if self.settings.sample_avail else indices
 
@@ -259,7 +265,12 @@ class ReplayBuffer:
             indices[lacking] = self._draw(int(lacking.sum()))
         every = self.sample_indices(0)
         if not len(every):
-            raise DataError(f"no episode in the buffer has {self.stack_num} observations; sample_avail asks for them")
+            raise DataError(
+                tr(
+                    "no episode in the buffer has {count} observations; sample_avail asks for them",
+                    count=self.stack_num,
+                )
+            )
         return self._rng.choice(every, len(indices))
 
     def _has_stack(self, place: Array) -> Array:
@@ -319,15 +330,21 @@ class ReplayBuffer:
         """Priorities [places], to the power of alpha; 0 where nothing is stored. (`weight` of a sample is for
         importance sampling.) AttributeError in a buffer without priorities."""
         if self._priorities is None:
-            raise AttributeError(f"{type(self).__name__} has no priorities")
+            raise AttributeError(tr("{kind} has no priorities", kind=type(self).__name__))
         return self._priorities.tree.of(np.arange(self.maxsize))
 
     def __getattr__(self, key: str) -> Any:
         tree = {} if key.startswith("_") else self._table.tree
         if key not in tree:
+            empty = tr("they have none before the first one is added")
+            keys = tr("they have {keys}", keys=", ".join(tree)) if tree else empty
             raise AttributeError(
-                f"{type(self).__name__} has no attribute {key!r}, and its transitions no such key; "
-                + (METHODS.get(key) or f"they have {', '.join(tree) or 'none before the first one is added'}")
+                tr(
+                    "{kind} has no attribute {key!r}, and its transitions no such key; {remedy}",
+                    kind=type(self).__name__,
+                    key=key,
+                    remedy=METHODS.get(key) or keys,
+                )
             )
         return self._table.whole(tree[key])
 

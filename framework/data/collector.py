@@ -11,6 +11,7 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 import algos
 import envs
 from algos.base import Act, Actor, EnvSpec, Progress, Streams
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect import collector
 from framework.collect.fragment import Episode, Recorder
@@ -40,24 +41,34 @@ class Collector:
         number of its environment as `env_id`. dict_obs: observations of a Dict or Tuple space are a Batch of their
         parts, for the policy and in the buffer; otherwise one array."""
         if not isinstance(policy, Policy):
-            raise JoystickError(f"policy: got {policy!r}; expected an object of a class that inherits from Policy")
+            raise JoystickError(
+                tr("policy: got {policy!r}; expected an object of a class that inherits from Policy", policy=policy)
+            )
         if not isinstance(buffer, ReplayBuffer | None):
-            raise JoystickError(f"buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)")
+            raise JoystickError(
+                tr("buffer: got {buffer!r}; expected a buffer, such as VectorReplayBuffer(20000, 8)", buffer=buffer)
+            )
         if callable(seed):
-            raise JoystickError(f"seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)")
+            raise JoystickError(
+                tr("seed: got {seed!r}; expected a whole number (a Collector has no preprocess_fn)", seed=seed)
+            )
         whole("seed", seed, least=0)
         self.policy, self.env, self.buffer, self.seed = policy, envs.vector_of(env), buffer, seed
         if self.env.joint is not None:
-            raise JoystickError("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
+            raise JoystickError(
+                tr("a Collector is for one agent; several are trained with policies_cfg (docs/agents.md)")
+            )
         rows, parts = self.env.rows, 1 if buffer is None else buffer.buffer_num
         if 1 < parts < rows:
-            raise JoystickError(f"the buffer has {parts} parts for {rows} environments; give it {rows}")
+            raise JoystickError(
+                tr("the buffer has {parts} parts for {rows} environments; give it {rows}", parts=parts, rows=rows)
+            )
         self._apart = parts >= rows
         """True if transitions are stored at once; otherwise an episode moves when it ends."""
         if dict_obs and policy.ONE_ARRAY:
-            raise JoystickError("dict_obs: an algorithm takes observations as one array; leave it out")
+            raise JoystickError(tr("dict_obs: an algorithm takes observations as one array; leave it out"))
         if dict_obs and not self.env.parts:
-            raise JoystickError("dict_obs: the observations are no Dict or Tuple with several parts; leave it out")
+            raise JoystickError(tr("dict_obs: the observations are no Dict or Tuple with several parts; leave it out"))
         self._parts = self.env.parts if dict_obs else ()
         self._store_info, self._infos = store_info, _Infos()
         self.reset_env()
@@ -204,19 +215,23 @@ class _UntilEpisodes:
 def _until(rows: int, n_step: int | None, n_episode: int | Sequence[int] | None) -> _UntilSteps | _UntilEpisodes:
     """Returns what ends a collection. Raises JoystickError for counts that make no sense."""
     if (n_step is None) == (n_episode is None):
-        raise JoystickError("collect needs n_step or n_episode, and not both")
+        raise JoystickError(tr("collect needs n_step or n_episode, and not both"))
     if n_step is not None:
         if not _is_count(n_step):
-            raise JoystickError(f"n_step={n_step!r}: expected a whole number, at least 1")
+            raise JoystickError(tr("n_step={n_step!r}: expected a whole number, at least 1", n_step=n_step))
         return _UntilSteps(rows, n_step)
     if isinstance(n_episode, Sequence):
         if len(n_episode) != rows or not all(_is_count(n, least=0) for n in n_episode) or not any(n_episode):
             raise JoystickError(
-                f"n_episode={n_episode!r}: expected a number of episodes for each of {rows} environments"
+                tr(
+                    "n_episode={n_episode!r}: expected a number of episodes for each of {rows} environments",
+                    n_episode=n_episode,
+                    rows=rows,
+                )
             )
         return _UntilEpisodes(rows, n_episode)
     if n_episode is None or not _is_count(n_episode):
-        raise JoystickError(f"n_episode={n_episode!r}: expected a whole number, at least 1")
+        raise JoystickError(tr("n_episode={n_episode!r}: expected a whole number, at least 1", n_episode=n_episode))
     return _UntilEpisodes(rows, int(n_episode))
 
 
@@ -292,7 +307,7 @@ class _Actor(Actor):
         with torch.no_grad():
             out = self.policy(batch, self._state)
         if not isinstance(out, Batch) or "act" not in out:
-            self._refuse("no act; return Batch(act=...)")
+            self._refuse(tr("no act; return Batch(act=...)"))
         self.act, self._state, self.columns = _array(out.act), out.get("state"), out.get("policy")
         for name, value in (("act", self.act), ("state", self._state)):
             self._check_rows(name, value, len(obs))
@@ -305,17 +320,28 @@ class _Actor(Actor):
         whole = act.dtype.kind != "f"
         if act.shape[1:] != shape:
             self._refuse(
-                f"act of the shape {act.shape}; expected {(len(act), *shape)}: the environment's actions have "
-                f"the shape {shape}"
+                tr(
+                    "act of the shape {shape}; expected {expected}: the environment's actions have the shape "
+                    "{action_shape}",
+                    shape=act.shape,
+                    expected=(len(act), *shape),
+                    action_shape=shape,
+                )
             )
         if act.dtype.kind not in "biuf" or not (whole or np.isfinite(act).all()):
-            self._refuse(f"the actions {act.tolist()}; expected finite numbers")
+            self._refuse(tr("the actions {actions}; expected finite numbers", actions=act.tolist()))
         last = self._last  # (count_nonzero is several times as fast as any)
         if last is not None and (np.count_nonzero((act < 0) | (act > last)) or not (whole or (act % 1 == 0).all())):
-            self._refuse(f"the actions {act.tolist()}; expected whole numbers from 0 to {last.tolist()}")
+            self._refuse(
+                tr(
+                    "the actions {actions}; expected whole numbers from 0 to {last}",
+                    actions=act.tolist(),
+                    last=last.tolist(),
+                )
+            )
 
     def _refuse(self, text: str) -> NoReturn:
-        raise JoystickError(f"{type(self.policy).__name__}.forward gave {text}")
+        raise JoystickError(tr("{kind}.forward gave {fault}", kind=type(self.policy).__name__, fault=text))
 
     def _check_rows(self, name: str, values: Any, rows: int) -> None:
         """Raises JoystickError unless all arrays of a value have this many rows."""
@@ -323,7 +349,14 @@ class _Actor(Actor):
             if isinstance(value, Batch):
                 self._check_rows(name, value, rows)
             elif value is not None and np.shape(value)[:1] != (rows,):
-                self._refuse(f"{name} of the shape {tuple(np.shape(value))} for {rows} rows; expected [{rows}, ...]")
+                self._refuse(
+                    tr(
+                        "{name} of the shape {shape} for {rows} rows; expected [{rows}, ...]",
+                        name=name,
+                        shape=tuple(np.shape(value)),
+                        rows=rows,
+                    )
+                )
 
     def tell(self, reward: Array) -> None:
         """Tells a recurrent policy the rewards [N] of the step."""

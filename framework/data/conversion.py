@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from config.tell.language import tr
 from framework.data.batch import Batch, converted
 from framework.data.values import brief
 
@@ -17,7 +18,7 @@ def to_torch(value: Any, dtype: torch.dtype | None = None, device: str | torch.d
     TypeError for text, None and arrays of other shapes than one, which are no tensor.
     """
     if not isinstance(dtype, torch.dtype | None):
-        raise TypeError(f"to_torch: dtype: got {dtype!r}; expected one of torch, such as torch.float32")
+        raise TypeError(tr("to_torch: dtype: got {dtype!r}; expected one of torch, such as torch.float32", dtype=dtype))
     if isinstance(value, Batch | Mapping):
         return _mapped(value, lambda inner: to_torch(inner, dtype, device))
     array = converted(value) if isinstance(value, list | tuple) else value
@@ -26,7 +27,9 @@ def to_torch(value: Any, dtype: torch.dtype | None = None, device: str | torch.d
     if not isinstance(array, Tensor):
         array = np.asarray(array)
         if array.dtype.kind not in "biufc":
-            raise TypeError(f"to_torch: {brief(value)} is not a number or an array of numbers of one shape")
+            raise TypeError(
+                tr("to_torch: {value} is not a number or an array of numbers of one shape", value=brief(value))
+            )
     return torch.as_tensor(array, dtype=dtype, device=device)
 
 
@@ -43,7 +46,7 @@ def to_numpy(value: Any) -> Any:
             return to_numpy(value)
         if value.dtype == object and any(isinstance(item, np.ndarray) for item in value):
             shapes = ", ".join(str(np.shape(item)) for item in value)
-            raise TypeError(f"to_numpy: the shapes {shapes} make no array; pad them to one shape")
+            raise TypeError(tr("to_numpy: the shapes {shapes} make no array; pad them to one shape", shapes=shapes))
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 

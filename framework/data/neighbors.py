@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.memory.ring import Array, Rings
 
 
@@ -59,9 +60,18 @@ def checked(rings: Rings, index: Any) -> Array:
     if place.size == 0:
         return place.astype(np.int64)
     if place.dtype.kind not in "iu":
-        raise IndexError(f"an index of a buffer is a number, a slice or an array of numbers; got {index!r}")
+        raise IndexError(
+            tr("an index of a buffer is a number, a slice or an array of numbers; got {index!r}", index=index)
+        )
     if place.min() < 0:
         place = np.where(place < 0, place + rings.total, place)
     if place.min() < 0 or place.max() >= rings.total or (rings.serial(place) < 0).any():
-        raise IndexError(f"index {index!r}: nothing is stored there; the buffer holds {rings.size} of {rings.total}")
+        raise IndexError(
+            tr(
+                "index {index!r}: nothing is stored there; the buffer holds {count} of {capacity}",
+                index=index,
+                count=rings.size,
+                capacity=rings.total,
+            )
+        )
     return place

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from config.tell.language import tr
 from framework.data.values import brief
 from framework.errors import DataError
 from framework.memory.ring import Array
@@ -22,7 +23,7 @@ class Priorities:
         """beta: exponent of the weights of importance sampling. stratified: draws one from each of n equal parts of
         the total, as training does."""
         if not (isinstance(alpha, int | float | np.number) and alpha > 0):
-            raise DataError(f"alpha: got {alpha!r}; expected a number above 0")
+            raise DataError(tr("alpha: got {alpha!r}; expected a number above 0", alpha=alpha))
         self.alpha, self.stratified = alpha, stratified
         self.set_beta(beta)
         self.size = size
@@ -31,7 +32,7 @@ class Priorities:
     def set_beta(self, beta: float) -> None:
         """Sets the exponent of the weights."""
         if not (isinstance(beta, int | float | np.number) and beta >= 0):
-            raise DataError(f"beta: got {beta!r}; expected a number, at least 0")
+            raise DataError(tr("beta: got {beta!r}; expected a number, at least 0", beta=beta))
         self.beta = beta
 
     def new(self, place: Any) -> None:
@@ -47,17 +48,19 @@ class Priorities:
                 priorities.detach().cpu().numpy() if isinstance(priorities, Tensor) else np.asarray(priorities, float)
             )
         except (TypeError, ValueError):
-            raise DataError(f"priorities are finite numbers; got {brief(priorities)}") from None
+            raise DataError(tr("priorities are finite numbers; got {value}", value=brief(priorities))) from None
         if array.size != place.size:
-            raise DataError(f"{place.size} indices, and {array.size} priorities")
+            raise DataError(
+                tr("{indices} indices, and {priorities} priorities", indices=place.size, priorities=array.size)
+            )
         if not place.size:
             return
         if not np.logical_and.reduce(self.tree.of(place), None):
-            raise IndexError(f"index {index!r}: nothing is stored at some of these places")
+            raise IndexError(tr("index {index!r}: nothing is stored at some of these places", index=index))
         raised = (np.abs(array) + _SMALLEST) ** self.alpha
         largest = float(np.maximum.reduce(raised, None))  # NaN if any is
         if not math.isfinite(largest):
-            raise DataError(f"priorities are finite numbers; got {brief(priorities)}")
+            raise DataError(tr("priorities are finite numbers; got {value}", value=brief(priorities)))
         self.tree.set(place, raised, largest)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:

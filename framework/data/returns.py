@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from algos.common.maths.returns import gae
+from config.tell.language import tr
 from framework.data.buffer import ReplayBuffer
 from framework.data.settings import whole
 from framework.errors import DataError
@@ -29,7 +30,9 @@ def nstep_returns(
     value = value if isinstance(value, Tensor) else np.asarray(value)
     factor = factor * ~rings.flat["terminated"][last]
     if value.shape[:1] != last.shape:
-        raise DataError(f"target: returned the shape {tuple(value.shape)}; expected {len(last)} values")
+        raise DataError(
+            tr("target: returned the shape {shape}; expected {count} values", shape=tuple(value.shape), count=len(last))
+        )
     shape = (len(last), *[1] * (value.ndim - 1))
     reward, factor = reward.reshape(shape), factor.reshape(shape)
     if isinstance(value, Tensor):
@@ -49,7 +52,14 @@ def gae_returns(
     rings, place = buffer.rings_at(indices)
     now, after = (torch.as_tensor(tensor).reshape(-1, 1) for tensor in (value, next_value))
     if not len(now) == len(after) == len(place):
-        raise DataError(f"{len(place)} indices, and {len(now)} and {len(after)} values of states")
+        raise DataError(
+            tr(
+                "{indices} indices, and {now} and {after} values of states",
+                indices=len(place),
+                now=len(now),
+                after=len(after),
+            )
+        )
     goes_on = np.zeros(len(place), bool)
     goes_on[:-1] = (buffer.next(place[:-1]) == place[1:]) & (place[:-1] != place[1:])
 

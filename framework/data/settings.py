@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.errors import DataError
 
 
@@ -25,7 +26,12 @@ class Settings:
         names = [field.name for field in fields(cls)]
         if unknown := [name for name in settings if name not in names]:
             raise TypeError(
-                f"{type(owner).__name__}: unknown {', '.join(unknown)}; its settings are {', '.join(names)}"
+                tr(
+                    "{kind}: unknown {keys}; its settings are {names}",
+                    kind=type(owner).__name__,
+                    keys=", ".join(unknown),
+                    names=", ".join(names),
+                )
             )
         return cls(**settings)
 
@@ -38,6 +44,12 @@ def whole(name: str, number: Any, least: int = 1, most: int | None = None) -> in
     """Returns a whole number within these limits. DataError for anything else."""
     is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
     if not is_whole or number < least or (most is not None and number > most):
-        limits = f"at least {least}" + ("" if most is None else f" and at most {most}")
-        raise DataError(f"{name}: got {number!r}; expected a whole number, {limits}")
+        limits = (
+            tr("at least {least}", least=least)
+            if most is None
+            else tr("at least {least} and at most {most}", least=least, most=most)
+        )
+        raise DataError(
+            tr("{name}: got {value!r}; expected a whole number, {limits}", name=name, value=number, limits=limits)
+        )
     return int(number)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from config.tell.language import tr
 from framework.data.batch import Batch, converted
 from framework.data.values import objects
 from framework.errors import DataError
@@ -80,7 +81,9 @@ class Table:
             elif isinstance(value, _NESTED) and _has_names(value):
                 self._flatten(value, {} if node is None else node, (*path, key), cells, rows)
             elif node is not None and value is not None:
-                raise DataError(f"{_name((*path, key))} was a mapping so far, and is {value!r} now")
+                raise DataError(
+                    tr("{name} was a mapping so far, and is {value!r} now", name=_name((*path, key)), value=value)
+                )
             elif value is not None:
                 name, value = self._new((*path, key), value, rows)
                 cells[name] = value
@@ -92,7 +95,13 @@ class Table:
         name = _name(path)
         array = _array(name, value, rows)
         if path[0] in NEEDED and self.rings.added.any():
-            raise DataError(f"{name} is new; every transition has had {', '.join(sorted(self._needed))}")
+            raise DataError(
+                tr(
+                    "{name} is new; every transition has had {names}",
+                    name=name,
+                    names=", ".join(sorted(self._needed)),
+                )
+            )
         dtype = np.promote_types(array.dtype, _DTYPES.get(path[0], array.dtype))
         self.add_column(path, array.shape if rows is None else array.shape[1:], dtype)
         return name, array if rows is not None else array[()]
@@ -104,7 +113,11 @@ class Table:
             self.rings.add_column(name, shape, dtype)
         except MemoryError as error:
             raise DataError(
-                f"no memory for {self.rings.total} transitions with {name}: choose a smaller size"
+                tr(
+                    "no memory for {count} transitions with {name}: choose a smaller size",
+                    count=self.rings.total,
+                    name=name,
+                )
             ) from error
         for key in path[:-1]:
             node = node.setdefault(key, {})
@@ -129,8 +142,15 @@ class Table:
                 self._widen(name, np.promote_types(self.rings.flat[name].dtype, array.dtype))
             return array
         if name in self._needed:
-            got = f"shape {array.shape}" if number else repr(value)
-            raise DataError(f"{name}: got {got}; the first transition had numbers of shape {lead + shape}")
+            got = tr("shape {shape}", shape=array.shape) if number else repr(value)
+            raise DataError(
+                tr(
+                    "{name}: got {got}; the first transition had numbers of shape {shape}",
+                    name=name,
+                    got=got,
+                    shape=lead + shape,
+                )
+            )
         if rank != _OBJECTS:
             self._widen(name, np.dtype(object))
         return objects(list(array)) if lead else value
@@ -144,7 +164,9 @@ class Table:
     def _blank(self, names: Iterable[str]) -> dict[str, Any]:
         """Returns 0 or None for each of these columns, which have no value. DataError if one is needed."""
         if missing := sorted(self._needed.intersection(names)):
-            raise DataError(f"{', '.join(missing)} missing; every transition needs what the first one had")
+            raise DataError(
+                tr("{names} missing; every transition needs what the first one had", names=", ".join(missing))
+            )
         return {name: None if self._kinds[name][1] == _OBJECTS else 0 for name in names}
 
     # reading ----------------------------------------------------------------------------------------------
@@ -196,7 +218,9 @@ def _array(name: str, value: Any, rows: int | None) -> np.ndarray:
         value = value.detach().cpu().numpy()
     array = objects(list(value)) if rows is not None and isinstance(value, Batch) else converted(value)
     if rows is not None and (not isinstance(array, np.ndarray) or array.shape[:1] != (rows,)):
-        raise DataError(f"{name}: got {value!r}; expected {rows} rows, one for each buffer")
+        raise DataError(
+            tr("{name}: got {value!r}; expected {rows} rows, one for each buffer", name=name, value=value, rows=rows)
+        )
     array = np.asarray(array) if isinstance(array, np.ndarray | np.generic | bool | int | float | complex) else None
     if array is None or (array.dtype.kind == "O" and rows is None):
         return objects([value]).reshape(())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
+from config.tell.language import tr
 from framework.data.buffer import ReplayBuffer
 from framework.data.collector import Collector
 from framework.data.policy import Policy, means
@@ -40,7 +41,12 @@ def offpolicy_trainer(
     """
     whole("batch_size", batch_size)
     if not isinstance(update_per_step, Real) or update_per_step < 0:
-        raise JoystickError(f"update_per_step: got {update_per_step!r}; expected a number, at least 0")
+        raise JoystickError(
+            tr(
+                "update_per_step: got {value!r}; expected a number, at least 0",
+                value=update_per_step,
+            )
+        )
     owed = 0.0
 
     def learn(steps: int) -> list[dict[str, float]]:
@@ -93,9 +99,9 @@ def onpolicy_trainer(
 def _buffer_of(train: Collector) -> ReplayBuffer:
     """Returns what is learned from. Raises JoystickError if there is none."""
     if not isinstance(train, Collector):
-        raise JoystickError(f"train: got {train!r}; expected a Collector with a buffer")
+        raise JoystickError(tr("train: got {value!r}; expected a Collector with a buffer", value=train))
     if train.buffer is None:
-        raise JoystickError("the train collector has no buffer; give it one: Collector(policy, env, buffer)")
+        raise JoystickError(tr("the train collector has no buffer; give it one: Collector(policy, env, buffer)"))
     return train.buffer
 
 
@@ -115,11 +121,13 @@ class _Hooks:
         show: bool,
     ) -> None:
         if not isinstance(test, Collector):
-            raise JoystickError(f"test: got {test!r}; expected a Collector, such as Collector(policy, env)")
+            raise JoystickError(
+                tr("test: got {value!r}; expected a Collector, such as Collector(policy, env)", value=test)
+            )
         functions = {"train_fn": train_fn, "test_fn": test_fn, "stop_fn": stop_fn, "save_fn": save_fn}
         for name, function in functions.items():
             if not callable(function) and function is not None:
-                raise JoystickError(f"{name}: got {function!r}; expected a function")
+                raise JoystickError(tr("{name}: got {value!r}; expected a function", name=name, value=function))
         self.policy, self.collector, self.episodes, self.show = policy, test, episodes, show
         self.before_collect = train_fn or (lambda epoch, step: None)
         self.before_test = test_fn or (lambda epoch, step: None)
@@ -175,7 +183,16 @@ def _train(
         stop = hooks.stopped or hooks.test(epoch, step)
         if hooks.show:
             test = hooks.tests[-1]
-            print(f"epoch {epoch}: step {step}, episode {episode}, test {test['rew']:.2f} ± {test['rew_std']:.2f}")
+            print(
+                tr(
+                    "epoch {epoch}: step {step}, episode {episode}, test {mean:.2f} ± {deviation:.2f}",
+                    epoch=epoch,
+                    step=step,
+                    episode=episode,
+                    mean=test["rew"],
+                    deviation=test["rew_std"],
+                )
+            )
         if stop:
             break
     best = hooks.best or {"rew": float("nan"), "rew_std": float("nan"), "epoch": 0}

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.data.batch import Batch, converted
 from framework.data.values import brief
 from framework.errors import DataError
@@ -22,9 +23,11 @@ def complete(values: dict[str, Any], rows: int | None, first: bool) -> None:
     terminated, truncated = values.get("terminated", values.get("done")), values.get("truncated", False)
     lacking = [key for key in ("obs", "act", "rew") if values.get(key) is None] if first else []
     if terminated is None:
-        lacking.append("terminated (or done)")
+        lacking.append(tr("terminated (or done)"))
     if lacking:
-        raise DataError(f"a transition needs {', '.join(lacking)}, beside {', '.join(values)}")
+        raise DataError(
+            tr("a transition needs {names}, beside {others}", names=", ".join(lacking), others=", ".join(values))
+        )
     if rows is None:
         terminated, truncated = _flag("terminated", terminated), _flag("truncated", truncated)
     else:
@@ -39,11 +42,15 @@ def _flag(name: str, flag: Any) -> bool:
     array = np.asarray(flag)
     if array.size != 1:
         raise DataError(
-            f"{name}: got the shape {array.shape} for one transition; rows go into a VectorReplayBuffer, or with "
-            "buffer_ids"
+            tr(
+                "{name}: got the shape {shape} for one transition; rows go into a VectorReplayBuffer, or "
+                "with buffer_ids",
+                name=name,
+                shape=array.shape,
+            )
         )
     if array.dtype.kind not in "biuf":
-        raise DataError(f"{name}: got {brief(flag)}; expected True or False")
+        raise DataError(tr("{name}: got {value}; expected True or False", name=name, value=brief(flag)))
     return bool(array)
 
 
@@ -53,7 +60,9 @@ def _flags(flags: Any, rows: int) -> np.ndarray:
     if array.ndim == 0:
         return np.full(rows, array)
     if array.shape[:1] != (rows,) or array.size != rows:
-        raise DataError(f"terminated and truncated: got the shape {array.shape}; expected {rows} flags")
+        raise DataError(
+            tr("terminated and truncated: got the shape {shape}; expected {rows} flags", shape=array.shape, rows=rows)
+        )
     return array.reshape(rows)
 
 
@@ -61,7 +70,7 @@ def as_rows(name: str, value: Any) -> Any:
     """Returns a column of recorded transitions as a Batch or an array. DataError for a single value."""
     column = converted(value) if isinstance(value, Batch | Mapping | list | tuple) else np.asarray(value)
     if not isinstance(column, Batch) and not column.ndim:
-        raise DataError(f"{name}: got {brief(value)}; expected a row for each transition")
+        raise DataError(tr("{name}: got {value}; expected a row for each transition", name=name, value=brief(value)))
     return column
 
 
@@ -81,5 +90,11 @@ def ring_numbers(buffer_ids: Any, count: int) -> np.ndarray:
     if numbers and (
         ring.dtype.kind not in "iu" or len(set(numbers)) < len(numbers) or min(numbers) < 0 or max(numbers) >= count
     ):
-        raise DataError(f"buffer_ids: got {numbers}; expected different numbers from 0 to {count - 1}")
+        raise DataError(
+            tr(
+                "buffer_ids: got {numbers}; expected different numbers from 0 to {last}",
+                numbers=numbers,
+                last=count - 1,
+            )
+        )
     return ring.astype(np.int64)

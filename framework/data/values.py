@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from config.tell.language import tr
+
 Nested = dict[str, Any]
 _MISSING = object()
 _MOST_TEXT = 60
@@ -38,7 +40,10 @@ def as_array(values: Sequence[Any]) -> np.ndarray | Tensor:
         shapes = dict.fromkeys(tuple(value.shape) for value in values)
         if len(shapes) > 1:
             raise TypeError(
-                f"tensors of the shapes {', '.join(map(str, shapes))} make no tensor; pad them to one shape"
+                tr(
+                    "tensors of the shapes {shapes} make no tensor; pad them to one shape",
+                    shapes=", ".join(map(str, shapes)),
+                )
             )
         return torch.stack(list(values))
     try:
@@ -94,7 +99,9 @@ def rows_of(value: Any, path: str = "") -> int | None:
     if value is None:
         return None
     if not getattr(value, "ndim", 0):
-        raise ValueError(f"{path} is a single value without rows; Batch.stack makes rows of single values")
+        raise ValueError(
+            tr("{path} is a single value without rows; Batch.stack makes rows of single values", path=path)
+        )
     return len(value)
 
 
@@ -105,7 +112,9 @@ def joined(parts: Sequence[Nested], fill: Any) -> Nested:
     def join(values: list[Any], path: str) -> Any:
         present = [value for value in values if not _is_missing(value)]
         if len(present) < len(values) and fill is None:
-            raise ValueError(f"{path} is missing in some of the Batches; Batch.cat(..., fill=0) fills it with 0")
+            raise ValueError(
+                tr("{path} is missing in some of the Batches; Batch.cat(..., fill=0) fills it with 0", path=path)
+            )
         example = present[0]
         if isinstance(example, Tensor):
             tensors = [
@@ -134,7 +143,9 @@ def stacked(parts: Sequence[Nested], axis: int) -> Nested:
         if len(present) == len(values) and axis == 0:
             return as_array(values)
         if len(present) < len(values) and axis:
-            raise ValueError(f"{path} is missing in some of the Batches, which can be stacked along axis 0 only")
+            raise ValueError(
+                tr("{path} is missing in some of the Batches, which can be stacked along axis 0 only", path=path)
+            )
         if isinstance(present[0], Tensor):
             blank = torch.zeros_like(present[0])
             with naming(path):
@@ -158,7 +169,13 @@ def _merged(parts: Sequence[Nested], merge: Callable[[list[Any], str], Any], pat
         inner = _inner(path, key)
         if any(isinstance(value, dict) and value for value in values):
             if single := [value for value in values if not isinstance(value, dict) and not _is_missing(value)]:
-                raise ValueError(f"{inner} is a Batch in some of the Batches, and {single[0]!r} in another one")
+                raise ValueError(
+                    tr(
+                        "{path} is a Batch in some of the Batches, and {value!r} in another one",
+                        path=inner,
+                        value=single[0],
+                    )
+                )
             tree[key] = _merged([value if isinstance(value, dict) else {} for value in values], merge, inner)
         elif all(_is_missing(value) for value in values):
             tree[key] = {}

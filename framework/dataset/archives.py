@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from config.read.opening import regular
+from config.tell.language import tr
 from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
@@ -64,24 +65,38 @@ def member_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -
     """Opens a part of an archive; file: the archive's own. DataError if the part says that it is larger than it is."""
     size = os.fstat(file.fileno()).st_size
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise DataError(f"{info.filename} is compressed in a way that np.savez_compressed does not use")
+        raise DataError(tr("{name} is compressed in a way that np.savez_compressed does not use", name=info.filename))
     most = size if info.compress_type == zipfile.ZIP_STORED else MOST_DEFLATED * size
     if info.file_size > most or info.compress_size > size:
-        raise DataError(f"{info.filename} claims {info.file_size:,} bytes; a file of {size:,} cannot hold them")
+        raise DataError(
+            tr(
+                "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
+                name=info.filename,
+                claimed=info.file_size,
+                size=size,
+            )
+        )
     return archive.open(info)
 
 
 def _blocks(columns: dict[str, "_Array"]) -> Iterator[Block]:
     counts = {name: column.count for name, column in columns.items()}
     if len(set(counts.values())) > 1:
-        raise DataError(f"the columns differ in length: {', '.join(f'{n} {count}' for n, count in counts.items())}")
+        raise DataError(
+            tr(
+                "the columns differ in length: {lengths}",
+                lengths=", ".join(f"{n} {count}" for n, count in counts.items()),
+            )
+        )
     count = counts["reward"]
     if not count:
-        raise DataError("it holds no step")
+        raise DataError(tr("it holds no step"))
     obs, action, mask = columns["obs"], columns["action"], columns.get("action_mask")
     step = check_step(obs.shape, obs.dtype, action.shape, action.dtype, mask.step_bytes if mask else 0)
     if max(column.step_bytes for column in columns.values()) > step:
-        raise DataError(f"next_obs, rewards and flags take more room than obs; obs has the shape {obs.shape}")
+        raise DataError(
+            tr("next_obs, rewards and flags take more room than obs; obs has the shape {shape}", shape=obs.shape)
+        )
     most = max(PIECE_BYTES // step, 1)
     for first in range(0, count, most):
         taken = min(most, count - first)
@@ -97,7 +112,12 @@ class _Array:
         shape, in_columns, self.dtype = read_header(file, info.filename, info.file_size)
         check_dtype(info.filename, self.dtype)
         if not shape:
-            raise DataError(f"{info.filename} is a single number; an array with an entry for each step is needed")
+            raise DataError(
+                tr(
+                    "{name} is a single number; an array with an entry for each step is needed",
+                    name=info.filename,
+                )
+            )
         self.count, self.shape = shape[0], shape[1:]
         self._whole = self._in_columns(self.count * self.step_bytes, shape) if in_columns and len(shape) > 1 else None
 
@@ -110,8 +130,12 @@ class _Array:
         """Returns an array that is stored column by column, which is needed whole for its first step."""
         if size > MOST_IN_COLUMNS:
             raise DataError(
-                f"{self._name} is stored column by column and larger than {MOST_IN_COLUMNS / 2**20:,.0f} MiB; save it "
-                "with np.ascontiguousarray"
+                tr(
+                    "{name} is stored column by column and larger than {limit:,.0f} MiB; save "
+                    "it with np.ascontiguousarray",
+                    name=self._name,
+                    limit=MOST_IN_COLUMNS / 2**20,
+                )
             )
         return self._read((shape[0] * self.step_bytes // self.dtype.itemsize,)).reshape(shape, order="F")
 
@@ -126,6 +150,6 @@ class _Array:
         while len(left):
             got = self._file.readinto(left)  # type: ignore[attr-defined]
             if not got:
-                raise DataError(f"{self._name} ends too early: the file is cut off")
+                raise DataError(tr("{name} ends too early: the file is cut off", name=self._name))
             left = left[got:]
         return array

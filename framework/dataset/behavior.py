@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.dataset.data import Dataset
 from framework.screen.formatting import counted
 
@@ -50,17 +51,27 @@ class Behavior:
     def _determined(self, count: int, distinct: int, states: int) -> str:
         """Returns whether equal observations are followed by equal actions."""
         if states == count:
-            return "no observation occurs twice, so whether it is deterministic cannot be told"
+            return tr("no observation occurs twice, so whether it is deterministic cannot be told")
         if distinct == states:
-            return f"seems deterministic: {count - states:,} observations came before, always with the same action"
-        return f"not deterministic: {counted(distinct - states, 'time')} an observation came again with another action"
+            return tr(
+                "seems deterministic: {count:,} observations came before, always with the same action",
+                count=count - states,
+            )
+        return tr(
+            "not deterministic: {times} an observation came again with another action",
+            times=counted(distinct - states, "time"),
+        )
 
     def _entropy(self, facts: dict[str, Any]) -> str:
         """Returns how evenly the actions are used over all."""
         values, counts = np.unique(self._actions.reshape(len(self._actions), -1), axis=0, return_counts=True)
         shares = counts / counts.sum()
         facts["action_entropy"] = float(-(shares * np.log(shares)).sum())
-        text = f"entropy of all actions {facts['action_entropy']:.3f} nats, at most {np.log(len(values)):.3f}"
+        text = tr(
+            "entropy of all actions {entropy:.3f} nats, at most {limit:.3f}",
+            entropy=facts["action_entropy"],
+            limit=np.log(len(values)),
+        )
         if len(values) <= MOST_KINDS:
             facts["action_shares"] = {
                 " ".join(map(str, value.tolist())): float(share) for value, share in zip(values, shares, strict=True)
@@ -75,7 +86,10 @@ class Behavior:
         slack = NEAR * (self._action.high.astype(np.float64) - self._action.low)
         at = (flat <= self._action.low + slack) | (flat >= self._action.high - slack)
         facts["actions_at_bounds"] = float(at.any(axis=1).mean())
-        return f"{facts['actions_at_bounds']:.1%} of the actions are at the lowest or highest value in the data"
+        return tr(
+            "{share:.1%} of the actions are at the lowest or highest value in the data",
+            share=facts["actions_at_bounds"],
+        )
 
 
 def _marks(*columns: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.errors import DataError
 
 Columns = dict[str, np.ndarray]
@@ -43,7 +44,7 @@ class Block(NamedTuple):
 
     def where(self, step: int) -> str:
         """Returns the place of a step for a message."""
-        return f"{self.place and self.place + ', '}step {self.first + step}"
+        return (self.place and self.place + ", ") + tr("step {number}", number=self.first + step)
 
 
 # --------------------------------------------------------------------------------------------------- names
@@ -59,7 +60,7 @@ def renamed(keys: Iterable[str]) -> dict[str, str]:
             case [name]:
                 columns[column] = name
             case [name, other, *_]:
-                raise DataError(f"both {name} and {other} are given; leave one out")
+                raise DataError(tr("both {name} and {other} are given; leave one out", name=name, other=other))
     if "action_mask" not in columns:
         columns.pop("next_action_mask", None)
     if "terminated" in columns:
@@ -74,13 +75,15 @@ def renamed(keys: Iterable[str]) -> dict[str, str]:
 
 def missing(column: str, names: list[str]) -> str:
     """Returns the message on a column that no name of the file means."""
-    there = ", ".join(names[:12]) or "nothing"
+    there = ", ".join(names[:12]) or tr("nothing")
     if column == "terminated":
-        return (
-            f"nothing tells how an episode ended: add terminated (or terminals, dones), true at the last step of an "
-            f"episode that ended, and truncated (or timeouts), true where it was cut off; there is {there}"
+        return tr(
+            "nothing tells how an episode ended: add terminated (or terminals, dones), true at the "
+            "last step of an episode that ended, and truncated (or timeouts), true where it was cut "
+            "off; there is {names}",
+            names=there,
         )
-    return f"{' or '.join(NAMES[column][:2])} is missing; there is {there}"
+    return tr("{column} is missing; there is {names}", column=tr(" or ").join(NAMES[column][:2]), names=there)
 
 
 # --------------------------------------------------------------------------------------------------- values
@@ -91,7 +94,7 @@ def column_of(name: str, values: Any, dtype: np.dtype | None = None) -> np.ndarr
     try:
         array = np.asarray(values, dtype)
     except (ValueError, TypeError, OverflowError):
-        raise DataError(f"the entries of {name} differ in shape, or are not numbers") from None
+        raise DataError(tr("the entries of {name} differ in shape, or are not numbers", name=name)) from None
     check_dtype(name, array.dtype)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
@@ -99,8 +102,8 @@ def column_of(name: str, values: Any, dtype: np.dtype | None = None) -> np.ndarr
 def check_dtype(name: str, dtype: np.dtype) -> None:
     """Raises DataError for anything but whole numbers, floats and truth values of at most eight bytes."""
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        kind = "objects" if dtype.hasobject else str(dtype)
-        raise DataError(f"{name} is an array of {kind}; numbers are needed")
+        kind = tr("objects") if dtype.hasobject else str(dtype)
+        raise DataError(tr("{name} is an array of {kind}; numbers are needed", name=name, kind=kind))
 
 
 def checked(block: Block) -> Block:
@@ -109,8 +112,10 @@ def checked(block: Block) -> Block:
     at = block.place and f"{block.place}: "
     sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
     if len(set(sizes.values())) > 1 or -1 in sizes.values():
-        listed = ", ".join(f"{name} {size}" if size >= 0 else f"{name} none" for name, size in sizes.items())
-        raise DataError(f"{at}the columns differ in length: {listed}")
+        listed = ", ".join(
+            f"{name} {size}" if size >= 0 else tr("{name} none", name=name) for name, size in sizes.items()
+        )
+        raise DataError(tr("{at}the columns differ in length: {lengths}", at=at, lengths=listed))
     for name in {"reward", "terminated", "truncated", "done"} & columns.keys():
         columns[name] = _flat(at + name, columns[name])
     for name in {"terminated", "truncated", "done", *MASKS} & columns.keys():
@@ -129,7 +134,9 @@ def checked(block: Block) -> Block:
 def _flat(name: str, column: np.ndarray) -> np.ndarray:
     """Returns a column [K, 1, ...] of single numbers as [K]."""
     if column.size != len(column):
-        raise DataError(f"{name} has the shape {column.shape}; one number for each step is needed")
+        raise DataError(
+            tr("{name} has the shape {shape}; one number for each step is needed", name=name, shape=column.shape)
+        )
     return column.reshape(-1)
 
 
@@ -138,7 +145,14 @@ def _flags(name: str, column: np.ndarray, block: Block) -> np.ndarray:
     if column.dtype.kind != "b" and (wrong := np.argwhere(column != flags)).size:
         step, *place = wrong[0].tolist()
         value = column[(step, *place)]
-        raise DataError(f"{name} of {block.where(step)} is {value}; true or false (1 or 0) is needed")
+        raise DataError(
+            tr(
+                "{name} of {where} is {value}; true or false (1 or 0) is needed",
+                name=name,
+                where=block.where(step),
+                value=value,
+            )
+        )
     return flags
 
 
@@ -148,13 +162,28 @@ def _finite(name: str, column: np.ndarray, block: Block) -> None:
     step, *place = np.argwhere(~np.isfinite(column))[0].tolist()
     value = column[(step, *place)]
     part = f"[{', '.join(map(str, place))}]" if place else ""
-    raise DataError(f"{name}{part} of {block.where(step)} is {value}; a finite number is needed")
+    raise DataError(
+        tr(
+            "{name}{part} of {where} is {value}; a finite number is needed",
+            name=name,
+            part=part,
+            where=block.where(step),
+            value=value,
+        )
+    )
 
 
 def _check_shapes(at: str, columns: Mapping[str, np.ndarray]) -> None:
     obs, after = columns["obs"], columns.get("next_obs")
     if after is not None and after.shape[1:] != obs.shape[1:]:
-        raise DataError(f"{at}next_obs has the shape {after.shape[1:]} and obs has {obs.shape[1:]}")
+        raise DataError(
+            tr(
+                "{at}next_obs has the shape {shape} and obs has {obs_shape}",
+                at=at,
+                shape=after.shape[1:],
+                obs_shape=obs.shape[1:],
+            )
+        )
     check_step(
         obs.shape[1:], obs.dtype, columns["action"].shape[1:], columns["action"].dtype, _check_masks(at, columns)
     )
@@ -164,9 +193,13 @@ def _check_masks(at: str, columns: Mapping[str, np.ndarray]) -> int:
     """Returns the number of entries of a mask, 0 without masks; raises DataError if a mask is not one row."""
     shapes = {columns[name].shape[1:] for name in MASKS if name in columns}
     if any(len(shape) != 1 or not shape[0] for shape in shapes) or len(shapes) > 1:
-        listed = " and ".join(map(str, sorted(shapes)))
+        listed = tr(" and ").join(map(str, sorted(shapes)))
         raise DataError(
-            f"{at}a step of action_mask has the shape {listed}; one true or false for each action is needed"
+            tr(
+                "{at}a step of action_mask has the shape {shape}; one true or false for each action is needed",
+                at=at,
+                shape=listed,
+            )
         )
     return next(iter(shapes))[0] if shapes else 0
 
@@ -177,10 +210,22 @@ def check_step(
     """Returns the bytes of a transition; raises DataError if it is empty or too large. mask: entries of a mask."""
     sizes = [int(np.prod(shape, dtype=object)) for shape in (obs, action)]
     if 0 in sizes:
-        raise DataError(f"{'action' if sizes[0] else 'obs'} has a side of length 0: {action if sizes[0] else obs}")
+        raise DataError(
+            tr(
+                "{name} has a side of length 0: {shape}",
+                name="action" if sizes[0] else "obs",
+                shape=action if sizes[0] else obs,
+            )
+        )
     size = 2 * sizes[0] * obs_dtype.itemsize + sizes[1] * action_dtype.itemsize + 6 + 2 * mask
     if size > MOST_STEP_BYTES:
-        raise DataError(f"a step takes {size / 2**20:,.0f} MiB, and at most {MOST_STEP_BYTES / 2**20:,.0f} are read")
+        raise DataError(
+            tr(
+                "a step takes {size:,.0f} MiB, and at most {limit:,.0f} are read",
+                size=size / 2**20,
+                limit=MOST_STEP_BYTES / 2**20,
+            )
+        )
     return size
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from config.program import PROGRAM
 from config.read.opening import regular
+from config.tell.language import tr
 from framework.dataset import archives, lines, minari_sets, sources, traces, trajectories
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
@@ -31,16 +32,29 @@ def is_data(path: str) -> bool:
 def convert(data: str | Sequence[str], target: str) -> Dataset:
     """Writes data to a new file, or to the folder of a new Minari data set. Returns what was read."""
     if isinstance(data, str) and data.lower().endswith((".yaml", ".yml")):
-        raise DataError(f"a converted JoyRL file goes to the standard output: {PROGRAM} convert {data} > {target}")
+        raise DataError(
+            tr(
+                "a converted JoyRL file goes to the standard output: {program} convert {data} > {target}",
+                program=PROGRAM,
+                data=data,
+                target=target,
+            )
+        )
     if not is_data(target) or sources.suffix_of(Path(target)) == traces.SUFFIX:
-        raise DataError(f"{target} is not a data file; its ending tells the format: {', '.join(WRITERS)}, {FOLDER}")
+        raise DataError(
+            tr(
+                "{target} is not a data file; its ending tells the format: {endings}",
+                target=target,
+                endings=", ".join([*WRITERS, FOLDER]),
+            )
+        )
     minari = target.startswith(sources.MINARI) or target.endswith(FOLDER)
     own_place = target.startswith(sources.MINARI)
     path = minari_sets.folder_of(target.removeprefix(sources.MINARI)) if own_place else Path(target).expanduser()
     if path.exists() or path.is_symlink():
-        raise DataError(f"{path} exists; give a new name")
+        raise DataError(tr("{path} exists; give a new name", path=path))
     if not minari and not path.parent.is_dir():
-        raise DataError(f"the folder {path.parent} does not exist")
+        raise DataError(tr("the folder {path} does not exist", path=path.parent))
     content = open_data(data)
     if minari:
         _write_set(path, content)

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.dataset import archives, lines, minari_sets, pickles, sources, traces
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
@@ -67,8 +69,8 @@ class Dataset:
                 gathering.add(piece, path)
                 empty = False
             if empty:
-                why = "; its episodes are single steps, cut off and without next_obs" if changes.dropped else ""
-                raise DataError(f"{as_written(path)}: it holds no transition{why}")
+                why = tr("; its episodes are single steps, cut off and without next_obs") if changes.dropped else ""
+                raise DataError(tr("{path}: it holds no transition{why}", path=as_written(path), why=why))
             self.notes += [f"{as_written(path)}: {note}" for note in changes.notes()]
             all_changes.append(changes)
         derived = any(changes.derived for changes in all_changes)
@@ -85,10 +87,19 @@ class Dataset:
         if not self._first:
             self._first = {name: Kind(column.shape[1:], column.dtype, path) for name, column in part.items()}
         if part.keys() != self._first.keys():
-            has, had = ("has", "have none") if "action_mask" in part else ("has no", "have")
+            path = as_written(self._first["obs"].path)
             raise DataError(
-                f"an episode {has} action_mask, and the first steps of {as_written(self._first['obs'].path)} {had}; "
-                "either all of the data have masks, or none"
+                tr(
+                    "an episode has action_mask, and the first steps of {path} have none; either all of the data "
+                    "have masks, or none",
+                    path=path,
+                )
+                if "action_mask" in part
+                else tr(
+                    "an episode has no action_mask, and the first steps of {path} have; either all of the data "
+                    "have masks, or none",
+                    path=path,
+                )
             )
         return {name: self._first[name].apply(name, column) for name, column in part.items()}
 
@@ -111,8 +122,16 @@ class Kind(NamedTuple):
             if kinds == {"f"} or (kinds <= {"i", "u"} and (changed == column).all()):
                 return changed
         raise DataError(
-            f"{name} is {column.dtype} of shape {column.shape[1:]}, but {self.dtype} of shape {self.shape} in the "
-            f"first steps of {as_written(self.path)}; data of one environment and of one kind of agent are needed"
+            tr(
+                "{name} is {dtype} of shape {shape}, but {first_dtype} of shape {first_shape} in the first steps "
+                "of {path}; data of one environment and of one kind of agent are needed",
+                name=name,
+                dtype=column.dtype,
+                shape=column.shape[1:],
+                first_dtype=self.dtype,
+                first_shape=self.shape,
+                path=as_written(self.path),
+            )
         )
 
 
@@ -124,9 +143,9 @@ def _naming(path: Path) -> Iterator[None]:
     except Exception as error:  # each format has errors of its own
         text = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         text = next(iter(text.splitlines()), "")
-        reason = text.removeprefix(f"{path} ").removeprefix(f"{path}: ")
+        reason = re.sub(rf"^{re.escape(str(path))}[ :：] *", "", text)  # Chinese has a colon of its own
         if not isinstance(error, OSError | DataError) and not text.startswith(str(path)):
-            reason = f"it is damaged: {reason or type(error).__name__}"
+            reason = tr("it is damaged: {reason}", reason=reason or type(error).__name__)
         raise DataError(f"{as_written(path)}: {reason}") from error
 
 

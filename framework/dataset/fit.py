@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
+from config.tell.language import tr
 from framework.dataset.summary import Range, Summary
 
 TOLERANCE = 1e-4
@@ -34,13 +35,30 @@ def own_space(space: Space, start: Any) -> Space:
 def _problems(summary: Summary, name: str, values: Range, space: Space) -> Iterator[str]:
     shape = space.shape or ()
     if values.shape != shape:
-        yield f"{name} has the shape {values.shape}; the environment has {space}, of shape {shape}"
+        yield tr(
+            "{name} has the shape {shape}; the environment has {space}, of shape {space_shape}",
+            name=name,
+            shape=values.shape,
+            space=space,
+            space_shape=shape,
+        )
         return
     if isinstance(space, Discrete | MultiDiscrete | MultiBinary) and values.dtype.kind == "f":
-        yield f"{name} is {values.dtype}; the environment has {space}, of whole numbers"
+        yield tr(
+            "{name} is {dtype}; the environment has {space}, of whole numbers",
+            name=name,
+            dtype=values.dtype,
+            space=space,
+        )
         return
     if isinstance(space, Box) and space.dtype is not None and space.dtype.kind == "f" and values.dtype.kind == "b":
-        yield f"{name} is {values.dtype}; the environment has {space}, of {space.dtype}"
+        yield tr(
+            "{name} is {dtype}; the environment has {space}, of {space_dtype}",
+            name=name,
+            dtype=values.dtype,
+            space=space,
+            space_dtype=space.dtype,
+        )
         return
     if (bounds := _bounds(space)) is not None:
         yield from _beyond(summary, name, values, *bounds, str(space))
@@ -48,7 +66,7 @@ def _problems(summary: Summary, name: str, values: Range, space: Space) -> Itera
 
 def _problems_of_masks(size: int, space: Space) -> Iterator[str]:
     if size and not (isinstance(space, Discrete) and space.n == size):
-        yield f"action_mask is for {size} actions; the environment has {space}"
+        yield tr("action_mask is for {count} actions; the environment has {space}", count=size, space=space)
 
 
 def _bounds(space: Space) -> tuple[np.ndarray, np.ndarray] | None:
@@ -66,21 +84,25 @@ def _bounds(space: Space) -> tuple[np.ndarray, np.ndarray] | None:
     return None
 
 
+_BELOW = tr("{name} of {where} is {value}, below {bound}; the environment has {space}")
+_ABOVE = tr("{name} of {where} is {value}, above {bound}; the environment has {space}")
+
+
 def _beyond(summary: Summary, name: str, values: Range, low: np.ndarray, high: np.ndarray, space: str) -> Iterator[str]:
     """Yields the value that is farthest below, and the one that is farthest above."""
     with np.errstate(over="ignore", invalid="ignore"):
         below = low.astype(np.float64) - values.low.astype(np.float64) - _slack(low)
         above = values.high.astype(np.float64) - high.astype(np.float64) - _slack(high)
-    for excess, extremes, at, bound, word in (
-        (below, values.low, values.low_at, low, "below"),
-        (above, values.high, values.high_at, high, "above"),
+    for excess, extremes, at, bound, sentence in (
+        (below, values.low, values.low_at, low, _BELOW),
+        (above, values.high, values.high_at, high, _ABOVE),
     ):
         excess = np.where(np.isnan(excess), -1, excess)
         if excess.max(initial=-1) > 0:
             part = int(excess.argmax())
             place = f"[{', '.join(map(str, np.unravel_index(part, values.shape)))}]" if values.shape else ""
             where = summary.where(int(at[part]))
-            yield f"{name}{place} of {where} is {extremes[part]}, {word} {bound[part]}; the environment has {space}"
+            yield sentence.format(name=name + place, where=where, value=extremes[part], bound=bound[part], space=space)
 
 
 def _slack(bound: np.ndarray) -> np.ndarray:

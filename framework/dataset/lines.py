@@ -13,6 +13,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from config.read.opening import regular
+from config.tell.language import tr
 from framework.dataset.columns import Block, column_of, renamed
 from framework.errors import DataError
 
@@ -28,13 +29,13 @@ _KNOWN = {np.dtype(name).name for name in "?bhiqBHIQefd"}
 def read(path: Path) -> Iterator[Block]:
     """Yields the episodes of a file."""
     with ExitStack() as stack:
-        for number, line in numbered(_opened(path, stack), "episodes", MOST_LINE_BYTES):
+        for number, line in numbered(_opened(path, stack), tr("episodes"), MOST_LINE_BYTES):
             try:
                 columns = _episode(line)
             except (DataError, ValueError, RecursionError, TypeError, AttributeError) as error:
-                raise DataError(f"line {number}: {_said(error, line)}") from None
+                raise DataError(tr("line {number}: {error}", number=number, error=_said(error, line))) from None
             if len(columns["reward"]):
-                yield Block(columns, "episode", f"line {number}")
+                yield Block(columns, "episode", tr("line {number}", number=number))
 
 
 def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, bytes]]:
@@ -44,7 +45,14 @@ def numbered(file: IO[bytes], parts: str, most: int) -> Iterator[tuple[int, byte
     while line := file.readline(most + 1):
         number += 1
         if len(line) > most:
-            raise DataError(f"line {number} is longer than {most / 2**20:,.0f} MiB; write shorter {parts}")
+            raise DataError(
+                tr(
+                    "line {number} is longer than {limit:,.0f} MiB; write shorter {parts}",
+                    number=number,
+                    limit=most / 2**20,
+                    parts=parts,
+                )
+            )
         yield number, line
 
 
@@ -58,7 +66,12 @@ def line_of(episode: Mapping[str, Any], infos: Sequence[Any] = ()) -> str:
         value["info"] = _without_nan(list(infos))
     line = json.dumps(value, separators=(",", ":"), allow_nan=False, default=str)
     if len(line) > MOST_LINE_BYTES:
-        raise DataError(f"an episode takes {len(line) / 2**20:,.0f} MiB as a line of JSON; the format npz has no limit")
+        raise DataError(
+            tr(
+                "an episode takes {size:,.0f} MiB as a line of JSON; the format npz has no limit",
+                size=len(line) / 2**20,
+            )
+        )
     return line
 
 
@@ -89,15 +102,15 @@ def zstandard() -> Any:
     try:
         return import_module("zstandard")
     except ImportError:
-        raise DataError("a zst file needs a package that is not installed here: pip install zstandard") from None
+        raise DataError(tr("a zst file needs a package that is not installed here: pip install zstandard")) from None
 
 
 def _said(error: Exception, line: bytes) -> str:
     if isinstance(error, RecursionError):
-        return "it is nested too deep"
+        return tr("it is nested too deep")
     if isinstance(error, json.JSONDecodeError):
-        end = "" if line.endswith(b"\n") else "; the file is cut off there"
-        return f"it is not JSON: {error.msg} at character {error.pos}{end}"
+        end = "" if line.endswith(b"\n") else tr("; the file is cut off there")
+        return tr("it is not JSON: {error} at character {position}{end}", error=error.msg, position=error.pos, end=end)
     return str(error)
 
 
@@ -105,23 +118,23 @@ def _episode(line: bytes) -> dict[str, np.ndarray]:
     """Returns the columns of a line."""
     value = json.loads(line, parse_constant=_refused)
     if not isinstance(value, dict):
-        raise DataError('an object with a list for each column is needed: {"obs": [...], "action": [...], ...}')
+        raise DataError(tr('an object with a list for each column is needed: {"obs": [...], "action": [...], ...}'))
     dtypes = value.get(DTYPES) or {}
     if not isinstance(dtypes, dict) or not all(isinstance(name, str) and name in _KNOWN for name in dtypes.values()):
-        raise DataError(f"{DTYPES} must name a dtype of numpy for each column, such as float32 or int64")
+        raise DataError(tr("{name} must name a dtype of numpy for each column, such as float32 or int64", name=DTYPES))
     return {column: _column(column, value[name], dtypes.get(name)) for column, name in renamed(value).items()}
 
 
 def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
     """Returns a column. Without a dtype, floats are float32, and observations of several numbers are too."""
     if not isinstance(values, list):
-        raise DataError(f"{name} is not a list")
+        raise DataError(tr("{name} is not a list", name=name))
     column = column_of(name, values)
     if dtype is not None:
         with np.errstate(over="ignore", invalid="ignore"):
             exact = column.astype(dtype)
         if exact.dtype.kind != "f" and (exact != column).any():
-            raise DataError(f"{name} has a number that does not fit {dtype}")
+            raise DataError(tr("{name} has a number that does not fit {dtype}", name=name, dtype=dtype))
         return exact
     several = name in ("obs", "next_obs") and column.ndim > 1
     with np.errstate(over="ignore"):
@@ -129,4 +142,4 @@ def _column(name: str, values: Any, dtype: str | None) -> np.ndarray:
 
 
 def _refused(word: str) -> NoReturn:
-    raise DataError(f"{word} is not JSON; finite numbers are needed")
+    raise DataError(tr("{word} is not JSON; finite numbers are needed", word=word))

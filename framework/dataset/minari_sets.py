@@ -10,12 +10,13 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from config.read.opening import read_regular
+from config.tell.language import tr
 from framework.dataset.archives import MOST_DEFLATED
 from framework.dataset.columns import Block, Columns, column_of
 from framework.dataset.summary import Range
 from framework.errors import DataError
 
-INSTEAD = 'a Minari data set needs a package that is not installed here: pip install "minari[hdf5]"'
+INSTEAD = tr('a Minari data set needs a package that is not installed here: pip install "minari[hdf5]"')
 MOST_METADATA = 2**24
 """Bytes of the largest metadata.json that is read."""
 MOST_ARRAY = 2**30
@@ -54,11 +55,18 @@ def read(folder: Path) -> Iterator[Block]:
     """Yields the episodes of a data set."""
     storage = _opened(folder / "data")
     for number, episode in enumerate(storage.get_episodes(range(int(storage.total_episodes)))):
-        place = f"episode {number}"
+        place = tr("episode {number}", number=number)
         seen = column_of("observations", episode["observations"])
         columns = {name: column_of(theirs, episode[theirs]) for name, theirs in _NAMES.items()}
         if len(seen) != len(columns["reward"]) + 1:
-            raise DataError(f"{place}: {len(seen)} observations for {len(columns['reward'])} steps; one more is needed")
+            raise DataError(
+                tr(
+                    "{place}: {observations} observations for {steps} steps; one more is needed",
+                    place=place,
+                    observations=len(seen),
+                    steps=len(columns["reward"]),
+                )
+            )
         if (legal := (episode["infos"] or {}).get("action_mask")) is not None:
             mask = column_of("action_mask", legal)
             columns |= {"action_mask": mask[:-1], "next_action_mask": mask[1:]}
@@ -77,12 +85,19 @@ def _opened(data: Path) -> Any:
         space = facts.get(kind) if isinstance(facts, dict) else None
         space_type = json.loads(space)["type"] if isinstance(space, str) else None
         if space_type not in _SIMPLE:
-            raise DataError(f"its {kind} is {space_type or 'not given'}; {', '.join(_SIMPLE)} are read")
+            raise DataError(
+                tr(
+                    "its {kind} is {space}; {names} are read",
+                    kind=kind,
+                    space=space_type or tr("not given"),
+                    names=", ".join(_SIMPLE),
+                )
+            )
     if facts.get("data_format") != "hdf5":
-        raise DataError(f"its format is {facts.get('data_format')}; hdf5 is read")
+        raise DataError(tr("its format is {format}; hdf5 is read", format=facts.get("data_format")))
     for path in contents(data.parent):
         if path.is_symlink():
-            raise DataError(f"{path} is a link, which is not followed")
+            raise DataError(tr("{path} is a link, which is not followed", path=path))
     storage = storages()
     size = (data / MAIN).stat().st_size
     with import_module("h5py").File(data / MAIN, "r") as file:
@@ -94,15 +109,22 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
     """Raises DataError for links out of the file, and for arrays that claim more than a file of this size can hold."""
     h5py = import_module("h5py")
     if depth > _DEEPEST:
-        raise DataError(f"it is nested more than {_DEEPEST} deep")
+        raise DataError(tr("it is nested more than {limit} deep", limit=_DEEPEST))
     for name in group:
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise DataError(f"{name} is a link, which is not followed")
+            raise DataError(tr("{name} is a link, which is not followed", name=name))
         item = group[name]
         if isinstance(item, h5py.Group):
             _check(item, size, depth + 1)
         elif item.external or item.is_virtual or item.nbytes > min(MOST_DEFLATED * size, MOST_ARRAY):
-            raise DataError(f"{name} claims {item.nbytes:,} bytes, or lies in another file; the file has {size:,}")
+            raise DataError(
+                tr(
+                    "{name} claims {claimed:,} bytes, or lies in another file; the file has {size:,}",
+                    name=name,
+                    claimed=item.nbytes,
+                    size=size,
+                )
+            )
 
 
 def write(folder: Path, name: str, episodes: Iterable[Columns], obs: Range, action: Range) -> None:
@@ -133,7 +155,10 @@ def _one_row(episode: Columns, name: str) -> np.ndarray:
     here, after = episode[name], episode[f"next_{name}"]
     if not np.array_equal(here[1:], after[:-1]):
         raise DataError(
-            f"an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold"
+            tr(
+                "an episode has a next_{name} that is not the {name} of the next step, which Minari cannot hold",
+                name=name,
+            )
         )
     return np.concatenate([here, after[-1:]])
 

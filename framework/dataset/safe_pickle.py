@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from config.read.opening import read_regular
+from config.tell.language import tr
 
 MOST_BYTES = 2**32
 _PLAIN = """
@@ -38,7 +39,7 @@ class _Dtype:
 
     def __init__(self, code: Any, *_: Any) -> None:
         if not isinstance(code, str) or not _DTYPE.fullmatch(code):
-            raise UnsafePickle(f"it holds an array of dtype {code!r}")
+            raise UnsafePickle(tr("it holds an array of dtype {dtype!r}", dtype=code))
         self.value = np.dtype(code)
 
     def build(self, state: Any) -> None:
@@ -61,7 +62,7 @@ class _Array:
 def _filled(shape: Any, dtype: Any, fortran: Any, data: Any) -> np.ndarray:
     whole = type(shape) is tuple and all(type(side) is int and side >= 0 for side in shape)
     if not whole or not isinstance(data, bytes) or prod(shape) * dtype.value.itemsize != len(data):
-        raise UnsafePickle(f"an array of shape {shape} does not fit its content")
+        raise UnsafePickle(tr("an array of shape {shape} does not fit its content", shape=shape))
     return np.ndarray(shape, dtype.value, data, order="F" if fortran else "C").copy(order="K")
 
 
@@ -78,7 +79,7 @@ class _Machine(_Unpickler):
                 return _Array
             if name in ("dtype", "scalar", "encode"):
                 return {"dtype": _Dtype, "scalar": self.scalar, "encode": self.encode}[name]
-        raise UnsafePickle(f"it refers to {module}.{name}")
+        raise UnsafePickle(tr("it refers to {module}.{name}", module=module, name=name))
 
     def scalar(self, dtype: Any, data: Any) -> Any:
         self.spend(len(data))
@@ -88,13 +89,13 @@ class _Machine(_Unpickler):
         """Returns bytes as protocol 2 spells them."""
         self.spend(len(text))
         if codec != "latin1":
-            raise UnsafePickle(f"it encodes with {codec}")
+            raise UnsafePickle(tr("it encodes with {codec}", codec=codec))
         return text.encode("latin1")
 
     def load_build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
         if not isinstance(target, _Array | _Dtype):
-            raise UnsafePickle("it changes an object that is not an array")
+            raise UnsafePickle(tr("it changes an object that is not an array"))
         self.spend(len(state[-1]) if isinstance(target, _Array) else 0)
         target.build(state)
 
@@ -109,7 +110,7 @@ class _Machine(_Unpickler):
         """Accepts text as keys only: the hash of a nested tuple can take forever."""
         for key, value in zip(items[::2], items[1::2], strict=True):
             if not isinstance(self.stack[-1], dict) or not isinstance(key, str):
-                raise UnsafePickle("it has a dict with a key that is not text")
+                raise UnsafePickle(tr("it has a dict with a key that is not text"))
             self.stack[-1][key] = value
 
     dispatch |= {pickle.BUILD[0]: load_build, pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems}
@@ -117,13 +118,13 @@ class _Machine(_Unpickler):
     def spend(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise UnsafePickle("it unfolds into far more than it holds")
+            raise UnsafePickle(tr("it unfolds into far more than it holds"))
 
     def finished(self, value: Any, depth: int = 0) -> Any:
         """Returns the value with arrays in place of what stood for them."""
         self.spend(1)
         if depth > _DEEPEST:
-            raise UnsafePickle(f"it is nested more than {_DEEPEST} deep")
+            raise UnsafePickle(tr("it is nested more than {limit} deep", limit=_DEEPEST))
         if isinstance(value, list | tuple):
             return type(value)(self.finished(item, depth + 1) for item in value)
         if isinstance(value, dict):
@@ -132,7 +133,7 @@ class _Machine(_Unpickler):
             return value.value
         if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
             return value
-        raise UnsafePickle("it holds a function or an unfinished array")
+        raise UnsafePickle(tr("it holds a function or an unfinished array"))
 
 
 def load(path: Path) -> Any:
@@ -142,10 +143,18 @@ def load(path: Path) -> Any:
         machine = _Machine(data)
         return machine.finished(machine.load())
     except UnsafePickle as error:
-        raise UnsafePickle(f"{path} was not loaded: {error}") from None
+        raise UnsafePickle(tr("{path} was not loaded: {error}", path=path, error=error)) from None
     except EOFError as error:
-        raise UnsafePickle(f"{path} is damaged: it is {'cut off' if data else 'empty'}") from error
+        raise UnsafePickle(
+            tr("{path} is damaged: it is cut off", path=path)
+            if data
+            else tr("{path} is damaged: it is empty", path=path)
+        ) from error
     except KeyError as error:
-        raise UnsafePickle(f"{path} was not loaded: it uses an instruction that is not known here: {error}") from None
+        raise UnsafePickle(
+            tr("{path} was not loaded: it uses an instruction that is not known here: {error}", path=path, error=error)
+        ) from None
     except Exception as error:
-        raise UnsafePickle(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        raise UnsafePickle(
+            tr("{path} is damaged: {kind}: {error}", path=path, kind=type(error).__name__, error=error)
+        ) from error

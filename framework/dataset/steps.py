@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.dataset.columns import MASKS, PIECE_BYTES, Block, Columns, checked, joined, rows, size_of
 from framework.errors import DataError
 from framework.screen.formatting import counted
@@ -29,12 +30,17 @@ class Changes:
     def notes(self) -> Iterator[str]:
         """Yields a sentence on each."""
         if self.unmarked:
-            why = "truncated is not given" if self.no_truncated else "no flag marks it"
-            yield f"the last step of {counted(self.unmarked, 'episode')} counts as truncated: {why}"
+            why = tr("truncated is not given") if self.no_truncated else tr("no flag marks it")
+            yield tr(
+                "the last step of {count} counts as truncated: {why}", count=counted(self.unmarked, "episode"), why=why
+            )
         if self.dropped:
             yield (
-                f"{counted(self.dropped, 'step')} at the end of truncated episodes left out: next_obs is not given, so "
-                "the observation after them is unknown"
+                tr(
+                    "{count} at the end of truncated episodes left out: next_obs is not given, so the "
+                    "observation after them is unknown",
+                    count=counted(self.dropped, "step"),
+                )
             )
 
 
@@ -54,8 +60,11 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
         marked |= bool(ends.any())
         if block.end == "file" and not marked:
             raise DataError(
-                "no step ends an episode, so all of it would be one: set terminated (or terminals) at the last step of "
-                "an episode that ended, and truncated (or timeouts) where it was cut off"
+                tr(
+                    "no step ends an episode, so all of it would be one: set terminated (or terminals) "
+                    "at the last step of an episode that ended, and truncated (or timeouts) where it was "
+                    "cut off"
+                )
             )
         if whole and len(ends) and not ends[-1]:
             columns["truncated"] = _with_last(columns["truncated"])

@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from config.tell.language import tr
 from framework.log import LOGGER
 
 MOST_WAITING = 2**28
@@ -38,7 +39,7 @@ class StepStore(ABC):
     the first record. Records that cannot be written (a full disk) wait in memory and are tried again with the next one;
     until they are written no checkpoint can be saved, so none is lost."""
 
-    NOUN: ClassVar[str] = "trajectories"
+    NOUN: ClassVar[str] = tr("trajectories")
     FORM: str = "pkl"
     """Format, as general_cfg.collect_format says it."""
 
@@ -74,7 +75,7 @@ class StepStore(ABC):
             if self._held() > MOST_WAITING:
                 raise
             if not self._warned:
-                LOGGER.warning("%s: %s; %s wait in memory", error.filename, error.strerror, self.NOUN)
+                LOGGER.warning(tr("%s: %s; %s wait in memory"), error.filename, error.strerror, self.NOUN)
             self._warned = True
 
     def _held(self) -> int:
@@ -120,7 +121,9 @@ class StepStore(ABC):
 
     def _check_form(self, state: Mapping[str, Any]) -> None:
         if (form := state.get("form", "pkl")) != self.FORM:
-            raise ValueError(f"its trajectories are in {form}; resume with general_cfg.collect_format={form}")
+            raise ValueError(
+                tr("its trajectories are in {form}; resume with general_cfg.collect_format={form}", form=form)
+            )
 
     def _drop(self) -> None:
         """Forgets what waits, and closes the files before they are cut."""

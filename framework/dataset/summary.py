@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.dataset.columns import Columns
 
 
@@ -68,7 +69,7 @@ class Summary:
     def where(self, transition: int) -> str:
         """Returns the place of a transition for a message."""
         start, path = next(pair for pair in reversed(self.starts) if pair[0] <= transition)
-        return f"transition {transition - start} of {as_written(path)}"
+        return tr("transition {number} of {path}", number=transition - start, path=as_written(path))
 
 
 class Gathering:

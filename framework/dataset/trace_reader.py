@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from config.read.opening import Opener, named, regular
+from config.tell.language import tr
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
@@ -32,11 +33,11 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     infos is an array of dicts. Raises DataError if there are no traces. Never runs code."""
     path = Path(path)
     if not path.exists():
-        raise DataError(f"{path} does not exist")
+        raise DataError(tr("{path} does not exist", path=path))
     files, opener = ([file for file, _, _ in trace_files(path)], regular) if path.is_dir() else ([path], named)
     lines = [line for file in files for line in _lines(file, opener)]
     if not lines:
-        raise DataError(f"{path} holds no traces")
+        raise DataError(tr("{path} holds no traces", path=path))
     batches: dict[str | None, list[Columns]] = {}
     for line in lines:
         for policy, columns in line.items():
@@ -45,14 +46,14 @@ def read_traces(path: str | Path) -> dict[str, Any]:
     if None not in tables:
         return {str(policy): columns for policy, columns in tables.items()}
     if len(tables) > 1:
-        raise DataError(f"{path} holds traces of a single agent and of several agents")
+        raise DataError(tr("{path} holds traces of a single agent and of several agents", path=path))
     return tables[None]
 
 
 def _joined(path: Path, batches: list[Columns]) -> Columns:
     first = batches[0].keys()
     if different := next((batch.keys() ^ first for batch in batches if batch.keys() != first), None):
-        raise DataError(f"{path}: not all lines have the column {min(different)}")
+        raise DataError(tr("{path}: not all lines have the column {name}", path=path, name=min(different)))
     return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
@@ -61,7 +62,7 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
     try:
         file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        raise DataError(tr("{path} cannot be read: {error}", path=path, error=error.strerror)) from None
     with file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -72,7 +73,9 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
                     policy: {name: _column(value) for name, value in batch.items()} for policy, batch in batches.items()
                 }
             except _BAD_LINE as error:
-                raise DataError(f"{path}: line {number} is not a trace: {error}") from error
+                raise DataError(
+                    tr("{path}: line {number} is not a trace: {error}", path=path, number=number, error=error)
+                ) from error
 
 
 def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
@@ -82,7 +85,7 @@ def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
         return {None: line}
     if form == "MultiAgentBatch":
         return {str(policy): batch for policy, batch in line["policy_batches"].items()}
-    raise ValueError("its type is neither SampleBatch nor MultiAgentBatch")
+    raise ValueError(tr("its type is neither SampleBatch nor MultiAgentBatch"))
 
 
 def _column(value: Any) -> np.ndarray:
@@ -90,8 +93,8 @@ def _column(value: Any) -> np.ndarray:
         unzip = zlib.decompressobj()
         data = unzip.decompress(b64decode(value, validate=True), MOST_BYTES)
         if unzip.unconsumed_tail:
-            raise ValueError(f"a column has more than {MOST_BYTES:,} bytes")
-        read_header(io.BytesIO(data), "a column", len(data))
+            raise ValueError(tr("a column has more than {limit:,} bytes", limit=MOST_BYTES))
+        read_header(io.BytesIO(data), tr("a column"), len(data))
         return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
     if value and isinstance(value[0], dict):
         infos = np.empty(len(value), object)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from config.read.opening import regular
+from config.tell.language import tr
 from framework.dataset.columns import Block, Columns, column_of, joined, renamed, rows
 from framework.dataset.lines import numbered
 from framework.disk.array_headers import read_header
@@ -27,8 +28,10 @@ TIME_LIMIT = "TimeLimit.truncated"
 _COLUMNS = (
     "obs", "actions", "rewards", "new_obs", "terminateds", "truncateds", "dones", "action_mask", "next_action_mask",
 )  # fmt: skip
-_PICKLE = "is packed by pickle, which could run code and is not read; write the traces anew with {remedy}"
-_REMEDY = "output_compress_columns: [] (compress_columns=[] of a JsonWriter)"
+_PICKLE = tr(
+    "{name} is packed by pickle, which could run code and is not read; write the traces anew with "
+    "output_compress_columns: [] (compress_columns=[] of a JsonWriter)"
+)
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -46,7 +49,7 @@ def read(path: Path) -> Iterator[Block]:
             if _ends(part):
                 yield Block(joined(begun.pop(key)), "episode", place)
     for (episode, _), parts in begun.items():
-        yield Block(joined(parts), "episode", f"episode {episode}")
+        yield Block(joined(parts), "episode", tr("episode {number}", number=episode))
 
 
 def _ends(part: Columns) -> bool:
@@ -66,7 +69,7 @@ def _runs(columns: Columns, keys: list[tuple[int, int | str]]) -> Iterator[tuple
 def _pieces(path: Path) -> Iterator[tuple[str, Columns, list[tuple[int, int | str]]]]:
     """Yields the place, the columns and the (episode, agent) of each step of the lines of a file."""
     with open(path, "rb", opener=regular) as file:
-        for number, line in numbered(file, "pieces", MOST_LINE_BYTES):
+        for number, line in numbered(file, tr("pieces"), MOST_LINE_BYTES):
             if not line.endswith(b"\n") and not _is_whole(line):
                 return  # a run is writing it
             try:
@@ -74,9 +77,9 @@ def _pieces(path: Path) -> Iterator[tuple[str, Columns, list[tuple[int, int | st
                 columns = _columns(batch)
                 keys = _keys(batch, len(columns["reward"]))
             except (ValueError, RecursionError, TypeError, AttributeError, KeyError, EOFError, zlib.error) as error:
-                raise DataError(f"line {number}: {_reason(error)}") from None
+                raise DataError(tr("line {number}: {error}", number=number, error=_reason(error))) from None
             if keys:
-                yield f"line {number}", columns, keys
+                yield tr("line {number}", number=number), columns, keys
 
 
 def _is_whole(line: bytes) -> bool:
@@ -90,24 +93,28 @@ def _is_whole(line: bytes) -> bool:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "it is nested too deep"
+        return tr("it is nested too deep")
     if isinstance(error, json.JSONDecodeError):
-        return f"it is not JSON: {error.msg} at character {error.pos}"
-    return str(error) if isinstance(error, DataError) else f"it is not a trace: {error}"
+        return tr("it is not JSON: {error} at character {position}", error=error.msg, position=error.pos)
+    return str(error) if isinstance(error, DataError) else tr("it is not a trace: {error}", error=error)
 
 
 def _batch(line: Any) -> dict[str, Any]:
     """Returns the steps of a line: of its single agent, or of its only policy."""
     if not isinstance(line, dict) or line.get("type") not in ("SampleBatch", "MultiAgentBatch"):
-        raise DataError('it is not a trace: an object with "type": "SampleBatch" and a list for each column is needed')
+        raise DataError(
+            tr('it is not a trace: an object with "type": "SampleBatch" and a list for each column is needed')
+        )
     if line["type"] == "SampleBatch":
         return line
     batches = line["policy_batches"]
     if len(batches) > 1:
-        raise DataError(f"it has steps of several policies, {', '.join(map(str, batches))}; data of one are needed")
+        raise DataError(
+            tr("it has steps of several policies, {names}; data of one are needed", names=", ".join(map(str, batches)))
+        )
     batch: dict[str, Any] = next(iter(batches.values()), {})
     if not all(batch.get("acts", [])):
-        raise DataError("it has steps in which an agent does not act; data of agents that always act are needed")
+        raise DataError(tr("it has steps in which an agent does not act; data of agents that always act are needed"))
     return batch
 
 
@@ -120,7 +127,9 @@ def _columns(batch: Mapping[str, Any]) -> Columns:
         columns |= {"terminated": over & ~cut, "truncated": over & cut}
     sizes = {name: len(column) if column.ndim else -1 for name, column in columns.items()}
     if len(set(sizes.values())) > 1 or -1 in sizes.values():
-        raise DataError(f"the columns differ in length: {', '.join(f'{name} {n}' for name, n in sizes.items())}")
+        raise DataError(
+            tr("the columns differ in length: {lengths}", lengths=", ".join(f"{name} {n}" for name, n in sizes.items()))
+        )
     return columns
 
 
@@ -137,7 +146,7 @@ def _column(name: str, value: Any) -> np.ndarray:
     if isinstance(value, str):
         return column_of(name, _unpacked(name, value))
     if not isinstance(value, list):
-        raise DataError(f"{name} is a {type(value).__name__}; a list is needed")
+        raise DataError(tr("{name} is a {kind}; a list is needed", name=name, kind=type(value).__name__))
     column = column_of(name, value)
     if (
         name in ("obs", "new_obs")
@@ -155,13 +164,13 @@ def _unpacked(name: str, text: str) -> np.ndarray:
     """Returns a column that is packed as text: base64 of zlib of a NumPy file."""
     data = b64decode(text, validate=True)
     if data[:4] == b"\x04\x22\x4d\x18" or data[:1] == b"\x80":
-        raise DataError(f"{name} {_PICKLE.format(remedy=_REMEDY)}")
+        raise DataError(_PICKLE.format(name=name))
     unzip = zlib.decompressobj()
     content = unzip.decompress(data, MOST_LINE_BYTES)
     if unzip.unconsumed_tail:
-        raise DataError(f"{name} has more than {MOST_LINE_BYTES / 2**20:,.0f} MiB")
+        raise DataError(tr("{name} has more than {limit:,.0f} MiB", name=name, limit=MOST_LINE_BYTES / 2**20))
     if content[:1] == b"\x80":
-        raise DataError(f"{name} {_PICKLE.format(remedy=_REMEDY)}")
+        raise DataError(_PICKLE.format(name=name))
     read_header(io.BytesIO(content), name, len(content))
     return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
 
@@ -175,6 +184,11 @@ def _keys(batch: Mapping[str, Any], count: int) -> list[tuple[int, int | str]]:
     )
     if len(agents) != count or len(episodes) != count:
         raise DataError(
-            f"the columns differ in length: rewards {count}, eps_id {len(episodes)}, agent_id {len(agents)}"
+            tr(
+                "the columns differ in length: rewards {rewards}, eps_id {episodes}, agent_id {agents}",
+                rewards=count,
+                episodes=len(episodes),
+                agents=len(agents),
+            )
         )
     return list(zip(episodes, agents, strict=True))

@@ -18,6 +18,7 @@ import numpy as np
 
 from config.read.opening import read_regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.dataset import safe_pickle
 from framework.dataset.columns import MASKS
 from framework.dataset.store import StepStore
@@ -121,8 +122,10 @@ class TrajectoryWriter(StepStore):
         # a crash may have cut the file at the offset before the stop byte was written
         if size < offset and episodes:
             raise ValueError(
-                f"{as_written(path)} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes "
-                "without it"
+                tr(
+                    "{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it",
+                    path=as_written(path),
+                )
             )
         ensure_folder(self.folder)
         file = self._files[""] = PickleFile(path, number, self.limit, episodes, offset)
@@ -146,9 +149,9 @@ def read(path: Path) -> dict[str, list[Any]]:
     """Returns the episodes of a file, ours or JoyRL's, or raises ValueError. Never runs code."""
     content = safe_pickle.load(path)
     if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
-        raise ValueError(f"{path} holds no trajectories: a dict of lists was expected")
+        raise ValueError(tr("{path} holds no trajectories: a dict of lists was expected", path=path))
     if len({len(value) for value in content.values()}) > 1:
-        raise ValueError(f"{path} holds no trajectories: its lists differ in length")
+        raise ValueError(tr("{path} holds no trajectories: its lists differ in length", path=path))
     return content
 
 
@@ -177,7 +180,9 @@ def parts_of(episode: Mapping[str, Any]) -> dict[str, bytes]:
     for i, key in enumerate(key for key in (*KEYS, *MASKS) if key in episode or key in KEYS):
         value = [plain(step) for step in episode[key]] if key == "info" else np.asarray(episode[key])
         if isinstance(value, np.ndarray) and value.dtype.kind not in "biufcSU":
-            raise TypeError(f"{key} is an array of {value.dtype}; a trajectory holds numbers and text")
+            raise TypeError(
+                tr("{name} is an array of {dtype}; a trajectory holds numbers and text", name=key, dtype=value.dtype)
+            )
         parts[key] = appended(i, value)
     return parts
 

@@ -13,6 +13,7 @@ import numpy as np
 from config.model.policies import NAMES
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.dataset import archives, lines
 from framework.dataset.columns import Columns, joined, renamed, rows, size_of
 from framework.dataset.convert import convert
@@ -129,8 +130,10 @@ class ArchiveFile:
             columns = _read(self.path)
             if len(columns.get("reward", ())) < steps:
                 raise ValueError(
-                    f"{as_written(self.path)} is shorter than at the checkpoint; general_cfg.collect_traj=false "
-                    "resumes without it"
+                    tr(
+                        "{path} is shorter than at the checkpoint; general_cfg.collect_traj=false resumes without it",
+                        path=as_written(self.path),
+                    )
                 )
             self.take(rows(columns, slice(steps)), int(end["episodes"]))
             self.close()
@@ -191,7 +194,7 @@ class ArchiveWriter(StepStore):
                 discard(target)
                 convert(files, str(target))
             except (DataError, OSError) as error:
-                LOGGER.warning("%s could not be written: %s; %s has the episodes", target, error, ", ".join(files))
+                LOGGER.warning(tr("%s could not be written: %s; %s has the episodes"), target, error, ", ".join(files))
 
 
 def stem_of(policy: str) -> str:
@@ -205,7 +208,11 @@ def _read(path: Path) -> Columns:
         return joined([block.columns for block in archives.read(path)]) if path.exists() else {}
     except Exception as error:  # each damage has an error of its own
         raise ValueError(
-            f"{as_written(path)} is damaged: {error}; general_cfg.collect_traj=false resumes without it"
+            tr(
+                "{path} is damaged: {error}; general_cfg.collect_traj=false resumes without it",
+                path=as_written(path),
+                error=error,
+            )
         ) from error
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from config.foreign.flags import databases
 from config.read.loader import ConfigError, load
+from config.tell.language import tr
 from framework.catalog import ALGOS, ENVS
 
 
@@ -14,11 +15,24 @@ def environment(sys_nlg: Any, usr: Any, sys_nlu: Any, sys_dst: Any, evaluator: A
     if placed := [name for name in ENVS.get("dialog").PARTS if name in settings]:
         positions = "Environment(sys_nlg, usr, sys_nlu, sys_dst, evaluator)"
         raise ConfigError(
-            [f"Environment: {placed[0]}: is a setting of a run; here each part has its place in {positions}"]
+            [
+                tr(
+                    "Environment: {setting}: is a setting of a run; here each part has its place in {positions}",
+                    setting=placed[0],
+                    positions=positions,
+                )
+            ]
         )
     if rows := [name for name in ("n_envs", "vectorization") if name in settings]:
-        text = "is a setting of a run; process_num of sample says how many dialogues are played at a time"
-        raise ConfigError([f"Environment: {rows[0]}: {text}"])
+        raise ConfigError(
+            [
+                tr(
+                    "Environment: {setting}: is a setting of a run; process_num of sample says how many dialogues are "
+                    "played at a time",
+                    setting=rows[0],
+                )
+            ]
+        )
     reward = "user" if evaluator is None else "convlab"
     domain = {} if {"id", "data_dir"} & set(settings) else databases()
     values = {"general_cfg": {"env_name": "dialog"}, "env_cfg": {"reward": reward, **domain, **settings}}

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import cloudpickle
 
+from config.tell.language import tr
 from framework.errors import JoystickError
 
 CODE = "import sys; sys.path[:] = {path!r}; from framework.dialog.processes import serve; serve()"
@@ -45,7 +46,9 @@ class Process:
             result, error = cloudpickle.load(self._process.stdout)
         except Exception:  # the answer was broken off: whole ones were loaded there already
             status = self._process.wait()
-            raise JoystickError(f"sample: a process has ended with exit status {status} while it played") from None
+            raise JoystickError(
+                tr("sample: a process has ended with exit status {status} while it played", status=status)
+            ) from None
         if error is not None:
             raise error
         return result
@@ -65,7 +68,9 @@ def run_in(count: int, function: Callable[..., Any], calls: Sequence[tuple[Any, 
     try:
         messages = [cloudpickle.dumps((function, arguments)) for arguments in calls]
     except Exception as error:  # parts of the user's own may refuse with anything
-        raise JoystickError(f"sample: environment or policy cannot be sent to other processes: {error}") from error
+        raise JoystickError(
+            tr("sample: environment or policy cannot be sent to other processes: {error}", error=error)
+        ) from error
     try:
         processes = _ready(count)
         senders = [threading.Thread(target=p.send, args=(m,)) for p, m in zip(processes, messages, strict=True)]

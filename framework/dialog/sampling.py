@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
+from config.tell.language import tr
 from framework.data.batch import Batch
 from framework.data.settings import whole
 from framework.dialog.processes import run_in
@@ -38,10 +39,12 @@ def sample(env: Any, policy: Any, batchsz: int, process_num: int = 1, *, seed: i
     least, processes = whole("sample: batchsz", batchsz), whole("sample: process_num", process_num, most=MOST_PROCESSES)
     if not isinstance(env, gymnasium.Env):
         raise JoystickError(
-            f"sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)"
+            tr("sample: env: got {env!r}; expected an environment, such as joystick.dialog.Environment(...)", env=env)
         )
     if not callable(getattr(policy, "act", getattr(policy, "predict", None))):
-        raise JoystickError(f"sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)")
+        raise JoystickError(
+            tr("sample: policy: got {policy!r}; expected PPO(True), or an object with predict(state)", policy=policy)
+        )
     if hasattr(policy, "bind"):
         policy.bind(env)
     seed = _next_seed(env) if seed is None else whole("sample: seed", seed, least=0, most=2**63 - 1)

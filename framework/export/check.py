@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from config.tell.language import tr
 from envs.base import Array
 from framework.errors import JoystickError
 from framework.export.played import Seen
@@ -24,9 +25,12 @@ class Checked(NamedTuple):
     """Share of the actions that are equal to the agent's."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.observations:,} observations: {self.equal:.2%} of the actions are the agent's; "
-            f"the outputs differ by at most {self.largest:.2g}"
+        return tr(
+            "{observations:,} observations: {equal:.2%} of the actions are the agent's; the outputs "
+            "differ by at most {largest:.2g}",
+            observations=self.observations,
+            equal=self.equal,
+            largest=self.largest,
         )
 
 
@@ -61,7 +65,7 @@ def compare(
 def _difference(values: Array, reference: Array) -> float:
     """Returns the largest difference of outputs; NaN and infinities are equal to themselves."""
     if (np.isfinite(reference) & ~np.isfinite(values)).any():
-        raise JoystickError("the file was not written: an output of it is not finite where the agent's is")
+        raise JoystickError(tr("the file was not written: an output of it is not finite where the agent's is"))
     same = (values == reference) | (np.isnan(values) & np.isnan(reference))
     with np.errstate(invalid="ignore"):
         difference = np.abs(values.astype(np.float64) - reference)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode, Recorder
@@ -88,8 +89,10 @@ class Camera(Recorder):
         """Finishes the video; its description says if episodes are missing."""
         if 0 < self.filmed < len(self.numbers):
             if self.writer.full:
-                self.writer.note(f"cut off after {self.writer.max_frames} frames")
-            self.writer.note(f"{self.filmed} of {counted(len(self.numbers), 'episode')}")
+                self.writer.note(tr("cut off after {count} frames", count=self.writer.max_frames))
+            self.writer.note(
+                tr("{filmed} of {episodes}", filmed=self.filmed, episodes=counted(len(self.numbers), "episode"))
+            )
         return self.writer.close()
 
     def abandon(self) -> None:
@@ -115,7 +118,7 @@ class Mosaic:
                 self._cells[at] = captioned(picture, lens.caption)
         first = next((cell for cell in self._cells if cell is not None), None)
         if first is None:
-            self.writer.note("frames that are not pictures were left out")
+            self.writer.note(tr("frames that are not pictures were left out"))
             return
         black = Image.new("RGB", first.size)
         cells = [black if cell is None else fitted(cell, *first.size) for cell in self._cells]

@@ -11,6 +11,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode, Recorder
@@ -119,19 +120,27 @@ def _difference(taped: Taped, again: Episode, rewards: Sequence[float]) -> str:
     """Describes how the repetition of an episode differs from it; empty if it does not."""
     episode = taped.episode
     same = abs(again.total - episode.total) <= 1e-6 * max(1.0, abs(episode.total))
-    begin = f"the filmed episode with seed {episode.seed} went differently: "
     if not (same and (again.length, again.terminated) == (episode.length, episode.terminated)):
-        text = f"return {again.total} for {episode.total}, length {again.length} for {episode.length}"
+        difference = tr(
+            "return {total} for {taped_total}, length {length} for {taped_length}",
+            total=again.total,
+            taped_total=episode.total,
+            length=again.length,
+            taped_length=episode.length,
+        )
         if again.terminated != episode.terminated:
-            text += f", {'' if again.terminated else 'not '}terminated"
-        return begin + text
-    if taped.rewards is None:
+            difference += tr(", terminated") if again.terminated else tr(", not terminated")
+    elif taped.rewards is None:
         return ""
-    other = np.flatnonzero(np.asarray(rewards, np.float32) != taped.rewards)
-    return (
-        f"{begin}another reward in {counted(len(other), 'step')}, the first in step {other[0] + 1}"
-        if len(other)
-        else ""
+    else:
+        other = np.flatnonzero(np.asarray(rewards, np.float32) != taped.rewards)
+        if not len(other):
+            return ""
+        difference = tr(
+            "another reward in {steps}, the first in step {step}", steps=counted(len(other), "step"), step=other[0] + 1
+        )
+    return tr(
+        "the filmed episode with seed {seed} went differently: {difference}", seed=episode.seed, difference=difference
     )
 
 
@@ -172,7 +181,7 @@ class TrainingVideos(Observer):
         """Number of the newest episode."""
         self._warned = self._failed = False
         if not env.replayable:
-            self._warn("no training episode is filmed: the environment cannot be repeated from seeds and actions")
+            self._warn(tr("no training episode is filmed: the environment cannot be repeated from seeds and actions"))
 
     def recorded(self, kind: str, item: Any) -> None:
         if kind == TAPES:
@@ -196,7 +205,7 @@ class TrainingVideos(Observer):
                 return
             except Exception as error:  # the training does not depend on it, whatever the environment does
                 self.console.log_traceback(error)
-                self._warn(f"no further training episodes are filmed: {error}")
+                self._warn(tr("no further training episodes are filmed: {error}", error=error))
                 self._failed = True
             self._due.pop(0)
 
@@ -205,7 +214,7 @@ class TrainingVideos(Observer):
         name = f"worker-{episode.worker}.episode-{due.number}"
         self.check()
         self.folder.mkdir(exist_ok=True)
-        with self.console.during(f"filming episode {due.number:,}"):
+        with self.console.during(tr("filming episode {number:,}", number=due.number)):
             taped = [Taped(due.number, episode, due.actions)]
             film, different = film_into(
                 self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch

@@ -10,6 +10,7 @@ import numpy as np
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.disk.atomic import finish, unfinished
 from framework.errors import JoystickError
 from framework.film.video import VideoWriter
@@ -26,10 +27,15 @@ def check_package() -> None:
 
         imageio_ffmpeg.get_ffmpeg_exe()
     except ImportError:
-        raise JoystickError(f"mp4 needs the package imageio-ffmpeg, which is not installed: {INSTALL}") from None
+        raise JoystickError(
+            tr("mp4 needs the package imageio-ffmpeg, which is not installed: {install}", install=INSTALL)
+        ) from None
     except RuntimeError:
         raise JoystickError(
-            f"mp4 needs ffmpeg, which imageio-ffmpeg does not bring for this system; install ffmpeg, or {INSTALL}"
+            tr(
+                "mp4 needs ffmpeg, which imageio-ffmpeg does not bring for this system; install ffmpeg, or {install}",
+                install=INSTALL,
+            )
         ) from None
 
 
@@ -71,12 +77,18 @@ class Mp4Writer(VideoWriter):
             import imageio_ffmpeg
 
             program = imageio_ffmpeg.get_ffmpeg_exe()
-            raise OSError(f"{program} does not work: {INSTALL}, or general_cfg.video_format=gif") from error
+            raise OSError(
+                tr(
+                    "{program} does not work: {install}, or general_cfg.video_format=gif",
+                    program=program,
+                    install=INSTALL,
+                )
+            ) from error
 
     def _finish(self) -> None:
         self._film.close()  # which hides how ffmpeg ended
         if not _frames_in(unfinished(self.path)):
-            raise OSError(f"ffmpeg failed, and {as_written(self.path)} was not written")
+            raise OSError(tr("ffmpeg failed, and {path} was not written", path=as_written(self.path)))
         finish(open(unfinished(self.path), "r+b", opener=regular), self.path)  # noqa: SIM115  # finish closes it
 
     def _discard(self) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import Episode, Recorder
@@ -44,14 +45,14 @@ class Scribe(Recorder):
     def close(self) -> Film:
         """Writes the file and the page."""
         if not self.episodes:
-            return Film(None, 0, 0.0, "no text: the environment gave none")
+            return Film(None, 0, 0.0, tr("no text: the environment gave none"))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         whole = "\n".join(f"{head}\n{speech}" for head, speech in self.episodes)
         write_whole(self.path, whole.encode())
         page = self.path.with_suffix(".html")
         body = "".join(html_page.section(head, lines(speech)) for head, speech in self.episodes)
         write_whole(page, html_page.page("Dialogues", f"<h1>Dialogues</h1>{body}", style=_STYLE).encode())
-        text = f"text: {counted(len(self.episodes), 'episode')}; as a page: {page}"
+        text = tr("text: {episodes}; as a page: {page}", episodes=counted(len(self.episodes), "episode"), page=page)
         return Film(self.path, len(self.episodes), 0.0, text)
 
     def abandon(self) -> None:

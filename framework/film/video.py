@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from config.tell.language import tr
 from framework.disk.atomic import unfinished
 from framework.film.pictures import MAX_SIDE, captioned, fitted, picture_of
 from framework.screen.formatting import counted
@@ -57,7 +58,7 @@ class VideoWriter(ABC):
     def add(self, frame: np.ndarray | None, caption: str | None = None) -> None:
         """Adds a picture [height, width], or [height, width, 1, 3 or 4]. caption: a line above it."""
         if self.full:
-            self.note(f"cut off after {self.max_frames} frames")
+            self.note(tr("cut off after {count} frames", count=self.max_frames))
             return
         picture = self._picture(frame)
         if picture is None:
@@ -79,16 +80,21 @@ class VideoWriter(ABC):
 
     def close(self) -> Film:
         """Finishes the video and gives it its name."""
-        notes = "".join(f"; {note}" for note in self._notes)
+        notes = "".join(tr("; {note}", note=note) for note in self._notes)
         if self._size is None:
-            return Film(None, 0, 0.0, f"no video: the environment gave no pictures{notes}")
+            return Film(None, 0, 0.0, tr("no video: the environment gave no pictures{notes}", notes=notes))
         try:
             self._finish()
         except BaseException:
             self.abandon()
             raise
         seconds = self._duration / 1000
-        text = f"video: {counted(self._written, 'frame')}, {seconds:.1f} s{notes}"
+        text = tr(
+            "video: {frames}, {seconds:.1f} s{notes}",
+            frames=counted(self._written, "frame"),
+            seconds=seconds,
+            notes=notes,
+        )
         return Film(self.path, self._written, seconds, text)
 
     def abandon(self) -> None:
@@ -104,7 +110,7 @@ class VideoWriter(ABC):
     def _picture(self, frame: np.ndarray | None) -> Image.Image | None:
         picture = picture_of(frame, self.max_side)
         if picture is None:
-            self.note("frames that are not pictures were left out")
+            self.note(tr("frames that are not pictures were left out"))
         return picture
 
     def _put(self, picture: Image.Image, caption: str | None, delay: float) -> None:
@@ -115,7 +121,7 @@ class VideoWriter(ABC):
             self._begin(*picture.size)
             self._size = picture.size
         elif picture.size != self._size:
-            self.note("pictures of another size were fitted to the first")
+            self.note(tr("pictures of another size were fitted to the first"))
         self._write(np.asarray(fitted(picture, *self._size)), delay)
         self._written += 1
         self._duration += delay

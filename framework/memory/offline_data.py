@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.spaces import Space
 
 from config.model.memory_spec import DataSpec
+from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
@@ -76,7 +77,13 @@ class OfflineData:
         if illegal.size:
             step = int(illegal[0])
             where, action = self.data.summary.where(steps + step), piece["action"][step]
-            raise JoystickError(f"algo_cfg.data: action {action} of {where} is not legal by its own action_mask")
+            raise JoystickError(
+                tr(
+                    "algo_cfg.data: action {action} of {where} is not legal by its own action_mask",
+                    action=action,
+                    where=where,
+                )
+            )
 
     def _typed(self, name: str, column: np.ndarray) -> np.ndarray:
         """Returns a column in the shape and type that the environment's own have."""
@@ -166,8 +173,12 @@ def check_same(then: str, now: str) -> None:
     """Raises JoystickError if the data of a checkpoint, by their SHA-256, are not the data of now."""
     if then != now:
         raise JoystickError(
-            f"algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then[:12]} then, {now[:12]} now); "
-            "a resume needs the same data"
+            tr(
+                "algo_cfg.data: the files have changed since the checkpoint (SHA-256 {then} then, {now} "
+                "now); a resume needs the same data",
+                then=then[:12],
+                now=now[:12],
+            )
         )
 
 
@@ -184,8 +195,11 @@ def _chosen(spec: DataSpec, summary: Summary, seed: int) -> tuple[np.ndarray | N
         count = max(1, round(spec.held_out * len(drawn)))
         if count >= len(drawn):
             raise JoystickError(
-                f"algo_cfg.data_held_out: {spec.held_out:g} of {counted(len(drawn), 'episode')} leaves none to learn "
-                "from"
+                tr(
+                    "algo_cfg.data_held_out: {share:g} of {episodes} leaves none to learn from",
+                    share=spec.held_out,
+                    episodes=counted(len(drawn), "episode"),
+                )
             )
         drawn, aside = drawn[count:], drawn[:count]
         held_out[aside] = True

@@ -7,6 +7,7 @@ import numpy as np
 
 from algos.base import Tree
 from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
+from config.tell.language import tr
 from envs.base import Goal
 from framework.collect.fragment import Columns, Fragment, Origin
 from framework.dataset.columns import MASKS
@@ -49,7 +50,11 @@ class OfflineReplay(Memory):
         self._owe(ENDLESS if spec.data.updates < 0 else spec.data.updates)
         if count < spec.sequence:
             raise JoystickError(
-                f"algo_cfg.data: has {counted(count, 'transition')}, and a sequence {spec.sequence} steps"
+                tr(
+                    "algo_cfg.data: has {transitions}, and a sequence {sequence} steps",
+                    transitions=counted(count, "transition"),
+                    sequence=spec.sequence,
+                )
             )
         share = min(max(0, round(spec.batch_size * spec.data.share)), spec.batch_size)
         self._alone = replace(spec, capacity=count, data=None)

@@ -8,6 +8,7 @@ import torch
 
 from algos.base import Tree
 from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
+from config.tell.language import tr
 from envs.base import Goal
 from framework.collect.fragment import Columns, Fragment
 from framework.disk import journal as journals
@@ -42,7 +43,7 @@ class Replay(Memory):
         """most: largest number of minibatches in a chunk. depth: number of frames of an observation, each of which is
         stored once; 0: observations are stored whole. mirror: device that learns, and has the frames too."""
         if spec.relabel and (goal is None or spec.n_step > 1 or spec.sequence > 1):
-            raise ValueError("relabeling takes the goal of the environment, and samples of a single step")
+            raise ValueError(tr("relabeling takes the goal of the environment, and samples of a single step"))
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
         self._rings = Rings(spec.capacity, collectors, depth, spec.compress, mirror)
         self._arrivals = Arrivals(self._rings)

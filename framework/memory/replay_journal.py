@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.disk import journal as journals
 from framework.disk.journal import Frame, Journal, Position, Span
@@ -89,7 +90,15 @@ class ReplayJournal:
         self.rings.added, self._written = added, added.copy()
         oldest = self.rings.oldest
         if (reached != added).any() or (whole_from > oldest).any():
-            raise ValueError(f"its journal holds steps {whole_from} to {reached}, of {oldest} to {added}")
+            raise ValueError(
+                tr(
+                    "its journal holds steps {first} to {last}, of {oldest} to {newest}",
+                    first=whole_from,
+                    last=reached,
+                    oldest=oldest,
+                    newest=added,
+                )
+            )
         if self.tree is not None:
             self.tree.forget_changes(slice(None))
 
@@ -109,7 +118,7 @@ class ReplayJournal:
                     number += len(columns["reward"])
         if self.tree is not None and arrays["leaf"].size:
             if arrays["leaf"].min() < 0:
-                raise ValueError("a frame names a negative leaf")
+                raise ValueError(tr("a frame names a negative leaf"))
             self.tree.set(arrays["leaf"], arrays["priority"])
 
 
@@ -135,7 +144,7 @@ def _unpacked(steps: Columns, frames: np.ndarray | None, depth: int) -> Iterator
     count = len(steps["reward"])
     if frames is not None:
         if any(steps[name].shape[2:] != (depth,) or steps[name].min(initial=0) < 0 for name in SEEN):
-            raise ValueError(f"its observations are not stacks of {depth} frames")
+            raise ValueError(tr("its observations are not stacks of {depth} frames", depth=depth))
         row_bytes = depth * frames[:1].nbytes
     else:
         row_bytes = steps["obs"][:1, :1].nbytes
@@ -153,7 +162,9 @@ def _counted(first: np.ndarray, after: np.ndarray, steps: Columns, rings: int) -
     held = {len(value) for value in steps.values()} or {0}
     count = after - first
     if first.shape != (rings,) or count.shape != (rings,) or (first < 0).any() or (after < 0).any():
-        raise ValueError("a frame names the steps of other rings")
+        raise ValueError(tr("a frame names the steps of other rings"))
     if (count < 0).any() or (count > max(held)).any() or held != {int(count.sum())}:
-        raise ValueError(f"a frame names steps {first} to {after}, and holds {sorted(held)}")
+        raise ValueError(
+            tr("a frame names steps {first} to {after}, and holds {held}", first=first, after=after, held=sorted(held))
+        )
     return int(count.sum())

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from algos.base import Act, Actor, Agent, Array, EnvSpec, Progress, TrainableActor, Tree
+from config.tell.language import tr
 from framework.policies.league import PREFIX, League
 from framework.policies.plan import JointPlan
 from framework.policies.slots import Seen
@@ -126,7 +127,7 @@ class MultiPolicyAgent(TrainableActor):
         for name in self.trained:
             part = {key.removeprefix(f"{name}/"): value for key, value in metrics.items() if key.startswith(f"{name}/")}
             if part and (text := self.agents[name].warning(part, update)):
-                return f"policy {name}: {text}"
+                return tr("policy {name}: {warning}", name=name, warning=text)
         return None
 
     # checkpoints ------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from config.model import policies
 from config.model.policies import PolicyConfig
 from config.read.loader import ConfigError, RunConfig
+from config.tell.language import tr
 from envs.several.joint import AgentType, JointLayout
 from framework.policies import chosen
 from framework.policies.slots import JointSlots, Slots, is_vector
@@ -64,29 +65,47 @@ def _fits(agent: str, pattern: str) -> bool:
 
 
 def _problems(settings: Settings, matches: Matches, layout: JointLayout) -> Iterator[str]:
-    roster = f"the environment has {_listed(layout.agents)}"
+    roster = tr("the environment has {agents}", agents=_listed(layout.agents))
     for name, agents in matches.items():
         patterns = settings[name][0].patterns
         idle = [pattern for pattern in patterns if not any(_fits(agent, pattern) for agent in layout.agents)]
         if idle or not agents:
-            yield f"policies_cfg.{name}.agents: no agent matches{f' {idle[0]!r}' if idle else ''}; {roster}"
+            yield (
+                tr(
+                    "policies_cfg.{name}.agents: no agent matches {pattern!r}; {roster}",
+                    name=name,
+                    pattern=idle[0],
+                    roster=roster,
+                )
+                if idle
+                else tr("policies_cfg.{name}.agents: no agent matches; {roster}", name=name, roster=roster)
+            )
         kinds = [(kind, [agent for agent in kind.agents if agent in agents]) for kind in layout.types]
         if len(groups := [(kind, mine) for kind, mine in kinds if mine]) > 1:
             text = "; ".join(f"{_listed(mine)}: {_spaces(kind)}" for kind, mine in groups)
-            yield f"policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {text}"
+            yield tr(
+                "policies_cfg.{name}.agents: these have different spaces, and need policies of their own: {spaces}",
+                name=name,
+                spaces=text,
+            )
     if left := [agent for agent in layout.agents if not any(agent in agents for agents in matches.values())]:
-        yield f"policies_cfg: no policy for {_listed(left)}; add them to the agents of a policy"
+        yield tr("policies_cfg: no policy for {agents}; add them to the agents of a policy", agents=_listed(left))
 
 
 def _idle(config: RunConfig, settings: Settings, matches: Matches) -> Iterator[str]:
     """Yields why nothing would be learned: from all agents, or from some that several policies share."""
     idle = [name for name, (algo, _) in settings.items() if not algo.train]
     if len(idle) == len(settings) and config.general.mode == "train":
-        yield f"policies_cfg.{idle[0]}.train: no policy would learn; set train: true for one of them"
+        yield tr("policies_cfg.{name}.train: no policy would learn; set train: true for one of them", name=idle[0])
     for number, name in enumerate(idle):
         for other in idle[:number]:
             if shared := [agent for agent in matches[name] if agent in matches[other]]:
-                yield f"policies_cfg.{name}.agents: {other} matches {_listed(shared)} too, and neither of them learns"
+                yield tr(
+                    "policies_cfg.{name}.agents: {other} matches {agents} too, and neither of them learns",
+                    name=name,
+                    other=other,
+                    agents=_listed(shared),
+                )
 
 
 def _placed(config: RunConfig, problem: str) -> str:
@@ -102,20 +121,42 @@ def _misfits(name: str, algo: PolicyConfig, matches: Matches, layout: JointLayou
     kind = layout.types[layout.place(agents[0])[0]]
     section = f"policies_cfg.{name}"
     if algo.opponents and (len(agents) == 1 or algo.is_joint):
-        yield f"{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row"
+        yield tr(
+            "{section}.opponents: earlier versions play some of the agents of a policy; this one has a single row",
+            section=section,
+        )
     if not algo.is_joint:
         if algo.agent_id and not is_vector(kind.observation_space):
-            yield f"{section}.agent_id: an index is appended to vectors only; the agents see {kind.observation_space}"
+            yield tr(
+                "{section}.agent_id: an index is appended to vectors only; the agents see {space}",
+                section=section,
+                space=kind.observation_space,
+            )
         return
     rivals = [other for other in matches if other != name and set(matches[other]) & set(agents)]
     if rivals:
-        yield f"{section}.agents: controls all of its agents as one, so {rivals[0]} must not match any of them"
+        yield tr(
+            "{section}.agents: controls all of its agents as one, so {rival} must not match any of them",
+            section=section,
+            rival=rivals[0],
+        )
     if not is_vector(kind.observation_space):
-        yield f"{section}.joint: only vectors are joined; the agents see {kind.observation_space}"
+        yield tr(
+            "{section}.joint: only vectors are joined; the agents see {space}",
+            section=section,
+            space=kind.observation_space,
+        )
     if not isinstance(kind.action_space, Discrete | Box):
-        yield f"{section}.joint: needs Discrete or Box actions; the agents have {kind.action_space}"
+        yield tr(
+            "{section}.joint: needs Discrete or Box actions; the agents have {space}",
+            section=section,
+            space=kind.action_space,
+        )
     if kind.masked and not algo.JOINT:
-        yield f"{section}.joint: the agents have action masks, which only QMIX and VDN obey for several agents as one"
+        yield tr(
+            "{section}.joint: the agents have action masks, which only QMIX and VDN obey for several agents as one",
+            section=section,
+        )
 
 
 def _slots(
@@ -136,11 +177,15 @@ def _paste(layout: JointLayout) -> str:
         names = list(dict.fromkeys(agent.partition("#")[0] for agent in kind.agents))
         parts.append(f"policy_{number}: {{agents: [{', '.join(names)}]}}")
     add = f"policies_cfg: {{{', '.join(parts)}}}"
-    return f"the agents have different spaces ({kinds}), and need policies of their own; add {add}"
+    return tr(
+        "the agents have different spaces ({spaces}), and need policies of their own; add {settings}",
+        spaces=kinds,
+        settings=add,
+    )
 
 
 def _listed(agents: Sequence[str], most: int = 12) -> str:
-    more = f" and {len(agents) - most} more" if len(agents) > most else ""
+    more = tr(" and {count} more", count=len(agents) - most) if len(agents) > most else ""
     return ", ".join(agents[:most]) + more
 
 

@@ -19,6 +19,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from framework.commands.work import data as card
 from framework.dataset import columns, open_data, steps
 from framework.dataset.convert import convert
+from framework.dataset.data import _naming
 from framework.dataset.episodes import episodes
 from framework.dataset.fit import own_space, problems
 from framework.errors import DataError
@@ -420,3 +421,11 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"not installed|cannot hold"):
         convert(str(npz(tmp_path / "a.npz", content)), str(tmp_path / "b.minari"))
     assert os.listdir(tmp_path) == ["a.npz"]
+
+
+@pytest.mark.parametrize("sentence", ["{path} is cut off", "{path}: is cut off", "{path}：is cut off", "is cut off"])
+def test_the_name_of_a_file_is_said_once(tmp_path, sentence):
+    path = tmp_path / "a.npz"
+    with pytest.raises(DataError) as caught, _naming(path):
+        raise DataError(sentence.format(path=path))
+    assert str(caught.value) == f"{path}: is cut off"
