@@ -17,24 +17,33 @@ from babel.messages.pofile import read_po, write_po
 from config.tell.language import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
-FUNCTION = "tr"
+FUNCTIONS = ("tr", "english")
 PACKAGES = ("algos", "config", "envs", "framework")
 
 
 def sentences() -> Iterator[tuple[str, str]]:
     """Yields the file of each sentence that is shown, and the sentence, in the order of the files."""
     for name in PACKAGES:
-        found = extract_from_dir(str(ROOT / name), keywords={FUNCTION: None}, comment_tags=())
+        found = extract_from_dir(str(ROOT / name), keywords=dict.fromkeys(FUNCTIONS), comment_tags=())
         yield from sorted((f"{name}/{file}", str(text)) for file, _, text, _, _ in found)
+        if name == "framework":
+            yield from _commands()
     for name in ("joystick.py", "main.py"):
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         yield from ((name, text) for text in _calls(tree))
 
 
+def _commands() -> Iterator[tuple[str, str]]:
+    """Yields the first line of each file of a command, which its --help shows."""
+    for path in sorted((ROOT / "framework" / "commands").glob("[a-z]*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        yield str(path.relative_to(ROOT)), text.partition("\n")[0]
+
+
 def _calls(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="tr"), args=[ast.Constant(value=str(text))]):
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
                 yield text
 
 
