@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.tell.language import tr
 from framework.archive.trials import Trial
 from framework.jobs.search import Settings
 from framework.seeding import stream
@@ -101,7 +100,7 @@ def pbt(trials: Sequence[Trial], rungs: Sequence[int | None], explore: Explore, 
             continue
         copies = {}
         for place, loser in enumerate(order[-count:]):
-            random = stream(seed, tr("tune copy"), number, place)
+            random = stream(seed, "tune copy", number, place)
             parent = order[random.integers(count)]
             copies[loser] = Trial(_next(loser.name), explore(parent.settings, random), parent.name, until)
         scores = yield [Leg(copy, until) for copy in copies.values()]

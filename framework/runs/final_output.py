@@ -279,17 +279,16 @@ def remarks(
             yield tr("nothing was learned: 0 updates")
     cfg = config.general
     limits = {
-        "max_episode": (cfg.max_episode, count.episode, tr("episodes")),
-        "max_total_step": (cfg.max_total_step, count.step, tr("steps")),
-        "max_update": (cfg.max_update, count.update, tr("updates")),
+        "max_episode": (cfg.max_episode, count.episode, "episode"),
+        "max_total_step": (cfg.max_total_step, count.step, "step"),
+        "max_update": (cfg.max_update, count.update, "update"),
     }
     limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
     if limit > 0 and done > OVERSHOOT * limit:
         every = plan(config, spec).fragment * spec.rows
         yield tr(
-            "stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps",
-            done=done,
-            unit=unit,
+            "stopped at {amount}: the limit of {limit:,} is checked every {every:,} steps",
+            amount=counted(done, unit),
             limit=limit,
             every=every,
         )

@@ -84,7 +84,7 @@ def between(interval: tuple[float, float] | None) -> str:
 def scored(score: Mapping[str, Any]) -> str:
     """Returns mean, standard deviation and number of episodes of an evaluation."""
     episodes = counted(int(score["episodes"]), "episode")
-    return tr("{mean_and_deviation} over {episodes}", mean_and_deviation=spread(score), episodes=episodes)
+    return tr("{score} over {episodes}", score=spread(score), episodes=episodes)
 
 
 def not_above_random(score: float | None, random_return: float | None) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 from config.tell.language import FOLDER
@@ -24,27 +23,26 @@ PACKAGES = ("algos", "config", "envs", "framework")
 def sentences() -> Iterator[tuple[str, str]]:
     """Yields the file of each sentence that is shown, and the sentence, in the order of the files."""
     for name in PACKAGES:
-        found = extract_from_dir(str(ROOT / name), keywords=dict.fromkeys(FUNCTIONS), comment_tags=())
-        yield from sorted((f"{name}/{file}", str(text)) for file, _, text, _, _ in found)
-        if name == "framework":
-            yield from _commands()
-    for name in ("joystick.py", "main.py"):
-        tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
-        yield from ((name, text) for text in _calls(tree))
-
-
-def _commands() -> Iterator[tuple[str, str]]:
-    """Yields the first line of each file of a command, which its --help shows."""
+        files = (ROOT / name).rglob("*.py")
+        yield from sorted((str(path.relative_to(ROOT)), text) for path in files for text in _marked(path))
     for path in sorted((ROOT / "framework" / "commands").glob("[a-z]*.py")):
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        yield str(path.relative_to(ROOT)), text.partition("\n")[0]
+        yield str(path.relative_to(ROOT)), _summary(path)
+    for name in ("joystick.py", "main.py"):
+        yield from ((name, text) for text in _marked(ROOT / name))
 
 
-def _calls(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _marked(path: Path) -> Iterator[str]:
+    """Yields the sentences that a file gives to FUNCTIONS."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
                 yield text
+
+
+def _summary(path: Path) -> str:
+    """Returns the first line of the file of a command, which its --help shows."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
 
 
 def read(path: Path) -> Catalog:

@@ -94,6 +94,10 @@ class Parser(argparse.ArgumentParser):
             self.epilog = words.help_text()  # which imports the files of all words
         return super().format_help()
 
+    def format_usage(self) -> str:
+        """Returns the usage behind the English word, which argparse itself cuts off by its length."""
+        return super().format_usage().replace(tr("usage: "), "usage: ", 1)
+
     def error(self, *messages: str) -> NoReturn:
         self.exit(
             2,

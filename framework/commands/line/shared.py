@@ -77,6 +77,6 @@ def add_settings(parser: Parser, flags: str = "--print-config --dry-run") -> Non
     )
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))
     parser.formatter_class = partial(Paragraphs, width=79)
-    parser.usage = f"{PROGRAM} {usage(parser.name)} [options] [section.key=value ...]"
+    parser.usage = tr("{typed} [options] [section.key=value ...]", typed=f"{PROGRAM} {usage(parser.name)}")
     parser.description = "\n".join(wrapped(tr((parser.word.__doc__ or "").partition("\n")[0]), 79))
     parser.epilog = tr("typed as:\n{lines}", lines=help_of(parser.name))

@@ -195,7 +195,7 @@ def _fast() -> Finding:
         return Finding("note", tr("fast"), tr("unknown without torch"))
     from algos.common.fast import switch
 
-    return Finding("note" if switch.OFF else "ok", "fast", switch.state())
+    return Finding("note" if switch.OFF else "ok", tr("fast"), switch.state())
 
 
 def _ray() -> Iterator[Finding]:
