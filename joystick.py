@@ -155,7 +155,7 @@ class _Lazy(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in _DIALOG:
-            raise ImportError(f"joystick.dialog has no {name!r}{_instead_of(name)}")
+            raise ImportError(_lacks("joystick.dialog", name, _instead_of(name)))
         home, _, thing = _DIALOG[name].partition(":")
         return getattr(import_module(home), thing)
 
@@ -165,14 +165,22 @@ class _Lazy(ModuleType):
 
 def _instead_of(name: str) -> str:
     """Returns the end of a sentence about a name that joystick.dialog does not have."""
-    from config.foreign.names import ABSENT
+    from config.foreign.names import policy_instead
+    from config.tell.language import tr
     from config.tell.names import did_you_mean
 
-    if name.lower() in ABSENT:
-        return f"; {ABSENT[name.lower()]}"
+    if instead := policy_instead(name):
+        return tr("; {remark}", remark=instead)
     if name.upper() in ("MLE", "MLEPOLICY"):
-        return "; imitation is joystick.Run('BC', 'town'), with data of an expert (docs/dialog.md)"
-    return did_you_mean(name, _DIALOG) or f"; it has {', '.join(_DIALOG)}"
+        return tr("; imitation is joystick.Run('BC', 'town'), with data of an expert (docs/dialog.md)")
+    return did_you_mean(name, _DIALOG) or tr("; it has {names}", names=", ".join(_DIALOG))
+
+
+def _lacks(module: str, name: str, instead: str) -> str:
+    """Returns a sentence about a name that a module does not have. instead: its end."""
+    from config.tell.language import tr
+
+    return tr("{module} has no {name!r}{instead}", module=module, name=name, instead=instead)
 
 
 dialog = sys.modules["joystick.dialog"] = _Lazy("joystick.dialog", "Dialogues put together in Python, as in ConvLab-2.")
@@ -184,28 +192,32 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     if name not in _HOMES:
-        raise AttributeError(f"module 'joystick' has no attribute {name!r}{_instead(name, _HOMES)}")
+        from config.tell.language import tr
+
+        instead = _instead(name, _HOMES)
+        raise AttributeError(tr("module 'joystick' has no attribute {name!r}{instead}", name=name, instead=instead))
     return getattr(import_module(_HOMES[name]), "register" if name == "register_env" else name)
 
 
 def _instead(name: str, names: Collection[str]) -> str:
     """Returns the end of a sentence about a name that is not one of these: what to write in its place."""
+    from config.tell.language import tr
     from config.tell.names import did_you_mean
     from framework.catalog import ALGOS
     from framework.data.absent import INSTEAD
     from framework.runs.other_words import OF_THE_MODULE, stem_of
 
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):
-        return f"; {instead}"
+        return tr("; {remark}", remark=instead)
     algos = {key.lower(): ALGOS.get(key).NAME for key in ALGOS.available()}
     if name.endswith("Policy") and (algo := algos.get(name.removesuffix("Policy").lower())):
-        return f'; joystick.policy("{algo}", env) is a policy of this algorithm'
+        return tr('; joystick.policy("{algo}", env) is a policy of this algorithm', algo=algo)
     algo = algos.get(name.lower()) or algos.get(stem_of(name).lower())
     if algo:
-        return f'; an algorithm is named in joystick.Run("{algo}", env)'
+        return tr('; an algorithm is named in joystick.Run("{algo}", env)', algo=algo)
     if name in ("make", "Env", "gym"):
-        return '; joystick.Run("PPO", "CartPole-v1") makes its environment itself'
-    return did_you_mean(name, names) or f"; public are {', '.join(names)}"
+        return tr('; joystick.Run("PPO", "CartPole-v1") makes its environment itself')
+    return did_you_mean(name, names) or tr("; public are {names}", names=", ".join(names))
 
 
 class _Tianshou(ModuleType):
@@ -216,7 +228,7 @@ class _Tianshou(ModuleType):
             raise AttributeError(name)
         home = import_module("framework.data.tianshou")
         if name not in (*home.__all__, "__all__"):
-            raise ImportError(f"joystick.tianshou has no {name!r}{_instead(name, home.__all__)}")
+            raise ImportError(_lacks("joystick.tianshou", name, _instead(name, home.__all__)))
         return getattr(home, name)
 
     def __dir__(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import sys
 
+from config.tell.language import tr
 from framework import commands
 from framework.errors import silence
 
@@ -23,7 +24,10 @@ def main(argv: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in REQUIRED:
             raise
-        print(f"{error.name} is not installed here: make run, or pip install -r requirements.txt", file=sys.stderr)
+        print(
+            tr("{name} is not installed here: make run, or pip install -r requirements.txt", name=error.name),
+            file=sys.stderr,
+        )
         return 2
     except BrokenPipeError:
         silence(sys.stdout)

@@ -13,10 +13,11 @@ from types import ModuleType
 from typing import Any
 
 from config.own import former
+from config.tell.language import tr
 
 _ROOT = Path(__file__).parent
 
-NEAREST = {"r2d2": "R2D2 is not available, DRQN is the nearest"}
+NEAREST = {"r2d2": tr("R2D2 is not available, DRQN is the nearest")}
 """Algorithms that are often asked for and are not here."""
 
 

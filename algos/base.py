@@ -23,6 +23,7 @@ from algos.common.parts.state import load_state_of, load_weights, state_of, weig
 from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
 from config.model.arrays import Part as Part
+from config.tell.language import tr
 
 Batch = dict[str, torch.Tensor]
 Tree = dict[str, Any]
@@ -273,7 +274,7 @@ class Agent(TrainableActor):
     def as_module(self) -> PolicyModule:
         """Returns predict_action as a module, on the device and with the weights of the agent. Raises UnfitError with
         the reason if it is not a function of the observation and a recurrent state that networks compute."""
-        raise UnfitError("its policy is not a network but a table or a rule")
+        raise UnfitError(tr("its policy is not a network but a table or a rule"))
 
     # learning -------------------------------------------------------------------------------------------
 
@@ -364,7 +365,7 @@ class Agent(TrainableActor):
     @classmethod
     def uncompiled(cls, cfg: Any) -> str | None:
         """Returns why updates with these settings cannot be compiled (general_cfg.compile); None if they can."""
-        return uncompiled(cfg) if cls.COMPILES else "this algorithm has no compiled updates"
+        return uncompiled(cfg) if cls.COMPILES else tr("this algorithm has no compiled updates")
 
     def gradient_steps(self) -> list[GradientStep]:
         return [value for value in self._attributes() if isinstance(value, GradientStep)]
@@ -384,7 +385,10 @@ class Agent(TrainableActor):
     def _network(self) -> torch.nn.Module:
         if not self.KEPT:
             raise TypeError(
-                f"{type(self).__module__}: KEPT is empty; fill it, or override weights, state and their load_"
+                tr(
+                    "{module}: KEPT is empty; fill it, or override weights, state and their load_",
+                    module=type(self).__module__,
+                )
             )
         return getattr(self, self.KEPT[0])
 

@@ -13,6 +13,7 @@ from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, low
 from config.model.inherit import Condition
 from config.own import objects as own
 from config.program import PROGRAM
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
@@ -38,7 +39,7 @@ def address(text: str) -> str:
     """Returns the address of a Ray cluster. Raises ValueError if it is none."""
     port = text.rpartition(":")[2]
     if not _ADDRESS.fullmatch(text) or (port.isdigit() and not 0 < int(port) < 2**16):
-        raise ValueError("auto, or HOST:PORT as `ray start --head` prints it")
+        raise ValueError(tr("auto, or HOST:PORT as `ray start --head` prints it"))
     return text
 
 
@@ -46,7 +47,7 @@ def task_folder(text: str) -> str:
     """Returns the path of a folder in the task directory. Raises ValueError if it leads elsewhere."""
     parts = text.split("/")
     if not all(re.fullmatch(r"[\w-][\w.-]*", part) for part in parts) or parts[0] in ("models", "tb_logs"):
-        raise ValueError("a folder in the task directory, such as results/traces; models and tb_logs are taken")
+        raise ValueError(tr("a folder in the task directory, such as results/traces; models and tb_logs are taken"))
     return text
 
 
@@ -59,7 +60,7 @@ class GeneralConfig(Strict):
         "n_learners": ("mp_backend", ("ray",)),
         "run_ahead": ("mp_backend", ("ray",)),
         "ray_address": ("mp_backend", ("ray",)),
-        "num_gpus_per_learner": Condition(lambda cfg: cfg.gpu_device, "no gpu device"),
+        "num_gpus_per_learner": Condition(lambda cfg: cfg.gpu_device, tr("no gpu device")),
         "num_gpus_per_worker": ("ray_address", ()),
         "traces_compress": ("traces", ()),
         "traces_file_mb": ("traces", ()),
@@ -247,37 +248,48 @@ class GeneralConfig(Strict):
 
     def problems(self) -> Iterator[Problem]:
         if self.load_checkpoint and not self.load_path:
-            message = "load_checkpoint is true, so load_path must name a task directory"
+            message = tr("load_checkpoint is true, so load_path must name a task directory")
             yield Problem("load_path", message, depends_on=("load_checkpoint",))
         if self.mode == "test" and not self.load_checkpoint:
-            message = f"mode test needs a model: {PROGRAM} test NAME, or load_checkpoint: true and load_path: NAME"
+            message = tr(
+                "mode test needs a model: {PROGRAM} test NAME, or load_checkpoint: true and load_path: NAME",
+                PROGRAM=PROGRAM,
+            )
             yield Problem("load_checkpoint", message, depends_on=("mode",))
         if self.max_step == 0:
-            yield Problem("max_step", "an episode needs at least one step; -1 means the environment's own limit")
+            yield Problem("max_step", tr("an episode needs at least one step; -1 means the environment's own limit"))
         for key in RUN_LIMITS if self.mode == "train" else ():
             if getattr(self, key) == 0:
-                yield Problem(key, "a limit of 0 trains nothing; -1 means no limit", depends_on=("mode",))
+                yield Problem(key, tr("a limit of 0 trains nothing; -1 means no limit"), depends_on=("mode",))
         in_cluster = self.mode == "train" and self.mp_backend == "ray" and self.ray_address is not None
         if not in_cluster and (why := machine.missing_device(self.device)):
             yield Problem("device", why, depends_on=("mode", "mp_backend", "ray_address"))
         yield from self._problems_of_code()
         if not self.share_buffer:
-            yield Problem("share_buffer", "false is not supported: all learners share one memory")
+            yield Problem("share_buffer", tr("false is not supported: all learners share one memory"))
 
     def _problems_of_code(self) -> Iterator[Problem]:
         if self.callbacks and not own.is_own(self.callbacks):
             yield Problem("callbacks", own.missing(self.callbacks))
         for name in dict.fromkeys(self.loggers):
             if name not in LOGGERS and not own.is_own(name):
-                yield Problem("loggers", f"{name!r} is none of {', '.join(LOGGERS)}{did_you_mean(name, LOGGERS)}")
+                yield Problem(
+                    "loggers",
+                    tr(
+                        "{name!r} is none of {loggers}{near}",
+                        name=name,
+                        loggers=", ".join(LOGGERS),
+                        near=did_you_mean(name, LOGGERS),
+                    ),
+                )
             if self.loggers.count(name) > 1:
-                yield Problem("loggers", f"{name} is named twice")
+                yield Problem("loggers", tr("{name} is named twice", name=name))
         if "csv" not in self.loggers:
-            yield Problem("loggers", "csv cannot be left out: the report, compare and a resume read its files")
+            yield Problem("loggers", tr("csv cannot be left out: the report, compare and a resume read its files"))
         for fault in self.curriculum.faults() if self.curriculum else ():
             yield Problem("curriculum", fault)
         if self.curriculum and self.curriculum.metric == "evaluation" and not self.online_eval:
-            yield Problem("curriculum", "metric evaluation needs online_eval: true", depends_on=("online_eval",))
+            yield Problem("curriculum", tr("metric evaluation needs online_eval: true"), depends_on=("online_eval",))
 
     @property
     def gpu_device(self) -> bool:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from config.tell.language import tr
+
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -148,8 +150,10 @@ def missing_device(name: str) -> str | None:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(name.partition(":")[2] or 0) < count:
         return None
-    devices = f"only cuda:0 to cuda:{count - 1}" if count > 1 else "only cuda:0" if count else "no CUDA device"
-    return f"torch finds {devices} here; use cpu, or auto (cuda if available)"
+    if not count:
+        return tr("torch finds no CUDA device here; use cpu, or auto (cuda if available)")
+    devices = "cuda:0" if count == 1 else tr("cuda:0 to cuda:{last}", last=count - 1)
+    return tr("torch finds only {devices} here; use cpu, or auto (cuda if available)", devices=devices)
 
 
 def _reclaimable(folder: Path) -> int:

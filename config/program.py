@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from config.tell.language import tr
+
 ROOT = Path(__file__).resolve().parent.parent
 """Folder with main.py: a clone, or the folder `joystick` that pip installs. Both have the same layout."""
 MAIN = ROOT / "main.py"
@@ -35,6 +37,6 @@ def version() -> str:
             return installed("joystick")
         return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
     except (OSError, KeyError, ValueError):
-        return "(unknown version: pyproject.toml cannot be read)"
+        return tr("(unknown version: pyproject.toml cannot be read)")
     except PackageNotFoundError:
-        return "(unknown version: pyproject.toml is missing)"
+        return tr("(unknown version: pyproject.toml is missing)")

@@ -9,6 +9,7 @@ from config.model.fields import Int, NonNegative, Positive, PositiveInt
 from config.model.inherit import unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import ReplaySpec
+from config.tell.language import tr
 
 
 class Config(GivenData, NetworkConfig):
@@ -23,8 +24,8 @@ class Config(GivenData, NetworkConfig):
         "log_std_init": ("head", ("gaussian", "mixture")),
         "log_std_min": ("head", ("gaussian", "mixture")),
         "components": ("head", ("mixture",)),
-        "reward_clip": unread("no rewards to learn from"),
-        "gamma": unread("no rewards to learn from"),
+        "reward_clip": unread(tr("no rewards to learn from")),
+        "gamma": unread(tr("no rewards to learn from")),
     }
 
     actor_layers: Layers = mlp(256, 256)

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from algos.dqn.config import Config as Family
 from config.model.fields import Int, Problem
+from config.tell.language import tr
 
 
 class Config(Family):
@@ -28,4 +29,5 @@ class Config(Family):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.v_min >= self.v_max:
-            yield Problem("v_min", f"{self.v_min} is not less than v_max, {self.v_max}", depends_on=("v_max",))
+            message = tr("{value} is not less than v_max, {limit}", value=self.v_min, limit=self.v_max)
+            yield Problem("v_min", message, depends_on=("v_max",))

@@ -9,6 +9,7 @@ from config.model.fields import NonNegative, Positive, Problem
 from config.model.inherit import unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import RolloutSpec
+from config.tell.language import tr
 
 
 class DiscriminatorConfig(GivenData):
@@ -20,7 +21,7 @@ class DiscriminatorConfig(GivenData):
     ADJUSTABLE = {"discriminator_max_grad_norm"}
     READ_WITH = {
         "state_only": ("shaping", (True,)),
-        "reward_clip": unread("no rewards of the environment"),
+        "reward_clip": unread(tr("no rewards of the environment")),
     }
 
     discriminator_layers: Layers = mlp(64, 64, activation="tanh")
@@ -59,5 +60,5 @@ class DiscriminatorConfig(GivenData):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.absorbing and self.gamma == 1.0:
-            message = "a state that lasts for ever needs a gamma below 1"
+            message = tr("a state that lasts for ever needs a gamma below 1")
             yield Problem("absorbing", message, depends_on=("gamma",))

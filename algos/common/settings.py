@@ -27,6 +27,7 @@ from config.model.inherit import Condition
 from config.model.layers import Custom, Layers, mlp
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
 from config.model.schema import AlgoConfig, run
+from config.tell.language import tr
 
 EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-greedy", "egreedy": "e-greedy",
                          "boltzmann": "softmax"}  # fmt: skip
@@ -40,7 +41,9 @@ def exploration(value: Any) -> Any:
 def _not_noisy(value: Any) -> Any:
     """Rejects `noisy`, which is a setting of its own."""
     if isinstance(value, str) and value.lower() == "noisy":
-        raise ValueError("expected e-greedy, softmax or none; for noise on the weights set noisy: true, and none here")
+        raise ValueError(
+            tr("expected e-greedy, softmax or none; for noise on the weights set noisy: true, and none here")
+        )
     return value
 
 
@@ -82,11 +85,16 @@ class EpsilonConfig(AlgoConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.exploration_type == "e-greedy" and self.epsilon_end > self.epsilon_start:
-            message = f"{self.epsilon_end} is more than epsilon_start, {self.epsilon_start}"
+            message = tr(
+                "{value} is more than {setting}, {limit}",
+                value=self.epsilon_end,
+                setting="epsilon_start",
+                limit=self.epsilon_start,
+            )
             yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
 
 
-RECURRENT = Condition(lambda cfg: cfg.remembers(), "no lstm or gru layers")
+RECURRENT = Condition(lambda cfg: cfg.remembers(), tr("no lstm or gru layers"))
 
 
 class NetworkConfig(AlgoConfig):
@@ -131,10 +139,17 @@ class NetworkConfig(AlgoConfig):
             recurrent, kind = own_layers.is_recurrent(layer), layer.layer_type
             special = "gru" if recurrent and kind == "custom" else kind
             if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
-                message = f"this algorithm does not support {special} layers ({USERS_OF_SPECIAL_LAYERS[special]} do)"
+                message = tr(
+                    "this algorithm does not support {kind} layers ({algos} do)",
+                    kind=special,
+                    algos=USERS_OF_SPECIAL_LAYERS[special],
+                )
                 yield Problem(key, message)
             elif key == "branches" and recurrent:
-                yield Problem(key, f"a branch cannot have {kind} layers; put them in the layer list after the branches")
+                yield Problem(
+                    key,
+                    tr("a branch cannot have {kind} layers; put them in the layer list after the branches", kind=kind),
+                )
             if isinstance(layer, Custom):
                 yield from (Problem(key, message) for message in own_layers.problems(layer))
 
@@ -163,9 +178,9 @@ class NetworkConfig(AlgoConfig):
 
 
 USERS_OF_SPECIAL_LAYERS = {
-    "lstm": "DRQN, RecurrentPPO, A2C and others",
-    "gru": "DRQN, RecurrentPPO, A2C and others",
-    "noisy_linear": "NoisyDQN, RainbowDQN and others",
+    "lstm": tr("DRQN, RecurrentPPO, A2C and others"),
+    "gru": tr("DRQN, RecurrentPPO, A2C and others"),
+    "noisy_linear": tr("NoisyDQN, RainbowDQN and others"),
     "batchrenorm": "CrossQ",
 }
 """Layers that need support by the algorithm, and algorithms that give it."""
@@ -190,8 +205,8 @@ class TableConfig(EpsilonConfig):
     """Initial value of every action; a high one encourages exploration (optimistic initialization)."""
 
 
-GIVEN_DATA = Condition(lambda cfg: cfg.data is not None, "no given data")
-LEARNS_OFFLINE = Condition(lambda cfg: cfg.learns_offline, "no updates from data alone")
+GIVEN_DATA = Condition(lambda cfg: cfg.data is not None, tr("no given data"))
+LEARNS_OFFLINE = Condition(lambda cfg: cfg.learns_offline, tr("no updates from data alone"))
 
 
 class GivenData(AlgoConfig):
@@ -248,9 +263,9 @@ class GivenData(AlgoConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.needs_data and self.data is None:
-            yield Problem("data", "is required: the files to learn from, such as tasks/NAME/results/trajs*.pkl")
+            yield Problem("data", tr("is required: the files to learn from, such as tasks/NAME/results/trajs*.pkl"))
         if self.data_epochs and self.offline_updates_of() > 0:
-            message = "is for a run from data alone; this one collects after offline_updates of them"
+            message = tr("is for a run from data alone; this one collects after offline_updates of them")
             yield Problem("data_epochs", message, depends_on=("offline_updates",))
 
 
@@ -276,7 +291,12 @@ class CollectingConfig(GivenData):
         yield from super().problems()
         for key in ("batch_size", "learning_starts"):
             if getattr(self, key) > self.buffer_size:
-                message = f"{getattr(self, key)} is more than buffer_size, {self.buffer_size}"
+                message = tr(
+                    "{value} is more than {setting}, {limit}",
+                    value=getattr(self, key),
+                    setting="buffer_size",
+                    limit=self.buffer_size,
+                )
                 yield Problem(key, message, depends_on=("buffer_size",))
 
 
@@ -285,7 +305,7 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
 
     ALIASES = {"max_buffer_size": "buffer_size", "learn_frequency": "train_fre"}
     READ_WITH = {
-        "reward_clip": Condition(lambda cfg: not cfg.imitate, "no rewards to learn from"),
+        "reward_clip": Condition(lambda cfg: not cfg.imitate, tr("no rewards to learn from")),
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
         "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
@@ -359,32 +379,39 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.data is not None and self.buffer_type.startswith("PER"):
-            yield Problem("buffer_type", f"{self.buffer_type} does not sample from given data; use REPLAY")
+            message = tr("{kind} does not sample from given data; use REPLAY", kind=self.buffer_type)
+            yield Problem("buffer_type", message)
         if self.imitate and self.offline_updates_of() < 0:
-            message = (
-                "makes every reward of the data 1, which says something only beside the 0 of collected steps, and this "
-                "run collects none; set offline_updates to 0 or more"
+            message = tr(
+                "makes every reward of the data 1, which says something only beside the 0 of collected "
+                "steps, and this run collects none; set offline_updates to 0 or more"
             )
             yield Problem("imitate", message, depends_on=("offline_updates",))
         if self.her_ratio and self.imitate:
-            message = "computes rewards anew, and imitate replaces them; set one of the two to its default"
+            message = tr("computes rewards anew, and imitate replaces them; set one of the two to its default")
             yield Problem("her_ratio", message, depends_on=("imitate",))
         if self.her_ratio and self.n_step > 1:
-            yield Problem("her_ratio", "goals are relabeled in single steps; set n_step to 1", depends_on=("n_step",))
+            yield Problem(
+                "her_ratio", tr("goals are relabeled in single steps; set n_step to 1"), depends_on=("n_step",)
+            )
         if self.remembers():
             yield from self._problems_of_sequences()
 
     def _problems_of_sequences(self) -> Iterator[Problem]:
         length = self.burn_in + self.lookup_step
         if length > self.buffer_size:
-            message = f"{length} steps with burn_in are more than buffer_size, {self.buffer_size}"
+            size = self.buffer_size
+            message = tr("{steps} steps with burn_in are more than buffer_size, {size}", steps=length, size=size)
             yield Problem("lookup_step", message, depends_on=("burn_in", "buffer_size"))
         if self.n_step > 1:
-            yield Problem("n_step", "lstm and gru layers need 1-step targets; set it to 1")
+            yield Problem("n_step", tr("lstm and gru layers need 1-step targets; set it to 1"))
         if self.her_ratio:
-            yield Problem("her_ratio", "goals are relabeled in single steps, and lstm and gru layers need sequences")
+            yield Problem(
+                "her_ratio", tr("goals are relabeled in single steps, and lstm and gru layers need sequences")
+            )
         if self.buffer_type.startswith("PER"):
-            yield Problem("buffer_type", f"{self.buffer_type} does not support lstm and gru layers; use REPLAY")
+            message = tr("{kind} does not support lstm and gru layers; use REPLAY", kind=self.buffer_type)
+            yield Problem("buffer_type", message)
 
 
 class ActorCriticConfig(ReplayConfig):
@@ -507,7 +534,7 @@ class CentralCriticConfig(PolicyGradientConfig):
         yield from super().checks()
         critic = [layer for key, layer in self.all_layers() if key == "critic_layers"]
         if self.critic_input == "global" and any(map(own_layers.is_recurrent, critic)):
-            message = "a critic of the global state has no recurrent state; put lstm and gru layers in actor_layers"
+            message = tr("a critic of the global state has no recurrent state; put lstm and gru layers in actor_layers")
             yield Problem("critic_layers", message, depends_on=("critic_input",))
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from algos.common.settings import ContinuousConfig, TemperatureConfig
 from config.model.fields import Problem
 from config.model.layers import BatchRenorm, Layers, Linear
+from config.tell.language import tr
 
 
 def renormalized(*sizes: int) -> Layers:
@@ -33,17 +34,21 @@ class Config(ContinuousConfig, TemperatureConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.architecture == "simba":
-            yield Problem("architecture", "simba has norms of its own, and CrossQ needs batchrenorm in their place")
+            yield Problem("architecture", tr("simba has norms of its own, and CrossQ needs batchrenorm in their place"))
         elif not any(isinstance(layer, BatchRenorm) for layer in self.critic_layers):
-            yield Problem("critic_layers", "has no batchrenorm, which takes the place of target networks")
+            yield Problem("critic_layers", tr("has no batchrenorm, which takes the place of target networks"))
         if self.batch_size < 2:
-            yield Problem("batch_size", "is 1, and batch normalization needs more than one transition")
+            yield Problem("batch_size", tr("is 1, and batch normalization needs more than one transition"))
 
     def advice(self, steps: int, updates: int) -> Iterator[str]:
         warmup = min((layer.warmup for _, layer in self.all_layers() if isinstance(layer, BatchRenorm)), default=0)
         planned = min((n for n in (updates, steps * self.updates_per_train // self.train_fre) if n > 0), default=warmup)
         if planned < warmup:
             yield (
-                f"the run makes at most {planned:,} updates, and the warmup of batchrenorm is {warmup:,}: all of them "
-                "use batch normalization without the running statistics"
+                tr(
+                    "the run makes at most {planned:,} updates, and the warmup of batchrenorm is {warmup:,}: "
+                    "all of them use batch normalization without the running statistics",
+                    planned=planned,
+                    warmup=warmup,
+                )
             )

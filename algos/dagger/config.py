@@ -11,6 +11,7 @@ from algos.common.settings import CollectingConfig
 from config.model.fields import Decay, Fraction, Int, Problem
 from config.model.memory_spec import ReplaySpec
 from config.own import objects as own
+from config.tell.language import tr
 
 
 class Config(CollectingConfig, Family):
@@ -62,5 +63,5 @@ class Config(CollectingConfig, Family):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.expert is None:
-            message = "is required: a task directory, such as tasks/NAME, or a function of your own, module:name"
+            message = tr("is required: a task directory, such as tasks/NAME, or a function of your own, module:name")
             yield Problem("expert", message)

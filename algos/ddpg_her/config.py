@@ -2,12 +2,13 @@
 
 from algos.td3.config import Config as TD3
 from config.model.inherit import Condition, fixed
+from config.tell.language import tr
 
 
 class Config(TD3):
     """DDPG_HER: DDPG with hindsight experience replay, for goal-conditioned environments."""
 
-    NEEDED = {"her_ratio": Condition(lambda cfg: cfg.her_ratio > 0, "0 disables hindsight: this is DDPG then")}
+    NEEDED = {"her_ratio": Condition(lambda cfg: cfg.her_ratio > 0, tr("0 disables hindsight: this is DDPG then"))}
 
     n_critics = fixed(1)
     policy_noise = fixed(0.0)

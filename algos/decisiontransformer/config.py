@@ -11,8 +11,9 @@ from config.model.fields import Int, Positive, PositiveInt, Problem
 from config.model.inherit import unread
 from config.model.layers import Layers
 from config.model.memory_spec import ReplaySpec
+from config.tell.language import tr
 
-UNCHANGED_REWARDS = unread("no rewards to change")  # returns are undiscounted sums of the rewards as they are
+UNCHANGED_REWARDS = unread(tr("no rewards to change"))  # returns are undiscounted sums of the rewards as they are
 
 
 class Config(GivenData, NetworkConfig):
@@ -61,7 +62,7 @@ class Config(GivenData, NetworkConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.embed_size % self.n_heads:
-            message = f"{self.n_heads} does not divide embed_size, {self.embed_size}"
+            message = tr("{heads} does not divide embed_size, {size}", heads=self.n_heads, size=self.embed_size)
             yield Problem("n_heads", message, depends_on=("embed_size",))
 
     def memory(self, rows: int) -> ReplaySpec:

@@ -20,6 +20,7 @@ from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
 from algos.dqn.distributional import HEADS
 from algos.dqn.heads import Head, Successor, soft_value
+from config.tell.language import tr
 
 UPDATES_BEFORE_WARNING = 1000
 """Updates that the targets get to move away from those of the first weights."""
@@ -104,7 +105,7 @@ class Agent(ValueAgent):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        return "quantile fractions are drawn within the loss" if cfg.HEAD == "implicit" else super().uncompiled(cfg)
+        return tr("quantile fractions are drawn within the loss") if cfg.HEAD == "implicit" else super().uncompiled(cfg)
 
     def _successor(self, batch: Batch) -> Successor:
         """Returns the estimates for the next states; illegal actions get values that no maximum chooses."""

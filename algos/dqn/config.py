@@ -10,6 +10,7 @@ from config.model.fields import Fraction, NonNegative, Positive, Problem
 from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
 from config.model.schema import run
+from config.tell.language import tr
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
@@ -22,7 +23,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
         "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "std_init": ("noisy", (True,)),
         "temperature": Condition(
-            lambda cfg: cfg.soft or cfg.exploration_type == "softmax", "no softmax or soft values"
+            lambda cfg: cfg.soft or cfg.exploration_type == "softmax", tr("no softmax or soft values")
         ),
         "munchausen_floor": ("munchausen_alpha", ()),
     }
@@ -81,14 +82,14 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.soft and self.double:
-            yield Problem("double", "a soft value chooses no next action; set it to false", depends_on=("soft",))
+            yield Problem("double", tr("a soft value chooses no next action; set it to false"), depends_on=("soft",))
         if self.soft and self.HEAD != "scalar":
-            yield Problem("soft", "is for single values, and this algorithm learns distributions")
+            yield Problem("soft", tr("is for single values, and this algorithm learns distributions"))
         if self.munchausen_alpha and not self.soft:
-            message = "adds the log policy of soft values to the rewards; set soft to true, and double to false"
+            message = tr("adds the log policy of soft values to the rewards; set soft to true, and double to false")
             yield Problem("munchausen_alpha", message, depends_on=("soft",))
         if self.munchausen_alpha and self.n_step > 1:
-            message = "the bonus of munchausen_alpha is for the first action alone; set it to 1"
+            message = tr("the bonus of munchausen_alpha is for the first action alone; set it to 1")
             yield Problem("n_step", message, depends_on=("munchausen_alpha",))
         if self.HEAD != "scalar" and self.changed("loss"):
-            yield Problem("loss", "is for single values; the distance of distributions has a loss of its own")
+            yield Problem("loss", tr("is for single values; the distance of distributions has a loss of its own"))

@@ -14,6 +14,7 @@ from algos.common.fast.tensors import on_both
 from algos.common.maths.targets import of_action
 from algos.common.nets.layers import Features, ImplicitQuantiles
 from algos.dqn.heads import Head, Metrics, Scalar, Successor
+from config.tell.language import tr
 
 
 def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
@@ -88,13 +89,17 @@ class Categorical(Head):
         return losses, losses.detach() + torch.xlogy(target, target).sum(1)
 
     def warning(self, metrics: Mapping[str, float]) -> str | None:
-        for setting, word in (("v_max", "low"), ("v_min", "high")):
+        for setting, where in (("v_max", tr("too low")), ("v_min", tr("too high"))):
             share = metrics.get(f"at_{setting}", 0.0)
             if share > self.MOST_AT_EDGE and metrics["outside"] > self.LEAST_OUTSIDE:
                 value = getattr(self.cfg, setting)
-                return (
-                    f"{setting} {value:g} is too {word} for the returns seen: {share:.0%} of the target mass is there; "
-                    f"set algo_cfg.{setting} beyond the discounted returns, or scale them (algo_cfg.reward_scale)"
+                return tr(
+                    "{setting} {value:g} is {where} for the returns seen: {share:.0%} of the target mass is there; set "
+                    "algo_cfg.{setting} beyond the discounted returns, or scale them (algo_cfg.reward_scale)",
+                    setting=setting,
+                    value=value,
+                    where=where,
+                    share=share,
                 )
         return None
 

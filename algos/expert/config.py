@@ -6,6 +6,7 @@ from config.model.inherit import unread
 from config.model.memory_spec import RolloutSpec
 from config.model.schema import OF_THE_ENVIRONMENT, AlgoConfig
 from config.own import objects as own
+from config.tell.language import tr
 
 
 class Config(AlgoConfig):
@@ -13,7 +14,7 @@ class Config(AlgoConfig):
 
     ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     EXPERT_ACTS = True
-    READ_WITH = {"gamma": unread("no learning")}
+    READ_WITH = {"gamma": unread(tr("no learning"))}
 
     expert: str = OF_THE_ENVIRONMENT
     """The expert: environment, for the one that comes with the environment, such as the hand-written policy of dialog;

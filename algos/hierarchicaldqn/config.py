@@ -9,6 +9,7 @@ from config.model.fields import Positive, Problem
 from config.model.inherit import fixed
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import ReplaySpec
+from config.tell.language import tr
 
 GOAL_NUMBERS = 6
 """Numbers of 4 bytes of a goal: itself, where it was chosen, and what was earned since; in the recurrent state, and as
@@ -49,8 +50,11 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if any(map(own_layers.is_recurrent, self.meta_layers)):
-            message = "goals are learned from the states where they were chosen and reached, without those in between"
-            yield Problem("meta_layers", f"{message}; put lstm and gru layers in controller_layers")
+            message = tr(
+                "goals are learned from the states where they were chosen and reached, without those in between; put "
+                "lstm and gru layers in controller_layers"
+            )
+            yield Problem("meta_layers", message)
 
     def memory(self, rows: int) -> ReplaySpec:
         return replace(super().memory(rows), terminated=True)

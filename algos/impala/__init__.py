@@ -2,7 +2,8 @@
 learner, whose lag V-trace corrects."""
 
 from algos.impala.config import Config as Config
+from config.tell.language import tr
 
 NAME = "IMPALA"
 ALIASES = ("A3C",)
-REMARKS = {"A3C": "A3C is IMPALA here: workers send transitions, not gradients, and V-trace corrects their lag"}
+REMARKS = {"A3C": tr("A3C is IMPALA here: workers send transitions, not gradients, and V-trace corrects their lag")}

@@ -2,6 +2,7 @@
 
 from algos.dqn.config import Config as Family
 from config.model.inherit import Condition, fixed
+from config.tell.language import tr
 
 
 class Config(Family):
@@ -9,7 +10,7 @@ class Config(Family):
 
     NEEDED = {
         "munchausen_alpha": Condition(
-            lambda cfg: cfg.munchausen_alpha > 0, "0 adds nothing to the rewards: this is SoftQ then"
+            lambda cfg: cfg.munchausen_alpha > 0, tr("0 adds nothing to the rewards: this is SoftQ then")
         ),
     }
 

@@ -2,6 +2,7 @@
 
 from algos.dqn.config import Config as Family
 from config.model.inherit import Condition
+from config.tell.language import tr
 
 
 class Config(Family):
@@ -9,9 +10,9 @@ class Config(Family):
 
     NEEDED = {
         "buffer_type": Condition(
-            lambda cfg: cfg.buffer_type.startswith("PER"), "{value} has no priorities: without them this is DQN"
+            lambda cfg: cfg.buffer_type.startswith("PER"), tr("{value} has no priorities: without them this is DQN")
         ),
-        "per_alpha": Condition(lambda cfg: cfg.per_alpha > 0, "0 draws uniformly: without priorities this is DQN"),
+        "per_alpha": Condition(lambda cfg: cfg.per_alpha > 0, tr("0 draws uniformly: without priorities this is DQN")),
     }
 
     buffer_type = "PER"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from config.model.fields import Problem
 from config.model.memory_spec import RolloutSpec
 from config.model.schema import AlgoConfig
+from config.tell.language import tr
 
 
 class Config(AlgoConfig):
@@ -22,5 +23,8 @@ class Config(AlgoConfig):
 
     def problems(self) -> Iterator[Problem]:
         if self.gamma == 1.0:
-            reason = "a policy that never reaches the end has an infinite value, and most initial policies do not"
-            yield Problem("gamma", f"must be below 1: {reason}; use 0.9999, or ValueIteration")
+            message = tr(
+                "must be below 1: a policy that never reaches the end has an infinite value, and most initial policies "
+                "do not; use 0.9999, or ValueIteration"
+            )
+            yield Problem("gamma", message)

@@ -8,6 +8,7 @@ from torch import Tensor
 from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.parts.actor_critic import OnPolicyAgent, advantages, detached, seen, standardized
 from algos.ppo.config import Config
+from config.tell.language import tr
 
 
 class PolicyLoss(NamedTuple):
@@ -134,7 +135,7 @@ class Agent(OnPolicyAgent):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        return "the penalty of ppo_type kl changes" if cfg.ppo_type == "kl" else super().uncompiled(cfg)
+        return tr("the penalty of ppo_type kl changes") if cfg.ppo_type == "kl" else super().uncompiled(cfg)
 
     # checkpoints ------------------------------------------------------------------------------------------
 

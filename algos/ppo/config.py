@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 from algos.common.settings import CentralCriticConfig, JointRateConfig, Schedule
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
+from config.tell.language import tr
 
 
 class Config(CentralCriticConfig, JointRateConfig):
@@ -70,10 +71,15 @@ class Config(CentralCriticConfig, JointRateConfig):
 
     def must_wait(self) -> str | None:
         if self.normalize_obs or self.ppo_type == "kl":
-            return "normalize_obs and ppo_type kl compare with the policy at the time a window arrives"
+            return tr("normalize_obs and ppo_type kl compare with the policy at the time a window arrives")
         return None
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
-            message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            message = tr(
+                "{value} is more than {setting}, {limit}",
+                value=self.sgd_batch_size,
+                setting="batch_size",
+                limit=self.batch_size,
+            )
             yield Problem("sgd_batch_size", message, depends_on=("batch_size",))

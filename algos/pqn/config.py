@@ -10,6 +10,7 @@ from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
 from config.model.schema import run
+from config.tell.language import tr
 
 
 def _normalized(*sizes: int) -> Layers:
@@ -67,5 +68,10 @@ class Config(NetworkConfig, EpsilonConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.sgd_batch_size > self.batch_size:
-            message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            message = tr(
+                "{value} is more than {setting}, {limit}",
+                value=self.sgd_batch_size,
+                setting="batch_size",
+                limit=self.batch_size,
+            )
             yield Problem("sgd_batch_size", message, depends_on=("batch_size",))

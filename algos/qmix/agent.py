@@ -16,6 +16,7 @@ from algos.common.parts.acting import ActingAgent, Greedy, highest
 from algos.common.parts.sequences import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
+from config.tell.language import tr
 
 
 def actions_of_each(spec: EnvSpec) -> int:
@@ -25,7 +26,13 @@ def actions_of_each(spec: EnvSpec) -> int:
     if isinstance(space, Discrete):
         sizes = [int(space.n)]
     if len(sizes) != spec.agents or len(set(sizes)) > 1:
-        raise UnfitError(f"{space} is not a Discrete action for each of {spec.agents} agents, equal for all")
+        raise UnfitError(
+            tr(
+                "{space} is not a Discrete action for each of {count} agents, equal for all",
+                space=space,
+                count=spec.agents,
+            )
+        )
     return sizes[0]
 
 

@@ -8,6 +8,7 @@ from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
 from config.model.fields import Positive, PositiveInt, Problem
 from config.model.layers import Layers, mlp
 from config.model.schema import run
+from config.tell.language import tr
 
 
 class Config(ReplayConfig, TargetConfig, EpsilonConfig):
@@ -63,4 +64,6 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if any(own_layers.is_recurrent(layer) for layer in self.hyper_layers):
-            yield Problem("hyper_layers", "the mixer has no recurrent state; put lstm and gru layers in value_layers")
+            yield Problem(
+                "hyper_layers", tr("the mixer has no recurrent state; put lstm and gru layers in value_layers")
+            )

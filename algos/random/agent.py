@@ -6,6 +6,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from algos.base import Act, Array, Explore, UnfitError
 from algos.common.maths.exploration import epsilon_greedy
 from algos.common.parts.acting import ActingAgent, Weightless
+from config.tell.language import tr
 
 
 class Agent(Weightless, ActingAgent):
@@ -35,7 +36,9 @@ def drawn(space: Space, rows: int, rng: np.random.Generator, mask: Array | None)
             return rng.integers(2, size=(rows, *space.shape), dtype=np.int8)
         case Box() if space.dtype.kind == "f":
             return _in_box(space, rows, rng)
-    raise UnfitError(f"Random draws from Discrete, MultiDiscrete, MultiBinary and float Box, not from {space}")
+    raise UnfitError(
+        tr("Random draws from Discrete, MultiDiscrete, MultiBinary and float Box, not from {space}", space=space)
+    )
 
 
 def _in_box(space: Box, rows: int, rng: np.random.Generator) -> Array:

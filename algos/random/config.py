@@ -2,6 +2,7 @@
 
 from config.model.inherit import unread
 from config.model.schema import AlgoConfig
+from config.tell.language import tr
 
 
 class Config(AlgoConfig):
@@ -9,4 +10,4 @@ class Config(AlgoConfig):
 
     ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     LEARNS = False
-    READ_WITH = {"gamma": unread("no learning")}
+    READ_WITH = {"gamma": unread(tr("no learning"))}

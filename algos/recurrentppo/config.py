@@ -4,12 +4,13 @@ from algos.ppo.config import Config as Family
 from config.model.inherit import Condition
 from config.model.layers import Linear, Lstm
 from config.model.schema import run
+from config.tell.language import tr
 
 
 class Config(Family):
     """RecurrentPPO: PPO with recurrent layers, trained on sequences."""
 
-    NEEDED = {"actor_layers": Condition(Family.remembers, "has no lstm or gru layer: this is PPO then")}
+    NEEDED = {"actor_layers": Condition(Family.remembers, tr("has no lstm or gru layer: this is PPO then"))}
     RUN = run(steps=500_000, save=25_000, rows=16)
 
     actor_layers = [Linear(layer_size=[64], activation="tanh"), Lstm(layer_size=[64])]

@@ -15,6 +15,7 @@ from algos.common.parts.sequences import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.config import Config
 from algos.sac.losses import conservatism, soft_target
+from config.tell.language import tr
 
 
 class Agent(SoftActorCritic):
@@ -57,7 +58,7 @@ class Agent(SoftActorCritic):
 
     @classmethod
     def uncompiled(cls, cfg: Config) -> str | None:
-        return "actions are drawn within the loss of cql_alpha" if cfg.cql_alpha else super().uncompiled(cfg)
+        return tr("actions are drawn within the loss of cql_alpha") if cfg.cql_alpha else super().uncompiled(cfg)
 
     def _drawn(self, obs: Tensor, next_obs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns values [n, K, B] in states obs and log densities [K, B] of actions drawn uniformly, and from the

@@ -5,6 +5,7 @@ from typing import Literal
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
 from config.model.fields import NonNegative, PositiveInt, Problem
+from config.tell.language import tr
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
@@ -33,7 +34,12 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.cql_alpha and self.remembers():
-            yield Problem("cql_alpha", "does not support lstm and gru layers; set it to 0")
+            yield Problem("cql_alpha", tr("does not support lstm and gru layers; set it to 0"))
         if self.target_critics > self.n_critics:
-            message = f"{self.target_critics} is more than n_critics, {self.n_critics}"
+            message = tr(
+                "{value} is more than {setting}, {limit}",
+                value=self.target_critics,
+                setting="n_critics",
+                limit=self.n_critics,
+            )
             yield Problem("target_critics", message, depends_on=("n_critics",))

@@ -8,6 +8,7 @@ from pydantic import Field
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
 from config.model.fields import Int, PositiveInt, Problem
 from config.model.inherit import fixed
+from config.tell.language import tr
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
@@ -24,5 +25,6 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.drop_quantiles >= self.n_quantiles:
-            message = f"{self.drop_quantiles} leaves nothing of n_quantiles, {self.n_quantiles}"
+            count = self.n_quantiles
+            message = tr("{value} leaves nothing of n_quantiles, {count}", value=self.drop_quantiles, count=count)
             yield Problem("drop_quantiles", message, depends_on=("n_quantiles",))

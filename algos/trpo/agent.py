@@ -14,6 +14,7 @@ from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardized
 from algos.trpo.config import Config
 from algos.trpo.natural_gradient import conjugate_gradient, flat, hessian_product, longest_step, place
+from config.tell.language import tr
 
 
 def surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor) -> Tensor:
@@ -41,7 +42,7 @@ class Agent(PolicyAgent[ActorCritic]):
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
         self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device)
         self.networks = self.policy.networks
-        custom.refuse(self.networks["actor"], "the step of TRPO's policy has no loss")
+        custom.refuse(self.networks["actor"], tr("the step of TRPO's policy has no loss"))
         self.policy_parameters: list[Tensor] = list(self.networks["actor"].parameters())
         self.optimizer = optim.make(self.networks["critic"].parameters(), cfg, cfg.critic_lr)
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from algos.common.settings import CentralCriticConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.memory_spec import RolloutSpec
+from config.tell.language import tr
 
 
 class Config(CentralCriticConfig):
@@ -48,5 +49,10 @@ class Config(CentralCriticConfig):
 
     def problems(self) -> Iterator[Problem]:
         if self.sgd_batch_size > self.batch_size:
-            message = f"{self.sgd_batch_size} is more than batch_size, {self.batch_size}"
+            message = tr(
+                "{value} is more than {setting}, {limit}",
+                value=self.sgd_batch_size,
+                setting="batch_size",
+                limit=self.batch_size,
+            )
             yield Problem("sgd_batch_size", message, depends_on=("batch_size",))

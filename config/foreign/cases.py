@@ -25,6 +25,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from config.program import PROGRAM
+from config.tell.language import tr
+
 
 class Meaning(NamedTuple):
     """Settings that a word and its value mean here."""
@@ -36,6 +39,11 @@ class Meaning(NamedTuple):
 
 class NoCounterpartError(Exception):
     """A word or value that means nothing here; the message says what to write in its place."""
+
+
+def in_language(text: str) -> str:
+    """Returns a text of a table in the language of this process, with the command in place of {PROGRAM}."""
+    return tr(text).replace("{PROGRAM}", PROGRAM)
 
 
 def is_number(value: Any) -> bool:
@@ -67,6 +75,9 @@ class Case:
         self.values = None if self.is_kind or not values else _loaded(f"[{values}]")
         self.conditions = conditions.split(" and ") if conditions else []
         self.functions = functions
+        self.assignments, _, remark = self.text.partition(" (")
+        self.remark = {"=": remark.removesuffix(")"), "by": ""}.get(self.kind, self.text)
+        """Text that is shown, in English."""
 
     def applies(self, value: Any, scope: Any) -> bool:
         """Returns True for a value of this case."""
@@ -88,17 +99,16 @@ class Case:
         """Returns what the value means. Raises NoCounterpartError, or LookupError if no such setting exists."""
         if self.kind == "by":
             return translation(self.text, self.functions)(value, scope)
-        text = self.text.replace("VALUE", str(value)) if self.kind != "=" else self.text
+        remark = in_language(self.remark) if self.remark else ""
         if self.kind == "!":
-            raise NoCounterpartError(text)
+            raise NoCounterpartError(remark.replace("VALUE", str(value)))
         if self.kind == "-":
-            return Meaning({}, text)
+            return Meaning({}, remark.replace("VALUE", str(value)))
         settings: dict[str, Any] = {}
-        assignments, _, remark = text.partition(" (")
-        for assignment in assignments.split("; "):
+        for assignment in self.assignments.split("; "):
             target, colon, new = assignment.partition(": ")
             settings |= dict.fromkeys(_paths(target, scope), _computed(new, value, scope) if colon else value)
-        return Meaning(settings, remark.removesuffix(")"))
+        return Meaning(settings, remark)
 
 
 def translation(text: str, functions: Mapping[str, Any]) -> Callable[[Any, Any], Meaning]:

@@ -10,11 +10,12 @@ from config.read.loader import ConfigError
 from config.read.opening import named
 from config.read.yaml_reader import DocumentError, read
 from config.tell import hints
+from config.tell.language import tr
 
 FLAGS = {
-    "env": "{flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out",
-    "algo": "{flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out",
-    "name": "{value!r} would name one of several experiments of RLlib; leave it out",
+    "env": tr("{flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"),
+    "algo": tr("{flag} is for a file with hyperparameters of rl-baselines3-zoo; leave it out"),
+    "name": tr("{value!r} would name one of several experiments of RLlib; leave it out"),
 }
 """Word of the command -> what is said of it if a file does not take it."""
 

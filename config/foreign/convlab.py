@@ -11,6 +11,7 @@ from config.read import opening
 from config.read.sources import Source, document_of
 from config.read.yaml_reader import Document, DocumentError, Place, dumped, parse, read
 from config.tell.error_text import shown
+from config.tell.language import tr
 from config.tell.names import did_you_mean, printable
 
 POLICIES = {"ppo": "PPO", "pg": "REINFORCE", "mle": "BC"}
@@ -72,7 +73,7 @@ def of_policy(config: Any, algo: str) -> Source | None:
         if isinstance(config, Mapping):
             return from_document(document_of(config, "config"), "gdpl" if kind_of(config) == "gdpl" else kind)
         if not isinstance(config, str | Path):
-            raise DocumentError(f"config: got {config!r}; expected a file, or {{name: value}}")
+            raise DocumentError(tr("config: got {value!r}; expected a file, or {{name: value}}", value=config))
         document = _document(str(config), named=True)
     except DocumentError as error:
         return Source(True, problems=[str(error)])
@@ -86,16 +87,39 @@ def _put(source: Source, name: str, value: Any, place: Place, kind: str) -> None
         try:
             setting = value if row.is_renaming else row.meaning(value, Scope({})).settings[f"algo_cfg.{ours}"]
         except NoCounterpartError as reason:
-            source.problems.append(f"{place.text}: {name}: got {shown(value)}; {reason}")
+            source.problems.append(
+                tr(
+                    "{place}: {name}: got {value}; {reason}",
+                    place=place.text,
+                    name=name,
+                    value=shown(value),
+                    reason=reason,
+                )
+            )
             return
         source.put("algo_cfg", ours, setting, Place(place.text, name, place.parts))
         source.notes += [] if ours == name else [f"{place.text}: {name} -> algo_cfg.{ours}"]
     elif name in UNUSED:
-        source.notes.append(f"{place.text}: {name} needs nothing here: {UNUSED[name].needless}")
+        source.notes.append(
+            tr(
+                "{place}: {name} needs nothing here: {reason}",
+                place=place.text,
+                name=name,
+                reason=UNUSED[name].needless,
+            )
+        )
     else:
         possible = {*TABLES[kind], *UNUSED}
-        near = did_you_mean(name, possible) or f"; known are: {', '.join(sorted(possible))}"
-        source.problems.append(f"{place.text}: {name}: is no setting of ConvLab-2's policy {kind}{near}")
+        near = did_you_mean(name, possible) or tr("; known are: {names}", names=", ".join(sorted(possible)))
+        source.problems.append(
+            tr(
+                "{place}: {name}: is no setting of ConvLab-2's policy {kind}{near}",
+                place=place.text,
+                name=name,
+                kind=kind,
+                near=near,
+            )
+        )
 
 
 def kind_in(config: str) -> str | None:
@@ -115,7 +139,7 @@ def _document(config: str, named: bool = False) -> Document:
     file = named or _is_file(config)
     document = read(config.strip(), opening.named) if file else parse(config, "--config", numbered=False)
     if file and not isinstance(document.value, dict):
-        raise DocumentError(f"{config.strip()}: expected {{name: value}}")
+        raise DocumentError(tr("{file}: expected {{name: value}}", file=config.strip()))
     return document
 
 

@@ -11,6 +11,7 @@ from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
 from config.read.yaml_reader import Document, dumped, flow
+from config.tell.language import tr
 from config.tell.names import printable
 
 Hint = Callable[[str, str], str]
@@ -107,8 +108,8 @@ class Dialect:
 
 # ------------------------------------------------------------------------------------------------ a converted file
 
-LOST = "Not converted; look for a setting that does the same:"
-NEEDLESS = "Left out, since nothing is needed here:"
+LOST = tr("Not converted; look for a setting that does the same:")
+NEEDLESS = tr("Left out, since nothing is needed here:")
 
 
 def new_file(

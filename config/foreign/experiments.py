@@ -11,6 +11,7 @@ from config.read.loader import ConfigError, load
 from config.read.opening import named
 from config.read.run_config import RunConfig
 from config.read.yaml_reader import DocumentError, read
+from config.tell.language import tr
 from config.tune import space
 
 
@@ -36,13 +37,22 @@ def load_all(
     for dialect in DIALECTS:
         if document and (source := dialect.settings(document)):
             if not algo:
-                reason = f"settings of {dialect.library} without the name of an algorithm"
-                raise ConfigError([f"{yaml_path}: {reason}: {PROGRAM} --run NAME -f {yaml_path}"])
+                problem = tr(
+                    "{path}: settings of {library} without the name of an algorithm: {command}",
+                    path=yaml_path,
+                    library=dialect.library,
+                    command=f"{PROGRAM} --run NAME -f {yaml_path}",
+                )
+                raise ConfigError([problem])
             return {"": read_one(file=source)}
     sources = experiments(document) if document else {}
     if document and sources and (domains := list(space.domains_of(document.value, document.place, []))):
         first = domains[0]
-        raise ConfigError([f"{first.place}: {first.path}: values to try are for: {PROGRAM} tune -f {yaml_path}"])
+        command = f"{PROGRAM} tune -f {yaml_path}"
+        problem = tr(
+            "{place}: {path}: values to try are for: {command}", place=first.place, path=first.path, command=command
+        )
+        raise ConfigError([problem])
     if not sources:
         return {"": read_one(file=document)}
     return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
@@ -51,13 +61,18 @@ def load_all(
 def _not_several(names: list[str], yaml_path: str | Path | None) -> str:
     """Returns why these algorithms cannot be compared in one command; empty if they can."""
     if "" in names:
-        return f"--algo {','.join(names)}: names of algorithms with commas between them, such as PPO,DQN"
+        return tr(
+            "--algo {names}: names of algorithms with commas between them, such as PPO,DQN", names=",".join(names)
+        )
     if twice := {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}:
-        return f"--algo {','.join(names)}: {min(twice)} is named twice"
+        return tr("--algo {names}: {name} is named twice", names=",".join(names), name=min(twice))
     if yaml_path:
-        return (
-            f"--algo {','.join(names)} takes the preset of each; leave out --yaml, or train with one at a time "
-            f"(--algo {names[0]} --yaml {yaml_path} --seeds 1..3) and then compare: {PROGRAM} compare NAME OTHER"
+        return tr(
+            "--algo {names} takes the preset of each; leave out --yaml, or train with one at a time ({example}) "
+            "and then compare: {command}",
+            names=",".join(names),
+            example=f"--algo {names[0]} --yaml {yaml_path} --seeds 1..3",
+            command=f"{PROGRAM} compare NAME OTHER",
         )
     return ""
 

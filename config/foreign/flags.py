@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from config.read import arguments
+from config.tell.language import tr
 
 Abbreviated = tuple[str, str, Any]
 """Flag, the setting section.key that it stands for, and its value."""
 
 HELP = {
-    "batchsz": ("B", "as in ConvLab-2: algo_cfg.batch_size"),
-    "epoch": ("E", "as in ConvLab-2: general_cfg.max_total_step, E times B"),
-    "process_num": ("P", "as in ConvLab-2: above 1, as many workers of Ray"),
+    "batchsz": ("B", tr("as in ConvLab-2: algo_cfg.batch_size")),
+    "epoch": ("E", tr("as in ConvLab-2: general_cfg.max_total_step, E times B")),
+    "process_num": ("P", tr("as in ConvLab-2: above 1, as many workers of Ray")),
 }
 
 
@@ -33,14 +34,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 def problems(request: argparse.Namespace) -> Iterator[str]:
     """Yields what is wrong with the flags beside the other words."""
     if request.epoch and not request.batchsz:
-        limits = "general_cfg.max_total_step=STEPS or general_cfg.max_iteration=N"
-        yield f"--epoch E is E windows of --batchsz B; give both, or {limits}"
+        yield tr(
+            "--epoch E is E windows of --batchsz B; give both, or general_cfg.max_total_step=STEPS or "
+            "general_cfg.max_iteration=N"
+        )
     keys = _keys(request)
     for flag, path, value in _of_flags(request):
         if path in keys:
-            yield f"{flag} sets {path}={value}; leave out one of the two"
+            yield tr("{flag} sets {path}={value}; leave out one of the two", flag=flag, path=path, value=value)
         elif request.test:
-            yield f"{flag} is for training; a test has the settings of its run"
+            yield tr("{flag} is for training; a test has the settings of its run", flag=flag)
 
 
 def _keys(request: argparse.Namespace) -> set[str]:
@@ -87,8 +90,17 @@ def note(abbreviations: Sequence[Abbreviated]) -> str:
     text = "; ".join(f"{flag} sets {path}={value}" for flag, path, value in abbreviations)
     if "general_cfg.env_name" not in values:
         return text
-    where = "the databases of MultiWOZ" if "env_cfg.data_dir" in values else "mini, the domain of restaurants"
-    return f"no algorithm and no environment are named: the example of ConvLab-2, dialogues in {where} ({text})"
+    if "env_cfg.data_dir" in values:
+        return tr(
+            "no algorithm and no environment are named: the example of ConvLab-2, dialogues in the databases of "
+            "MultiWOZ ({settings})",
+            settings=text,
+        )
+    return tr(
+        "no algorithm and no environment are named: the example of ConvLab-2, dialogues in mini, the domain of "
+        "restaurants ({settings})",
+        settings=text,
+    )
 
 
 def databases() -> dict[str, str]:

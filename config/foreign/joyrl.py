@@ -6,6 +6,7 @@ from typing import Any
 from config.foreign import table, values
 from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.table import Row, Table, tables
+from config.tell.language import tr
 
 SOFT_UPDATE = 0.005
 """JoyRL's default of tau_soft_update."""
@@ -29,7 +30,7 @@ def lower(value: Any) -> str:
 
 def her(value: Any, scope: Any) -> Meaning:
     if type(value) is not int or value < 0:
-        raise NoCounterpartError("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)")
+        raise NoCounterpartError(tr("expected a number n, 0 or more, which sets her_ratio to n / (n + 1)"))
     return Meaning({"algo_cfg.her_ratio": round(value / (value + 1), 4)})
 
 
@@ -134,7 +135,7 @@ def hint(section: str, name: str) -> str:
     """Returns the end of a sentence about a key with no counterpart of the same name; empty for other keys."""
     row = row_of(section, name)
     reason = row and (row.remark or row.needless)
-    return f"; JoyRL's key, here: {reason}" if reason else ""
+    return tr("; JoyRL's key, here: {reason}", reason=reason) if reason else ""
 
 
 def without_identity(wrappers: Any) -> tuple[Any, list[str]]:

@@ -19,13 +19,14 @@ from config.read.finder import Finder
 from config.read.sources import Source, doubled
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
+from config.tell.language import tr
 
 Settings = dict[str, Any]
 Branch = tuple[str, list[Settings]]
 """Name and layers of a part of a network."""
-UNREAD = "Left out, since the algorithm does not read it:"
-TRANSLATED = "JoyRL's settings by our names"
-DEFAULT = "JoyRL's default"
+UNREAD = tr("Left out, since the algorithm does not read it:")
+TRANSLATED = tr("JoyRL's settings by our names")
+DEFAULT = tr("JoyRL's default")
 
 
 class Omission(NamedTuple):
@@ -76,14 +77,20 @@ def put_words(source: Source, scope: Scope, hint: Hint) -> Changes:
             for path, setting in meaning.settings.items():
                 owner, _, name = path.partition(".")
                 source.put(owner, name, setting, Place(place.text, place.path))
-                moved.append(f"{path} (was {section}.{key})")
+                moved.append(f"{path} ({_was(f'{section}.{key}')})")
             if not meaning.settings:
                 needless.append(f"{section}.{key} ({meaning.remark})")
         for key in ("wrapper", "wrappers") if section == "env_cfg" else ():
             if key in settings:
                 settings[key], dropped = joyrl.without_identity(settings[key])
-                needless += [f"{section}.{key} {name} (changes nothing)" for name in dropped]
+                needless += [
+                    tr("{setting} {name} (changes nothing)", setting=f"{section}.{key}", name=name) for name in dropped
+                ]
     return Changes([f"{TRANSLATED}: {', '.join(moved)}"] if moved else [], needless)
+
+
+def _was(name: str) -> str:
+    return tr("was {name}", name=name)
 
 
 def _set_otherwise(meaning: Meaning, scope: Scope) -> bool:
@@ -139,7 +146,9 @@ class Rewriting:
             if field and field.default != value and settings.get(key) is None and not one_rate:
                 source.put("algo_cfg", key, value, Place(DEFAULT, f"algo_cfg.{key}"))
         if keys := source.sections.get("algo_cfg"):
-            source.notes.append(f"{DEFAULT}s: algo_cfg.{', algo_cfg.'.join(keys)}")
+            source.notes.append(
+                tr("JoyRL's defaults: {settings}", settings=", ".join(f"algo_cfg.{key}" for key in keys))
+            )
         return source
 
     def put(self, section: str, key: str, value: Any, comment: str = "") -> None:
@@ -197,13 +206,13 @@ class Rewriting:
         moved = [
             f"{section}.{key} ({comment})"
             for (section, key), comment in self.comments.items()
-            if comment not in {f"was {name}" for name, ours in self.models[section].ALIASES.items() if ours == key}
+            if comment not in {_was(name) for name, ours in self.models[section].ALIASES.items() if ours == key}
         ]
         if moved:
             yield f"{TRANSLATED}: {', '.join(moved)}"
         unread = [f"{part.section}.{part.key}" for part in self.omitted if part.kind == UNREAD]
         if unread:
-            yield f"JoyRL's keys that {self.name} does not read, left out: {', '.join(unread)}"
+            yield tr("JoyRL's keys that {algo} does not read, left out: {keys}", algo=self.name, keys=", ".join(unread))
 
     def needless(self) -> Iterator[str]:
         """Yields a remark on each setting that needs nothing."""
@@ -229,16 +238,18 @@ class Rewriting:
         package = self._algorithm(name)
         name = package.NAME if package else name
         self._at = ("general_cfg", "algo_name")
-        self.put("general_cfg", "algo_name", name, f"was {algo}" if name != algo else "")
+        self.put("general_cfg", "algo_name", name, _was(algo) if name != algo else "")
         used = self._algorithm(self.algo_name) if self.algo_name else package
         self.algo, self.name = (used.Config, used.NAME) if used else (None, self.algo_name or name)
         self._at = ("general_cfg", "env_name")
         kind = str(general.pop("env_name", None) or "gym")
         if kind not in self.find_env.available() and "." not in kind and env.get("id") not in (None, kind):
-            self.refuse("general_cfg", "env_name", kind, f"is an environment, and env_cfg.id is {env['id']}; keep one")
+            self.refuse(
+                "general_cfg", "env_name", kind, tr("is an environment, and env_cfg.id is {id}; keep one", id=env["id"])
+            )
             kind = "gym"
         elif kind not in self.find_env.available() and "." not in kind:
-            self.put("general_cfg", "env_name", "gym", f"was {kind}, now env_cfg.id")
+            self.put("general_cfg", "env_name", "gym", tr("was {kind}, now env_cfg.id", kind=kind))
             env.setdefault("id", kind)
             kind = "gym"
         else:
@@ -255,10 +266,10 @@ class Rewriting:
         """Rewrites the id of an environment that has another name or version here."""
         name, arguments = joyrl.ENVS.get(old, (old, {}))
         name = current_id(name)
-        was_kind = self.comments.get(("general_cfg", "env_name")) == f"was {old}, now env_cfg.id"
-        self.put("env_cfg", "id", name, f"was {old}" if name != old and not was_kind else "")
+        was_kind = self.comments.get(("general_cfg", "env_name")) == tr("was {kind}, now env_cfg.id", kind=old)
+        self.put("env_cfg", "id", name, _was(old) if name != old and not was_kind else "")
         for key, value in arguments.items():
-            self.put("env_cfg", key, value, "from the old id")
+            self.put("env_cfg", key, value, tr("from the old id"))
 
     # one setting ------------------------------------------------------------------------------------------
 
@@ -271,45 +282,46 @@ class Rewriting:
         if why := self._overruled(name, value):
             self.omit(NEEDLESS, section, key, value, why)
         elif name == "buffer_type" and not self._takes(name, value):  # an algorithm that is not ours, as off-policy PPO
-            self.omit(LOST, section, key, value, f"{self.name} has no such memory")
+            self.omit(LOST, section, key, value, tr("{algo} has no such memory", algo=self.name))
         elif name in model.model_fields:
             twice = sum(model.field_name(other) == name for other in self.old[section]) > 1  # doubled() says so
             put = self.put if twice else self._set
-            put(section, name, self._value(section, name, value), f"was {key}" if name != key else "")
+            put(section, name, self._value(section, name, value), _was(key) if name != key else "")
         elif row := joyrl.row_of(section, key) or (joyrl.SHARED.get(key) if section == "algo_cfg" else None):
             self._row(section, key, value, row)
         elif owner := next((other for other in self.models if key in self.models[other].spellings()), None):
             name = self.models[owner].field_name(key)
             if name in self.scope.written(owner):
-                return self.omit(NEEDLESS, section, key, value, f"{owner} has it")
-            self._set(owner, name, self._value(owner, name, value), f"was under {section}")
+                return self.omit(NEEDLESS, section, key, value, tr("{section} has it", section=owner))
+            self._set(owner, name, self._value(owner, name, value), tr("was under {section}", section=section))
         elif section == "env_cfg":
             self.put(section, key, value)
         elif algos := self.find_algo.with_setting(key, most=3):
-            self.omit(UNREAD, section, key, value, f"a setting of {algos}; {self.name} has none")
+            why = tr("a setting of {algos}; {algo} has none", algos=algos, algo=self.name)
+            self.omit(UNREAD, section, key, value, why)
         else:
-            self.omit(LOST, section, key, value, "no counterpart")
+            self.omit(LOST, section, key, value, tr("no counterpart"))
 
     def _overruled(self, name: str, value: Any) -> str:
         """Returns why a setting does nothing in this file; empty if it does something."""
         if name == "max_episode" and self.algo and self.algo.OFFLINE:
-            return "the run learns from data alone; max_update is its limit"
+            return tr("the run learns from data alone; max_update is its limit")
         general = self.old["general_cfg"]
         if name == "max_episode" and "test_eps" in general and general.get("mode") in joyrl.TEST_MODES:
-            return "test_eps is the number of test episodes"
+            return tr("test_eps is the number of test episodes")
         key, values = joyrl.OVERRULED.get(name, ("", ()))
-        return f"{key} decides" if str(self.old["algo_cfg"].get(key)).lower() in values else ""
+        return tr("{key} decides", key=key) if str(self.old["algo_cfg"].get(key)).lower() in values else ""
 
     def _row(self, section: str, key: str, value: Any, row: Row) -> None:
         """Rewrites a key of JoyRL by its row."""
         try:
             meaning = row.meaning(value, self.scope)
         except NoCounterpartError as error:
-            return self.refuse(section, key, value, f"got {shown(value)}; {error}")
+            return self.refuse(section, key, value, tr("got {value}; {reason}", value=shown(value), reason=error))
         except LookupError:
             if self.find_algo.with_setting(*(name for _, name in row.paths())):
-                return self.omit(UNREAD, section, key, value, f"{self.name} has no such setting")
-            return self.omit(LOST, section, key, value, f"here: {row.remark or row.needless}")
+                return self.omit(UNREAD, section, key, value, tr("{algo} has no such setting", algo=self.name))
+            return self.omit(LOST, section, key, value, tr("here: {reason}", reason=row.remark or row.needless))
         if not meaning.settings:
             return self.omit(NEEDLESS, section, key, value, meaning.remark)
         return self._move(section, key, value, meaning)
@@ -317,18 +329,20 @@ class Rewriting:
     def _move(self, section: str, key: str, value: Any, meaning: Meaning) -> None:
         for path, setting in meaning.settings.items():
             owner, _, name = path.partition(".")
-            comment = f"was {key}" if setting == value else f"was {key}: {value}"
-            self._set(owner, name, setting, comment if owner == section else f"{comment}, under {section}")
+            old = key if setting == value else f"{key}: {value}"
+            under = tr("was {name}, under {section}", name=old, section=section)
+            self._set(owner, name, setting, _was(old) if owner == section else under)
 
     def _set(self, owner: str, name: str, setting: Any, comment: str) -> None:
         """Puts what the setting at hand means, unless another one has given it another value."""
         if self.new[owner].get(name, setting) == setting:
             return self.put(owner, name, setting, comment)
         section, key = self._at or (owner, name)
-        why = f"sets {name}, which has another value already"
+        why = tr("sets {name}, which has another value already; keep one", name=name)
         if key == name:
-            why = f"has another value already ({self.comments.get((owner, name), 'as written')})"
-        return self.refuse(section, key, self.old[section].get(key), f"{why}; keep one")
+            origin = self.comments.get((owner, name), tr("as written"))
+            why = tr("has another value already ({origin}); keep one", origin=origin)
+        return self.refuse(section, key, self.old[section].get(key), why)
 
     def _takes(self, name: str, value: Any) -> bool:
         """Returns True if the algorithm's setting has this value, or any."""
@@ -339,20 +353,20 @@ class Rewriting:
     def _value(self, section: str, name: str, value: Any) -> Any:
         """Returns a setting's value in its present form."""
         if name == "epsilon_decay" and (steps := steps_of_factor(value)):
-            self.comments[section, name] = f"was {value} per step; this is its time constant in steps"
+            self.comments[section, name] = tr("was {value} per step; this is its time constant in steps", value=value)
             return steps
         if name == "device" and value == "cuda":
-            self.comments[section, name] = "was cuda; auto is cuda where there is a GPU"
+            self.comments[section, name] = tr("was cuda; auto is cuda where there is a GPU")
             return "auto"
         if name.endswith("_layers"):
             return self._list(section, name, value)
         if name == "mode" and value in ("predict", "collect"):
-            self.comments[section, "mode"] = f"was {value}"
+            self.comments[section, "mode"] = _was(value)
             if value == "collect" and "collect_traj" not in self.old[section]:
-                self.put(section, "collect_traj", True, "added: mode was collect")
+                self.put(section, "collect_traj", True, tr("added: mode was collect"))
             return "test"
         if name == "mp_backend" and value == "mp":
-            self.comments[section, name] = "was mp"
+            self.comments[section, name] = _was("mp")
             return "single"
         return value
 
@@ -362,7 +376,9 @@ class Rewriting:
         """Returns a list of layers in its present form; null for one without layers, which means the default."""
         layers = _layers(value) or None
         if layers != value and layers != _respelled(value):
-            self.comments[section, name] = f"was {name} with sizes of inputs and outputs" if layers else "was empty"
+            self.comments[section, name] = (
+                tr("was {name} with sizes of inputs and outputs", name=name) if layers else tr("was empty")
+            )
         return layers
 
     def _networks(self) -> None:
@@ -386,15 +402,15 @@ class Rewriting:
         old = self.old["algo_cfg"]
         for key in ("actor_branch_layers", "actor_merge_layers", "critic_branch_layers", "critic_merge_layers"):
             if key in old:
-                self.omit(UNREAD, "algo_cfg", key, old.pop(key), "actor and critic share branch_layers")
+                self.omit(UNREAD, "algo_cfg", key, old.pop(key), tr("actor and critic share branch_layers"))
         old.pop("independ_actor", None)
         if "lr" in old:
             rate = old.pop("lr")
             self._at = ("algo_cfg", "lr")
             for key in ("actor_lr", "critic_lr"):
                 if key in old:
-                    self.omit(UNREAD, "algo_cfg", key, old.pop(key), "lr is that of the shared layers")
-                self.put("algo_cfg", key, rate, "was lr")
+                    self.omit(UNREAD, "algo_cfg", key, old.pop(key), tr("lr is that of the shared layers"))
+                self.put("algo_cfg", key, rate, _was("lr"))
         self._network("", shared=True)
 
     def _network(self, prefix: str, shared: bool = False) -> None:
@@ -406,8 +422,9 @@ class Rewriting:
         first = old[lists[0]]
         if wrong := [name for name in lists if not _is_network(old[name])]:
             for name in wrong:
-                expected = "a list of layers, or of branches {name: NAME, layers: LAYERS}"
-                self.refuse("algo_cfg", name, old[name], f"got {shown(old[name])}; expected {expected}")
+                expected = tr("a list of layers, or of branches {name: NAME, layers: LAYERS}")
+                why = tr("got {value}; expected {kind}{end}", value=shown(old[name]), kind=expected, end="")
+                self.refuse("algo_cfg", name, old[name], why)
             for name in lists:
                 del old[name]
             return
@@ -416,17 +433,20 @@ class Rewriting:
         targets = [f"{prefix}layers"] if prefix else ["value_layers", "actor_layers", "critic_layers"]
         targets = [name for name in targets if name in self.algo.model_fields and name not in self.new["algo_cfg"]]
         if len(branches) > 1 and "branches" in self.algo.model_fields:
-            self.put("algo_cfg", "branches", dict(branches), f"was {lists[0]}")
+            self.put("algo_cfg", "branches", dict(branches), _was(lists[0]))
             layers = merged
         else:
             layers = [layer for _, branch in branches for layer in branch] + merged
         if shared:
             layers = [_named(layer, number) for number, layer in enumerate(layers, start=1)]
-        why = f"was {' and '.join(lists)}" + (", shared by actor and critic" if shared else "")
+        names = tr(" and ").join(lists)
+        why = _was(names)
+        if shared:
+            why = tr("was {names}, shared by actor and critic", names=names)
         for name in targets:
             self.put("algo_cfg", name, layers, why)
         if not targets:
-            self.omit(UNREAD, "algo_cfg", lists[0], first, f"{self.name} has no such network")
+            self.omit(UNREAD, "algo_cfg", lists[0], first, tr("{algo} has no such network", algo=self.name))
 
     def _observed(self, prefix: str, branches: Iterator[Branch]) -> list[Branch]:
         """Returns the branches of observations; a critic's branch of the action ends, since the action joins them."""
@@ -435,7 +455,7 @@ class Rewriting:
             if not (prefix == "critic_" and name.lower().startswith("action")):
                 observed.append((name, layers))
             elif layers:
-                why = "the action joins the observation before the critic's last layers"
+                why = tr("the action joins the observation before the critic's last layers")
                 self.omit(UNREAD, "algo_cfg", "critic_branch_layers", name, why)
         return observed
 
@@ -447,12 +467,12 @@ class Rewriting:
         if count == 1 or general.get("mp_backend") == "ray":
             return
         if "n_interactors" in self.old["general_cfg"]:
-            self.put("general_cfg", "mp_backend", "ray", "added: n_interactors were Ray processes")
+            self.put("general_cfg", "mp_backend", "ray", tr("added: n_interactors were Ray processes"))
         else:
             self._at = ("general_cfg", "n_workers")
             del general["n_workers"]
             self.comments.pop(("general_cfg", "n_workers"), None)
-            self._set("env_cfg", "n_envs", count, "was n_workers, stepped in one process")
+            self._set("env_cfg", "n_envs", count, tr("was n_workers, stepped in one process"))
 
     def _wrappers(self) -> None:
         env = self.new["env_cfg"]
@@ -462,13 +482,13 @@ class Rewriting:
         entries = env["wrappers"] if isinstance(env["wrappers"], list) else [env["wrappers"]]
         remaining, dropped = joyrl.without_identity(entries)
         for name in dropped:
-            self.omit(NEEDLESS, "env_cfg", "wrappers", name, "changes nothing here")
+            self.omit(NEEDLESS, "env_cfg", "wrappers", name, tr("changes nothing here"))
         if any(joyrl.wrapper_name(entry) == "AtariWrapper" for entry in remaining):
             remaining = [entry for entry in remaining if joyrl.wrapper_name(entry) != "AtariWrapper"]
-            self.put("env_cfg", "vectorization", "native", "was AtariWrapper")
+            self.put("env_cfg", "vectorization", "native", _was("AtariWrapper"))
         env["wrappers"] = [_wrapper(entry) for entry in remaining]
         if env["wrappers"] != remaining:
-            self.comments["env_cfg", "wrappers"] = f"was {', '.join(map(joyrl.wrapper_name, remaining))}"
+            self.comments["env_cfg", "wrappers"] = _was(", ".join(map(joyrl.wrapper_name, remaining)))
         if not remaining:
             del env["wrappers"]
 
@@ -559,21 +579,30 @@ def converted(file: OldFile) -> str:
     """Returns the settings of a file of JoyRL. Keys without a counterpart become comments at the top."""
     value, path = file.document.value, file.path
     if not isinstance(value, dict):
-        raise ConversionError(f"{path}: got {shown(value)}; expected the sections {', '.join(SECTIONS)}")
+        raise ConversionError(
+            tr(
+                "{path}: got {value}; expected the sections {sections}",
+                path=path,
+                value=shown(value),
+                sections=", ".join(SECTIONS),
+            )
+        )
     if not any(name in value for name in SECTIONS):
-        message = f"has none of the sections {', '.join(SECTIONS)}: it is not a file of JoyRL"
+        message = tr("has none of the sections {sections}: it is not a file of JoyRL", sections=", ".join(SECTIONS))
         raise ConversionError(f"{path}: {message}{foreign_names.origin(value, path)}")
     if wrong := [name for name in SECTIONS if not isinstance(value.get(name) or {}, dict)]:
-        raise ConversionError(*(f"{path}: {name}: expected lines of the form name: value" for name in wrong))
+        raise ConversionError(
+            *(tr("{path}: {name}: expected lines of the form name: value", path=path, name=name) for name in wrong)
+        )
     work = Rewriting(sources.from_document(file.document, written=True), file.find_algo, file.find_env).run()
     if work.new["general_cfg"].get("load_checkpoint") is not True and policies.SECTION not in value:
         for key, usual in work.defaults().sections.get("algo_cfg", {}).items():
             work.put("algo_cfg", key, usual, DEFAULT)
     if work.algo is None:
-        work.omit(LOST, "general_cfg", "algo_name", work.name, "there is no such algorithm here")
+        work.omit(LOST, "general_cfg", "algo_name", work.name, tr("there is no such algorithm here"))
     for key in value:
         if key not in (*SECTIONS, policies.SECTION):
-            work.omit(LOST, "", str(key), value[key], f"the sections are {', '.join(SECTIONS)}")
+            work.omit(LOST, "", str(key), value[key], tr("the sections are {sections}", sections=", ".join(SECTIONS)))
     omitted = {kind: [_line(part) for part in work.omitted if part.kind == kind] for kind in (LOST, NEEDLESS, UNREAD)}
     comments = {".".join(place): comment for place, comment in work.comments.items()}
     return new_file(work.new, comments, omitted, {key: value[key] for key in value if key == policies.SECTION})
@@ -581,4 +610,4 @@ def converted(file: OldFile) -> str:
 
 def _line(part: Omission) -> str:
     path = f"{part.section}.{part.key}".lstrip(".")
-    return f"{path}: {shown(part.value).removesuffix(' (text)')} ({part.why})"
+    return f"{path}: {shown(part.value, named=False)} ({part.why})"

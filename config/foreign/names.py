@@ -9,16 +9,14 @@ from config.foreign import table
 from config.foreign.table import Row, words
 from config.foreign.vocabularies import VOCABULARIES
 from config.read.finder import Finder
+from config.tell.language import tr
 
 TABLES = {vocabulary.library: words(vocabulary.words) for vocabulary in VOCABULARIES if words(vocabulary.words)}
 """Library -> its words outside of our sections."""
 _ALGORITHMS = [vocabulary.words.get(table.ALGORITHMS, {}) for vocabulary in VOCABULARIES]
-ALGORITHMS = {name: row.refused for rows in _ALGORITHMS for name, row in rows.items() if row.refused}
-"""Algorithms of other libraries, in lower case, and what to take in their place."""
 _RENAMED = {name: row.settings for rows in _ALGORITHMS for name, row in rows.items() if row.settings}
 _ENVIRONMENTS = {name: here for vocabulary in VOCABULARIES for name, here in vocabulary.environments.items()}
-ABSENT = {name: why for vocabulary in VOCABULARIES for name, why in vocabulary.absent.items()}
-"""Policies of other libraries without a counterpart, in lower case, and what to take in their place."""
+_ABSENT = {name: row for vocabulary in VOCABULARIES for name, row in vocabulary.absent.items()}
 NAMES: dict[str, Row] = {
     name: row
     for library in reversed(TABLES.values())
@@ -56,13 +54,26 @@ def accepted(section: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
     for vocabulary in VOCABULARIES:
         for word, row in vocabulary.sections.get(section, {}).items():
             here = row.remark or row.needless or ", ".join(key for _, key in row.paths())
-            yield word, f"{vocabulary.library}'s key, here: {here}.", row.values if row.is_renaming else ()
+            description = tr("{library}'s key, here: {name}.", library=vocabulary.library, name=here)
+            yield word, description, row.values if row.is_renaming else ()
 
 
 def algorithm_here(name: str) -> str:
     """Returns the end of a sentence about an algorithm of another library; empty for any other name."""
     ours = _RENAMED.get(name.lower())
-    return f"it is {ours} here" if ours else ALGORITHMS.get(_folded(name), "")
+    return tr("it is {name} here", name=ours) if ours else algorithm_instead(name)
+
+
+def algorithm_instead(name: str) -> str:
+    """Returns what to take in place of an algorithm of another library; empty for any other name."""
+    rows = (rows.get(_folded(name), Row()) for rows in reversed(_ALGORITHMS))
+    return next((row.refused for row in rows if row.refused), "")
+
+
+def policy_instead(name: str) -> str:
+    """Returns what to take in place of a policy of another library without a counterpart; empty for any other name."""
+    row = _ABSENT.get(name.lower())
+    return row.refused if row else ""
 
 
 def algorithm_of_class(name: str) -> str:
@@ -74,7 +85,8 @@ def algorithm_of_class(name: str) -> str:
 def environment_here(env_id: str) -> str:
     """Returns our id and arguments of an environment that has another name here; empty for any other."""
     ours, arguments = _ENVIRONMENTS.get(env_id, ("", {}))
-    return ours and f"{ours} with {', '.join(f'{name}: {json.dumps(value)}' for name, value in arguments.items())}"
+    listed = ", ".join(f"{name}: {json.dumps(value)}" for name, value in arguments.items())
+    return ours and tr("{name} with {arguments}", name=ours, arguments=listed)
 
 
 def ours(name: str) -> Iterator[tuple[str, str, str]]:

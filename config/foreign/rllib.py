@@ -18,7 +18,8 @@ from config.read import sources
 from config.read.sources import Source
 from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
-from config.tell.names import did_you_mean
+from config.tell.language import tr
+from config.tell.names import did_you_mean, of_other_algorithms
 
 # ------------------------------------------------------------------------------------------------------ reading
 
@@ -49,8 +50,10 @@ def _json(flag: str, text: str) -> tuple[Document | None, str]:
         return None, str(error)
     if isinstance(document.value, dict):
         return document, ""
-    file = "; a file is given as --yaml FILE" if str(document.value).endswith((".yaml", ".yml", ".json")) else ""
-    return None, f"{flag}: got {shown(document.value)}; expected {{name: value}}{file}"
+    is_file = str(document.value).endswith((".yaml", ".yml", ".json"))
+    end = tr("; a file is given as --yaml FILE") if is_file else ""
+    value = shown(document.value)
+    return None, tr("{flag}: got {value}; expected {{name: value}}{end}", flag=flag, value=value, end=end)
 
 
 def from_settings(document: Document) -> Source:
@@ -71,9 +74,10 @@ def from_settings(document: Document) -> Source:
     return source
 
 
-_EXPRESSION = (
-    "an expression is not evaluated; write values to try, such as {choice: [1, 2]} or {log: [1e-5, 1e-2]} "
-    f"({PROGRAM} tune -f FILE)"
+_EXPRESSION = tr(
+    "an expression is not evaluated; write values to try, such as {{choice: [1, 2]}} or {{log: [1e-5, "
+    "1e-2]}} ({PROGRAM} tune -f FILE)",
+    PROGRAM=PROGRAM,
 )
 
 
@@ -97,8 +101,10 @@ def from_stop_rules(document: Document) -> Source:
             source.foreign[key] = (value, place)
         else:
             rules = [rule for rule in RULES if "/" not in rule]
-            near = did_you_mean(key, RULES) or f"; known: {', '.join(rules)}"
-            source.problems.append(f"{place.text}: {place.path}: is not a stop rule{near}")
+            near = did_you_mean(key, RULES) or tr("; known: {names}", names=", ".join(rules))
+            source.problems.append(
+                tr("{place}: {path}: is not a stop rule{near}", place=place.text, path=place.path, near=near)
+            )
     return source
 
 
@@ -152,14 +158,15 @@ def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
     """Returns the settings that a name and its value mean here. Raises NoCounterpartError, or LookupError for an
     unknown name."""
     if value is None:
-        return Meaning({}, "null is the default")
+        return Meaning({}, tr("null is the default"))
     if row := row_of(key):
         return _of_row(row, value, scope)
     mapping, point, word = key.partition(".")
     if point:
         words = [other.partition(".")[2] for other in CONFIG if other.startswith(f"{mapping}.")]
-        near = did_you_mean(word, words) or f"; known: {', '.join(words[:8])} and others (docs/rllib.md)"
-        raise NoCounterpartError(f"is not a word of {mapping}{near}")
+        listed = tr("; known: {words} and others (docs/rllib.md)", words=", ".join(words[:8]))
+        near = did_you_mean(word, words) or listed
+        raise NoCounterpartError(tr("is not a word of {mapping}{near}", mapping=mapping, near=near))
     return _of_others(key, value, scope)
 
 
@@ -179,7 +186,9 @@ def _of_others(key: str, value: Any, scope: Scope) -> Meaning:
     for section, name, remark in foreign_names.ours(key):
         if scope.has(f"{section}.{name}"):
             if remark:
-                raise NoCounterpartError(f"is {name} here ({remark}); write {section}.{name}")
+                raise NoCounterpartError(
+                    tr("is {name} here ({remark}); write {section}.{name}", name=name, remark=remark, section=section)
+                )
             return Meaning({f"{section}.{name}": value})
     owner = next((section for section, model in scope.models.items() if key in model.spellings()), None)
     if owner is None:
@@ -191,11 +200,10 @@ def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
     """Returns what is wrong with a word whose setting does not exist in this run."""
     paths = missing.args[0] if isinstance(missing.args[0], tuple) else str(missing.args[0]).split()
     for ours in (path.rpartition(".")[2] for path in paths) if row_of(key) else ():
-        owners = hint(ours).removeprefix("; it is a setting of")
-        if owners != hint(ours):
-            return f"it is called {ours} here, a setting of{owners}" if ours != key else f"it is a setting of{owners}"
-    near = (hint(key) or did_you_mean(key, CONFIG)).removeprefix("; ")
-    return near or "has no counterpart here"
+        if renamed := of_other_algorithms(hint(ours), ours):
+            return (renamed if ours != key else hint(ours)).removeprefix(tr("; "))
+    near = (hint(key) or did_you_mean(key, CONFIG)).removeprefix(tr("; "))
+    return near or tr("has no counterpart here")
 
 
 def put_present_env(source: Source, scope: Scope, kind: ModuleType | None) -> None:
@@ -248,7 +256,15 @@ def _put(source: Source, meaning: Meaning, place: Place) -> bool:
         if name in source.sections.get(section, {}):
             other = source.places[section].parts[name].path
             if source.sections[section][name] != value:
-                source.problems.append(f"{place.text}: {place.path}: sets {path}, which {other} sets too; keep one")
+                source.problems.append(
+                    tr(
+                        "{place}: {path}: sets {setting}, which {other} sets too; keep one",
+                        place=place.text,
+                        path=place.path,
+                        setting=path,
+                        other=other,
+                    )
+                )
                 return False
             new = new or other == place.path
         else:
@@ -260,7 +276,9 @@ def _put(source: Source, meaning: Meaning, place: Place) -> bool:
 def _note(key: str, value: Any, meaning: Meaning) -> str:
     """Returns a setting and its meaning in words; empty if they are the same."""
     if not meaning.settings:
-        return f"{key} {_plain(value)} needs nothing here: {meaning.remark}" if meaning.remark else ""
+        if not meaning.remark:
+            return ""
+        return tr("{key} {value} needs nothing here: {reason}", key=key, value=_plain(value), reason=meaning.remark)
     named = {path.partition(".")[2]: other for path, other in meaning.settings.items()}
     if named == {key: value} or (key == "env" and named == {"id": value}):
         return ""

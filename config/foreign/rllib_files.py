@@ -15,6 +15,7 @@ from config.read.finder import Finder
 from config.read.sources import Source
 from config.read.yaml_reader import Document, Place
 from config.tell.error_text import shown
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 MAIN = ("run", "env", "stop", "config")
@@ -62,12 +63,22 @@ def _experiment(name: str, value: Any, place: Place) -> Source:
             if part is not None:
                 _add(source, key, part, where)
         elif key in ("run", "alg") and part is None:
-            source.problems.append(f"{where.text}: {where.path}: got null; expected the name of an algorithm")
+            source.problems.append(
+                tr("{place}: {path}: got null; expected the name of an algorithm", place=where.text, path=where.path)
+            )
         elif key == "env" or key in PARTS:
             source.foreign["run" if key == "alg" else key] = (part, where)
         else:
-            hint = did_you_mean(key, (*MAIN, *PARTS)) or f"; known: {', '.join((*MAIN, 'checkpoint_freq'))}"
-            source.problems.append(f"{where.text}: {where.path}: is not a part of an experiment{hint}")
+            listed = tr("; known: {names}", names=", ".join((*MAIN, "checkpoint_freq")))
+            near = did_you_mean(key, (*MAIN, *PARTS)) or listed
+            source.problems.append(
+                tr(
+                    "{place}: {path}: is not a part of an experiment{near}",
+                    place=where.text,
+                    path=where.path,
+                    near=near,
+                )
+            )
     rllib.name_algorithm(source)
     return source
 
@@ -76,7 +87,12 @@ def _add(source: Source, key: str, value: Any, place: Place) -> None:
     """Adds the mapping under stop or config."""
     if not isinstance(value, dict):
         source.problems.append(
-            f"{place.text}: {place.path}: got {shown(value)}; expected lines of the form name: value"
+            tr(
+                "{place}: {path}: got {value}; expected lines of the form name: value",
+                place=place.text,
+                path=place.path,
+                value=shown(value),
+            )
         )
         return
     read_part = rllib.from_settings if key == "config" else rllib.from_stop_rules
@@ -113,7 +129,7 @@ def converted(file: OldFile) -> str:
 
     def hint(section: str, key: str) -> str:
         if algo is None:
-            return "; a word of an algorithm, which has to be named first"
+            return tr("; a word of an algorithm, which has to be named first")
         return file.hint(section, key, models, name_here)
 
     return _text(source, list(rllib.translate(source, scope, hint).notes))
@@ -126,12 +142,18 @@ def _chosen(document: Document, name: str) -> Source:
         return rllib.from_settings(document)
     sources = experiments(document)
     if name and name not in sources:
-        near = did_you_mean(name, sources) or f"; it has {', '.join(sources)}"
-        raise ConversionError(f"{file}: has no experiment {name!r}{near}")
+        near = did_you_mean(name, sources) or tr("; it has {names}", names=", ".join(sources))
+        raise ConversionError(tr("{file}: has no experiment {name!r}{near}", file=file, name=name, near=near))
     if not name and len(sources) > 1:
         names = ", ".join(sources)
         raise ConversionError(
-            f"{file}: has {len(sources)} experiments, {names}; {PROGRAM} convert FILE NAME converts one"
+            tr(
+                "{file}: has {count} experiments, {names}; {command} converts one",
+                file=file,
+                count=len(sources),
+                names=names,
+                command=f"{PROGRAM} convert FILE NAME",
+            )
         )
     return sources[name or next(iter(sources))]
 
@@ -140,11 +162,11 @@ def _algorithm(source: Source, find_algo: Finder) -> tuple[Any, list[str]]:
     """Returns the package of the algorithm, or None and what is to be done."""
     name = source.sections.get("general_cfg", {}).get("algo_name")
     if not isinstance(name, str):
-        return None, ["general_cfg.algo_name: write the name of the algorithm, which is not in the file"]
+        return None, [tr("general_cfg.algo_name: write the name of the algorithm, which is not in the file")]
     try:
         return find_algo.get(name), []
     except LookupError:
-        return None, [f"general_cfg.algo_name: there is no {name} here"]
+        return None, [tr("general_cfg.algo_name: there is no {name} here", name=name)]
 
 
 def _put_present_ids(source: Source, kind: Any) -> None:
@@ -166,7 +188,7 @@ def _text(source: Source, notes: list[str]) -> str:
         for key, value in source.sections.get(section, {}).items():
             comments[f"{section}.{key}"] = _comment(source.places[section].parts[key].path, key, remarks)
             source.sections[section][key] = "rgb_array" if value is FILM else value
-    needless = [note for note in notes if "needs nothing" in note]
+    needless = [note for note in notes if " -> " not in note]
     named = {name: part for section, part in source.sections.items() if (name := policies.name_of(section)) is not None}
     return new_file(
         source.sections,
@@ -180,4 +202,4 @@ def _comment(path: str, key: str, remarks: dict[str, str]) -> str:
     """Returns the comment that names the word of RLlib; empty if it is the same."""
     word = path.partition(".config.")[2] or path.rpartition(".")[2]
     remark = remarks.get(word, "").rpartition(" (")
-    return "" if word == key else f"was {word}" + (f" ({remark[2]}" if remark[1] else "")
+    return "" if word == key else tr("was {name}", name=word) + (f" ({remark[2]}" if remark[1] else "")

@@ -4,6 +4,7 @@ what --config, --stop and files of experiments set."""
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from config.foreign import rllib_values, values
@@ -11,6 +12,7 @@ from config.foreign.table import ALGORITHMS as OF_ALGORITHMS
 from config.foreign.table import Row, Scope, Table, tables
 from config.foreign.values import Settings
 from config.program import PROGRAM
+from config.tell.language import tr
 
 _TABLES = tables("rllib", vars(values) | vars(rllib_values))
 ALGORITHMS = _TABLES.pop(OF_ALGORITHMS)
@@ -56,6 +58,21 @@ def plain(text: str) -> str:
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
 
 
+@dataclass(frozen=True)
+class _Hint(Row):
+    """What messages say of a word."""
+
+    row: Row = field(kw_only=True)
+
+    @property
+    def remark(self) -> str:
+        return plain(self.row.remark)
+
+    @property
+    def refused(self) -> str:
+        return plain(_answer(self.row))
+
+
 def _hints() -> Iterator[tuple[str, Row]]:
     """Yields each word, in lower case, with its row as messages have it. A word that two mappings have means something
     else in each."""
@@ -63,13 +80,13 @@ def _hints() -> Iterator[tuple[str, Row]]:
     for table in (*MAPPINGS.values(), *TABLES.values()):
         for word, row in table.items():
             if nested[word] < 2:
-                yield word.lower(), Row(row.settings, plain(row.remark), refused=plain(_answer(row)))
+                yield word.lower(), _Hint(row.settings, row=row)
 
 
 def _answer(row: Row) -> str:
     """Returns what to do in place of words without a setting of their own."""
     here = row.here.strip("-")
-    parts = (f"here it is {here}" if here else "", row.remark)
+    parts = (tr("here it is {here}", here=here) if here else "", row.remark)
     needless = "" if row.settings else row.needless
     return row.refused or needless or ": ".join(part for part in parts if part)
 
@@ -91,9 +108,9 @@ def algorithm_here(name: Any, words: Mapping[str, Any]) -> tuple[Any, Settings, 
     ours, settings, remark = row.settings or name, implied(row), row.remark
     atoms_written = words.get("num_atoms")
     if str(ours).upper() == "DQN" and isinstance(atoms_written, int) and atoms_written > 1:
-        return "C51", settings, f"{remark}{'; ' if remark else ''}DQN with num_atoms is C51"
+        return "C51", settings, "; ".join(filter(None, (remark, tr("DQN with num_atoms is C51"))))
     if str(ours).upper() == "SAC" and isinstance(words.get("env"), str) and _DISCRETE.search(words["env"]):
-        return "SAC_D", settings, "SAC for Discrete actions"
+        return "SAC_D", settings, tr("SAC for Discrete actions")
     return ours, settings, remark
 
 
@@ -109,4 +126,4 @@ CLASS_ENDINGS = ("Trainer", "Agent", "Algorithm", "Config")
 def origin(value: dict[Any, Any], file: str) -> str:
     """Returns the end of a sentence about a file of experiments; empty for any other."""
     theirs = any({"run", "env"} <= set(part) for part in value.values() if isinstance(part, dict))
-    return f"; it looks like experiments of RLlib: {PROGRAM} -f {file}" if theirs else ""
+    return tr("; it looks like experiments of RLlib: {PROGRAM} -f {file}", PROGRAM=PROGRAM, file=file) if theirs else ""

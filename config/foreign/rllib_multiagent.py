@@ -18,6 +18,7 @@ from config.own import objects as own
 from config.read.sources import Source
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 KEY = "multiagent"
@@ -38,13 +39,24 @@ def policies_of(value: Any, algorithm: Callable[[str], str | None]) -> dict[str,
     own settings as they are. algorithm: returns our name of an algorithm, None for an unknown one. Raises
     NoCounterpartError."""
     if not isinstance(value, Mapping):
-        raise NoCounterpartError(f"got {shown(value)}; expected a mapping with policies and policy_mapping_fn")
+        raise NoCounterpartError(
+            tr("got {value}; expected a mapping with policies and policy_mapping_fn", value=shown(value))
+        )
     if strange := [key for key in value if key not in _KEYS]:
-        raise NoCounterpartError(f"{strange[0]} has no counterpart here{did_you_mean(str(strange[0]), _KEYS)}")
+        raise NoCounterpartError(
+            tr("{key} has no counterpart here{near}", key=strange[0], near=did_you_mean(str(strange[0]), _KEYS))
+        )
     if value.get("observation_fn") is not None:
-        raise NoCounterpartError("observation_fn has no counterpart here; write a wrapper around the environment")
+        raise NoCounterpartError(tr("observation_fn has no counterpart here; write a wrapper around the environment"))
     if wrong := [key for key, only in ONLY.items() if value.get(key) not in (None, only)]:
-        raise NoCounterpartError(f"{wrong[0]}: {value[wrong[0]]} has no counterpart here, only {ONLY[wrong[0]]}")
+        raise NoCounterpartError(
+            tr(
+                "{key}: {value} has no counterpart here, only {only}",
+                key=wrong[0],
+                value=value[wrong[0]],
+                only=ONLY[wrong[0]],
+            )
+        )
     named = _policies(value)
     agents = _agents(value.get("policy_mapping_fn"), named)
     trained = _trained(value.get("policies_to_train"), named)
@@ -62,14 +74,21 @@ def _policies(value: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the policies by name."""
     keys = [key for key in POLICIES if value.get(key) is not None]
     if len(keys) == 2:
-        raise NoCounterpartError("policies and policy_graphs are the same; keep one")
+        raise NoCounterpartError(tr("policies and policy_graphs are the same; keep one"))
     if not keys:
-        raise NoCounterpartError(f"has no policies; write policies: {EXAMPLE}")
+        raise NoCounterpartError(tr("has no policies; write policies: {example}", example=EXAMPLE))
     named = value[keys[0]]
     if isinstance(named, list | tuple | set | frozenset) and all(isinstance(name, str) for name in named):
         named = dict.fromkeys(sorted(named) if isinstance(named, set | frozenset) else named)
     if not isinstance(named, Mapping) or not named or not all(isinstance(name, str) for name in named):
-        raise NoCounterpartError(f"{keys[0]}: got {shown(named)}; expected policies by name, such as {EXAMPLE}")
+        raise NoCounterpartError(
+            tr(
+                "{key}: got {value}; expected policies by name, such as {example}",
+                key=keys[0],
+                value=shown(named),
+                example=EXAMPLE,
+            )
+        )
     return dict(named)
 
 
@@ -80,21 +99,29 @@ def _agents(mapping: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(mapping, str) and own.is_own(mapping):
         return dict.fromkeys(named, mapping)
     if not isinstance(mapping, Mapping):
-        got = "is missing" if mapping is None else f"got {shown(mapping)}"
+        got = tr("is missing") if mapping is None else tr("got {value}", value=shown(mapping))
         raise NoCounterpartError(
-            f"policy_mapping_fn: {got}; expected a function from the name of an agent to that of its policy "
-            '(in a file "my_module:function"), or policies by pattern, such as {"car_*": "cars"}'
+            tr(
+                "policy_mapping_fn: {got}; expected a function from the name of an agent to that of its "
+                'policy (in a file "my_module:function"), or policies by pattern, such as {{"car_*": "cars"}}',
+                got=got,
+            )
         )
     patterns: dict[str, list[str]] = {name: [] for name in named}
     for pattern, of in mapping.items():
         for policy in of if isinstance(of, list | tuple) else [of]:
             if policy not in named:
                 raise NoCounterpartError(
-                    f"policy_mapping_fn: {pattern}: there is no policy {policy!r}{_near(policy, named)}"
+                    tr(
+                        "policy_mapping_fn: {pattern}: there is no policy {policy!r}{near}",
+                        pattern=pattern,
+                        policy=policy,
+                        near=_near(policy, named),
+                    )
                 )
             patterns[policy].append(pattern)
     if idle := [name for name, matching in patterns.items() if not matching]:
-        raise NoCounterpartError(f"policy_mapping_fn: gives policy {idle[0]} no agents")
+        raise NoCounterpartError(tr("policy_mapping_fn: gives policy {policy} no agents", policy=idle[0]))
     return patterns
 
 
@@ -102,30 +129,54 @@ def _trained(names: Any, named: Mapping[str, Any]) -> list[str]:
     if names is None:
         return list(named)
     if isinstance(names, str) or not isinstance(names, list | tuple | set | frozenset):
-        raise NoCounterpartError(f"policies_to_train: got {shown(names)}; expected a list of policies")
+        raise NoCounterpartError(tr("policies_to_train: got {value}; expected a list of policies", value=shown(names)))
     if strange := [name for name in names if name not in named]:
-        raise NoCounterpartError(f"policies_to_train: there is no policy {strange[0]!r}{_near(strange[0], named)}")
+        raise NoCounterpartError(
+            tr(
+                "policies_to_train: there is no policy {policy!r}{near}",
+                policy=strange[0],
+                near=_near(strange[0], named),
+            )
+        )
     return list(names)
 
 
 def _near(name: Any, named: Mapping[str, Any]) -> str:
-    return did_you_mean(str(name), named) or f"; there are {', '.join(named)}"
+    return did_you_mean(str(name), named) or tr("; there are {names}", names=", ".join(named))
 
 
 def _settings(name: str, spec: Any, algorithm: Callable[[str], str | None]) -> dict[str, Any]:
     """Returns the algorithm and the settings of a policy. The spaces are the environment's own."""
     if isinstance(spec, list | tuple):
         if len(spec) != len(PARTS):
-            raise NoCounterpartError(f"policy {name}: got {len(spec)} parts; expected ({', '.join(PARTS)})")
+            raise NoCounterpartError(
+                tr(
+                    "policy {name}: got {count} parts; expected ({parts})",
+                    name=name,
+                    count=len(spec),
+                    parts=", ".join(PARTS),
+                )
+            )
         spec = dict(zip(PARTS, spec, strict=True))
     spec = {} if spec is None else spec
     if not isinstance(spec, Mapping):
-        raise NoCounterpartError(f"policy {name}: got {shown(spec)}; expected None, or ({', '.join(PARTS)})")
+        raise NoCounterpartError(
+            tr(
+                "policy {name}: got {value}; expected None, or ({parts})",
+                name=name,
+                value=shown(spec),
+                parts=", ".join(PARTS),
+            )
+        )
     if strange := [key for key in spec if key not in PARTS]:
-        raise NoCounterpartError(f"policy {name}: {strange[0]} is none of {', '.join(PARTS)}")
+        raise NoCounterpartError(
+            tr("policy {name}: {key} is none of {parts}", name=name, key=strange[0], parts=", ".join(PARTS))
+        )
     settings = spec.get("config") or {}
     if not isinstance(settings, Mapping):
-        raise NoCounterpartError(f"policy {name}: config: got {shown(settings)}; expected settings by name")
+        raise NoCounterpartError(
+            tr("policy {name}: config: got {value}; expected settings by name", name=name, value=shown(settings))
+        )
     kind = spec.get("policy_class")
     return {**settings, **({} if kind is None else {"algo_name": _algorithm(name, kind, algorithm)})}
 
@@ -140,8 +191,12 @@ def _algorithm(name: str, kind: Any, algorithm: Callable[[str], str | None]) -> 
     name_here = next((ours for stem in stems if (ours := algorithm(stem))), None)
     if name_here is None:
         raise NoCounterpartError(
-            f"policy {name}: {word} is no algorithm here; write None, or a name such as DQN; your own is a package of "
-            "algos, as docs/algorithms.md describes"
+            tr(
+                "policy {name}: {word} is no algorithm here; write None, or a name such as DQN; your own is "
+                "a package of algos, as docs/algorithms.md describes",
+                name=name,
+                word=word,
+            )
         )
     return name_here
 
@@ -185,5 +240,11 @@ def translate(source: Source, models: Mapping[str, type[Strict]], every_source: 
             source.put(section, key, value, part.places["algo_cfg"].parts[key])
         for other in part.sections.keys() - {"algo_cfg"}:
             for place in part.places[other].parts.values():
-                source.problems.append(f"{place.text}: {place.path}: is a setting of the run, and none of a policy")
+                source.problems.append(
+                    tr(
+                        "{place}: {path}: is a setting of the run, and none of a policy",
+                        place=place.text,
+                        path=place.path,
+                    )
+                )
     return Changes(notes)

@@ -10,6 +10,7 @@ from config.foreign.cases import Meaning, NoCounterpartError, is_number
 from config.foreign.table import Scope, Translation
 from config.foreign.values import Settings, linear, rates
 from config.model.schema import FILM
+from config.tell.language import tr
 
 LISTS = ("value_layers", "actor_layers", "critic_layers")
 _ACTIVATIONS = {"linear": "none", "swish": "silu", "leaky_relu": "leakyrelu"}
@@ -37,10 +38,10 @@ def layers(value: Any, scope: Scope) -> Meaning:
     own_lists = _own_lists(scope)
     lists = [path for path in scope.algo(*LISTS) if path.partition(".")[2] not in own_lists]
     if not lists:
-        return Meaning({}, "the words for actor and critic name the layers")
+        return Meaning({}, tr("the words for actor and critic name the layers"))
     image = of_ale(scope)
     if image and not _matters_for_images(scope):
-        return Meaning({}, "a game has the default convolutions for its pictures")
+        return Meaning({}, tr("a game has the default convolutions for its pictures"))
     built = list(_trunk(scope, image)) + list(_head(scope))
     if _model(scope, "vf_share_layers", scope.word("vf_share_layers")) is True and len(lists) > 1:
         built = [{**layer, "shared": f"trunk_{number}"} for number, layer in enumerate(_single(built), start=1)]
@@ -109,13 +110,15 @@ def convolutions(filters: Any, side: Any, activation: Any) -> Iterator[Settings]
     """Yields a conv2d layer for each [filters, kernel, stride]: all but the last have the padding with which a stride
     of 1 keeps the size of the picture. side: of the picture, in pixels."""
     if not isinstance(filters, list) or not all(isinstance(part, list) and len(part) == 3 for part in filters):
-        raise NoCounterpartError("expected a list of [filters, kernel, stride], such as [[16, [4, 4], 2]]")
+        raise NoCounterpartError(tr("expected a list of [filters, kernel, stride], such as [[16, [4, 4], 2]]"))
     size = side if isinstance(side, int) else 84
     for number, (channels, kernel, stride) in enumerate(filters, start=1):
         width = kernel[0] if isinstance(kernel, list) and len(set(map(str, kernel))) == 1 else kernel
         step = stride[0] if isinstance(stride, list) and len(set(map(str, stride))) == 1 else stride
         if not all(type(part) is int and part > 0 for part in (channels, width, step)):
-            raise NoCounterpartError("expected whole numbers above 0; kernels are squares, such as [[16, [4, 4], 2]]")
+            raise NoCounterpartError(
+                tr("expected whole numbers above 0; kernels are squares, such as [[16, [4, 4], 2]]")
+            )
         padding = 0 if number == len(filters) else same_padding(size, width, step)
         size = (size + 2 * padding - width) // step + 1
         layer = {"layer_type": "conv2d", "out_channel": channels, "kernel_size": width, "stride": step}
@@ -138,7 +141,7 @@ def layers_with(word: str) -> Translation:
     def translation(value: Any, scope: Scope) -> Meaning:
         if _model(scope, word) or (word == "conv_filters" and of_ale(scope)):
             return layers(value, scope)
-        return Meaning({}, f"it is read with {word}")
+        return Meaning({}, tr("it is read with {word}", word=word))
 
     return translation
 
@@ -168,7 +171,9 @@ def network(*names: str) -> Translation:
     def translation(value: Any, scope: Scope) -> Meaning:
         words = ("fcnet_hiddens", "fcnet_activation", "hidden_layer_sizes", "hidden_activation")
         if strange := [word for word in value if word not in words and value[word] is not None]:
-            raise NoCounterpartError(f"{strange[0]}: write the layers as {scope.algo(*names)[0]}")
+            raise NoCounterpartError(
+                tr("{word}: write the layers as {setting}", word=strange[0], setting=scope.algo(*names)[0])
+            )
         sizes = value.get("fcnet_hiddens", value.get("hidden_layer_sizes", [256, 256]))
         function = activation_of(value.get("fcnet_activation", value.get("hidden_activation", "relu")))
         return Meaning({scope.algo(*names)[0]: [linear(sizes, function)] if sizes else []})
@@ -185,14 +190,16 @@ def env(value: Any, scope: Scope) -> Meaning:
     if value == now:
         return Meaning({"env_cfg.id": now})
     settings = {"env_cfg.id": now, **({"env_cfg.vectorization": "native"} if of_ale(scope) else {})}
-    return Meaning(settings, "its own vector version: gray pixels, 4 frames" if of_ale(scope) else "")
+    return Meaning(settings, tr("its own vector version: gray pixels, 4 frames") if of_ale(scope) else "")
 
 
 def env_config(value: Any, scope: Scope) -> Meaning:
     """Translates the arguments of an environment."""
     settings = {key: part for key, part in value.items() if not (of_ale(scope) and key == "frameskip" and part == 1)}
     remark = (
-        "frameskip 1 is left out: each action is repeated 4 times, as by RLlib" if len(settings) < len(value) else ""
+        tr("frameskip 1 is left out: each action is repeated 4 times, as by RLlib")
+        if len(settings) < len(value)
+        else ""
     )
     return Meaning({f"env_cfg.{key}": argument for key, argument in settings.items()}, remark)
 
@@ -218,7 +225,7 @@ def wrappers(value: Any, scope: Scope) -> Meaning:
 
 
 def filmed(value: Any, scope: Scope) -> Meaning:
-    remark = "a video of each 100th training episode, in videos/ of the task directory"
+    remark = tr("a video of each 100th training episode, in videos/ of the task directory")
     return Meaning({"env_cfg.render_mode": FILM, "general_cfg.video_fre": 100}, remark)
 
 
@@ -233,25 +240,27 @@ def rate_schedule(value: Any, scope: Scope) -> Meaning:
     except (TypeError, ValueError):
         start, first, end, last = 1.0, 0.0, 0.0, 0.0
     if start != 0 or not (0 <= last <= first / 10 and math.isfinite(end)):
-        near = "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
+        near = tr(
+            "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
+        )
         raise NoCounterpartError(near)
     settings = {**dict.fromkeys(rates(scope), first), scope.algo("lr_schedule")[0]: "linear"}
     limits = ("timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "episodes_total")
     if any(scope.word(rule) is not None for rule in limits):
-        return Meaning(settings, "it falls to 0 at the end of the run")
-    return Meaning({**settings, "general_cfg.max_total_step": round(end)}, "it falls to 0 at the end of the run")
+        return Meaning(settings, tr("it falls to 0 at the end of the run"))
+    return Meaning({**settings, "general_cfg.max_total_step": round(end)}, tr("it falls to 0 at the end of the run"))
 
 
 def optimizer(value: Any, scope: Scope) -> Meaning:
     """Translates a mapping of weight decay and words of old workers."""
     of_workers = ("num_replay_buffer_shards", "grads_per_step", "debug", "max_weight_sync_delay", "betas")
     if strange := [word for word in value if word not in (*of_workers, "weight_decay", "type")]:
-        raise NoCounterpartError(f"{strange[0]}: write algo_cfg.optimizer and algo_cfg.weight_decay")
+        raise NoCounterpartError(tr("{word}: write algo_cfg.optimizer and algo_cfg.weight_decay", word=strange[0]))
     if value.get("betas", [0.9, 0.999]) != [0.9, 0.999]:
-        raise NoCounterpartError("betas: they are 0.9 and 0.999")
+        raise NoCounterpartError(tr("betas: they are 0.9 and 0.999"))
     settings = {"weight_decay": value.get("weight_decay"), "optimizer": value.get("type")}
     return Meaning(
-        {scope.algo(key)[0]: part for key, part in settings.items() if part is not None}, "Ray shares the work"
+        {scope.algo(key)[0]: part for key, part in settings.items() if part is not None}, tr("Ray shares the work")
     )
 
 
@@ -271,9 +280,11 @@ def epsilon_fraction(value: Any, scope: Scope) -> Meaning:
     """Translates a share of schedule_max_timesteps."""
     total = scope.word("schedule_max_timesteps", 100_000)
     if not (is_number(value) and 0 <= value <= 1 and is_number(total)):
-        raise NoCounterpartError("expected a number from 0 to 1; algo_cfg.epsilon_decay is here what it sets, in steps")
+        raise NoCounterpartError(
+            tr("expected a number from 0 to 1; algo_cfg.epsilon_decay is here what it sets, in steps")
+        )
     settings = {"algo_cfg.epsilon_decay": max(1, round(value * total)), "algo_cfg.epsilon_schedule": "linear"}
-    return Meaning(settings, f"of {total} steps")
+    return Meaning(settings, tr("of {steps} steps", steps=total))
 
 
 def noise_scale(value: Any, scope: Scope) -> Meaning:
@@ -288,8 +299,8 @@ def noise_scale(value: Any, scope: Scope) -> Meaning:
     )
     scale, sigma = (scope.word(word, default) for word, default in words)
     if not (is_number(scale) and is_number(sigma)):
-        raise NoCounterpartError("expected a number above 0")
-    return Meaning(dict.fromkeys(scope.algo("expl_noise"), round(scale * sigma, 6)), "scale times sigma")
+        raise NoCounterpartError(tr("expected a number above 0"))
+    return Meaning(dict.fromkeys(scope.algo("expl_noise"), round(scale * sigma, 6)), tr("scale times sigma"))
 
 
 # -------------------------------------------------------------------------------------------- evaluation and files
@@ -299,14 +310,14 @@ def minari_of_d4rl(value: Any, scope: Scope) -> Meaning:
     """Translates a set of D4RL such as d4rl.hopper-medium-v0, which Minari has as hopper/medium-v0."""
     env_name, _, kind = re.sub(r"-v\d+$", "", value.removeprefix("d4rl.")).partition("-")
     name = f"minari:mujoco/{env_name}/{kind or 'medium'}-v0"
-    return Meaning(dict.fromkeys(scope.algo("data"), name), "Minari has the sets of D4RL for present environments")
+    return Meaning(dict.fromkeys(scope.algo("data"), name), tr("Minari has the sets of D4RL for present environments"))
 
 
 def data_files(value: Any, scope: Scope) -> Meaning:
     """Translates the paths of a mapping."""
     paths = value.get("paths", value.get("path"))
     if paths is None:
-        raise NoCounterpartError("expected {paths: FILES}; algo_cfg.data names them here")
+        raise NoCounterpartError(tr("expected {paths: FILES}; algo_cfg.data names them here"))
     return Meaning(dict.fromkeys(scope.algo("data"), paths))
 
 

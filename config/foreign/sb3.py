@@ -9,6 +9,7 @@ import yaml
 from config.foreign import sb3_values, values
 from config.foreign.table import FOLDER, tables, words
 from config.program import PROGRAM
+from config.tell.language import tr
 
 TABLES = tables("sb3", vars(values) | vars(sb3_values))
 WORDS = words(TABLES)
@@ -35,7 +36,7 @@ def origin(value: dict[Any, Any], file: str) -> str:
     if not (environments := entries(value)):
         return ""
     env = next((name for name in environments if name not in ("default", "atari")), "CartPole-v1")
-    return (
-        f"; it looks like hyperparameters of rl-baselines3-zoo: {PROGRAM} convert {file} --env {env} > NEW.yaml"
-        " writes those of an environment for use here"
+    return tr(
+        "; it looks like hyperparameters of rl-baselines3-zoo: {command} writes those of an environment for use here",
+        command=f"{PROGRAM} convert {file} --env {env} > NEW.yaml",
     )

@@ -8,6 +8,7 @@ from typing import Any
 from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.table import Scope, Translation
 from config.foreign.values import linear, rates
+from config.tell.language import tr
 
 _ACTIVATIONS = {"leakyrelu": "leakyrelu", "identity": "none", "swish": "silu"}
 _DT = 0.01
@@ -44,7 +45,7 @@ def counted(value: Any) -> Any:
     """Returns a number from 0, also one that is written as text. Raises NoCounterpartError for anything else."""
     value = number(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST:
-        raise NoCounterpartError("expected a number, 0 or more")
+        raise NoCounterpartError(tr("expected a number, 0 or more"))
     return value
 
 
@@ -64,7 +65,7 @@ def keywords(value: Any) -> dict[str, Any]:
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         read = None
     if not isinstance(read, dict):
-        raise NoCounterpartError("expected a mapping, or a text such as dict(net_arch=[64, 64])")
+        raise NoCounterpartError(tr("expected a mapping, or a text such as dict(net_arch=[64, 64])"))
     return {str(key): part for key, part in read.items()}
 
 
@@ -117,8 +118,10 @@ def clipped(setting: str) -> Translation:
     def translate(value: Any, scope: Scope) -> Meaning:
         most, falls = falling(value)
         if setting == "value_clip" and isinstance(most, int | float) and most < 0:
-            return Meaning({}, "values are not clipped")
-        return Meaning(dict.fromkeys(scope.algo(setting), most), "constant here, there it falls to 0" if falls else "")
+            return Meaning({}, tr("values are not clipped"))
+        return Meaning(
+            dict.fromkeys(scope.algo(setting), most), tr("constant here, there it falls to 0") if falls else ""
+        )
 
     return translate
 
@@ -138,7 +141,7 @@ def entropy(value: Any, scope: Scope) -> Meaning:
 def train_freq(value: Any, scope: Scope) -> Meaning:
     """Translates steps of each row between updates; [1, episode] counts episodes."""
     number_of, unit = value if isinstance(value, list | tuple) and len(value) == 2 else (value, "step")
-    remark = "after each step, there after each episode" if unit == "episode" else ""
+    remark = tr("after each step, there after each episode") if unit == "episode" else ""
     return Meaning(dict.fromkeys(scope.algo("train_fre"), counted(number_of) * _rows(scope)), remark)
 
 
@@ -155,14 +158,14 @@ def target_update(value: Any, scope: Scope) -> Meaning:
     steps, updates = (scope.number(f"algo_cfg.{key}") for key in ("train_fre", "updates_per_train"))
     return Meaning(
         {"algo_cfg.target_update": max(1, round(max(counted(value), steps) * updates / steps))},
-        "environment steps there, updates here",
+        tr("environment steps there, updates here"),
     )
 
 
 def exploration_fraction(value: Any, scope: Scope) -> Meaning:
     steps = number(scope.word("n_timesteps"))
     if not isinstance(steps, int):
-        raise NoCounterpartError("write epsilon_decay, in environment steps, with epsilon_schedule: linear")
+        raise NoCounterpartError(tr("write epsilon_decay, in environment steps, with epsilon_schedule: linear"))
     [path] = scope.algo("epsilon_decay")
     settings = {"algo_cfg.epsilon_schedule": "linear", path: max(1, round(counted(value) * steps))}
     return Meaning(settings, f"{counted(value):g} of {steps:,} steps")
@@ -174,7 +177,7 @@ def noise_std(value: Any, scope: Scope) -> Meaning:
     if "ornstein" not in str(scope.word("noise_type")):
         return Meaning({path: value})
     settings = {path: round(counted(value) * _DT**0.5, 6), "algo_cfg.ou_theta": _THETA * _DT}
-    return Meaning(settings, f"the process has time steps of {_DT:g} there, and of 1 here")
+    return Meaning(settings, tr("the process has time steps of {dt:g} there, and of 1 here", dt=_DT))
 
 
 def relabeled(value: Any, scope: Scope) -> Meaning:
@@ -199,7 +202,7 @@ def layers(value: Any, scope: Scope) -> Meaning:
         "algo_cfg.critic_layers": list(_network(critic, scope, recurrent and scope.word("enable_critic_lstm"))),
     }
     scope.algo("actor_layers")
-    return Meaning(lists, "sequences of lookup_step are trained on, whole ones there" if recurrent else "")
+    return Meaning(lists, tr("sequences of lookup_step are trained on, whole ones there") if recurrent else "")
 
 
 def _sizes(value: Any) -> tuple[list[Any], list[Any]]:
@@ -208,7 +211,7 @@ def _sizes(value: Any) -> tuple[list[Any], list[Any]]:
     if isinstance(value, dict):
         return value.get("pi") or [], value.get("vf") or value.get("qf") or []
     if not isinstance(value, list) or any(isinstance(size, dict) for size in value):
-        raise NoCounterpartError("write the layers of each network; layers with the same `shared` name are one")
+        raise NoCounterpartError(tr("write the layers of each network; layers with the same `shared` name are one"))
     return value, value
 
 
@@ -237,12 +240,12 @@ def _activation(scope: Scope) -> str:
 def normalized(value: Any, scope: Scope) -> Meaning:
     """Translates normalize: true, false, or the arguments of VecNormalize."""
     if value is False:
-        return Meaning({}, "nothing is normalized")
+        return Meaning({}, tr("nothing is normalized"))
     flags = {"norm_obs": True, "norm_reward": True} | ({} if value is True else keywords(value))
     ours = {"norm_obs": "normalize_obs", "norm_reward": "normalize_reward"}
     settings = {f"algo_cfg.{ours[key]}": True for key in ours if flags[key] and scope.has(f"algo_cfg.{ours[key]}")}
     lacking = flags["norm_reward"] and not scope.has("algo_cfg.normalize_reward")
-    return Meaning(settings, "rewards in a replay buffer keep one scale" if lacking else "")
+    return Meaning(settings, tr("rewards in a replay buffer keep one scale") if lacking else "")
 
 
 def arguments(value: Any, scope: Scope) -> Meaning:
@@ -259,9 +262,13 @@ def wrapped(value: Any, scope: Scope) -> Meaning:
         missing += _lost(name, options) if _add_wrapper(settings, name, options) else [name]
     if missing and not settings:
         raise NoCounterpartError(
-            f"there is no {', '.join(missing)} here; one of your own is named my_module:{missing[0]}"
+            tr(
+                "there is no {names} here; one of your own is named {example}",
+                names=", ".join(missing),
+                example=f"my_module:{missing[0]}",
+            )
         )
-    return Meaning(settings, f"without {', '.join(missing)}, which is not offered" if missing else "")
+    return Meaning(settings, tr("without {names}, which is not offered", names=", ".join(missing)) if missing else "")
 
 
 def _named(entry: Any) -> tuple[str, dict[str, Any]]:
@@ -322,7 +329,7 @@ _READ = {
 def _lost(kind: str, options: dict[str, Any]) -> list[str]:
     """Returns the settings of a wrapper that have no counterpart."""
     readable = (*_WRAPPERS.get(kind, ("", ()))[1], *_READ.get(kind, ()))
-    return [f"{key} of {kind}" for key in options if key not in readable]
+    return [tr("{key} of {name}", key=key, name=kind) for key in options if key not in readable]
 
 
 def _wrapper(kind: str, options: dict[str, Any]) -> Any:
@@ -337,7 +344,7 @@ def vec_wrapped(value: Any, scope: Scope) -> Meaning:
     settings: dict[str, Any] = {}
     for entry in value if isinstance(value, list) else [value]:
         settings |= _vec_wrapper(*_named(entry), scope).settings
-    return Meaning(settings, "" if settings else "nothing is needed for it")
+    return Meaning(settings, "" if settings else tr("nothing is needed for it"))
 
 
 def _vec_wrapper(kind: str, options: dict[str, Any], scope: Scope) -> Meaning:
@@ -347,7 +354,7 @@ def _vec_wrapper(kind: str, options: dict[str, Any], scope: Scope) -> Meaning:
         return normalized(options or True, scope)
     if kind in ("VecMonitor", "VecTransposeImage"):
         return Meaning({})
-    raise NoCounterpartError(f"there is no {kind} here; env_cfg.wrappers has those of one environment")
+    raise NoCounterpartError(tr("there is no {kind} here; env_cfg.wrappers has those of one environment", kind=kind))
 
 
 def unsaid(name: str, theirs: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,9 +20,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
-from config.foreign.cases import Case, Meaning, NoCounterpartError, translation
+from config.foreign.cases import Case, Meaning, NoCounterpartError, in_language, translation
 from config.model.fields import Strict
-from config.program import PROGRAM
 
 FOLDER = Path(__file__).with_name("tables")
 OFF = "it is off"
@@ -30,6 +29,8 @@ OFF = "it is off"
 _HEAD = re.compile(r"(.+?) ([=!-])(?: (.*))?")
 _IS_CASE = re.compile("  (when|if|else) ")
 _KINDS = {"=": "settings", "-": "needless", "!": "refused"}
+_TEXTS = ("remark", "needless", "refused", "here")
+"""Attributes that are shown."""
 
 
 class Translation(Protocol):
@@ -47,16 +48,12 @@ class Row:
     settings: str = ""
     """Paths section.key, with blanks between them, of which the first that exists in the run is meant; without a
     section in algo_cfg."""
-    remark: str = ""
-    """A remark on the value, for messages and the page."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The attributes remark, needless, refused and here, in English; one that is not there is empty."""
     translate: Translation | None = None
     """Function that translates the value; in a file `by`, with the name of the function and its arguments."""
-    needless: str = ""
-    """Reason for which nothing has to be set; empty if something has to."""
     values: tuple[Any, ...] = ()
     """Values for which nothing has to be set, as JSON in a file; none: all."""
-    refused: str = ""
-    """Advice on what to write in its place, as the end of a sentence."""
     needs: str = ""
     """Settings with blanks between them, of which the algorithm must have one."""
     read: Callable[[Any], Any] | None = None
@@ -67,8 +64,30 @@ class Row:
     """Functions that the cases name."""
     last: str = ""
     """Words that this one depends on, and is translated after; empty: none."""
-    here: str = ""
-    """Text of the page about the setting here; empty: the settings, or a dash."""
+
+    @property
+    def remark(self) -> str:
+        """A remark on the value, for messages and the page."""
+        return self._text("remark")
+
+    @property
+    def needless(self) -> str:
+        """Reason for which nothing has to be set; empty if something has to."""
+        return self._text("needless")
+
+    @property
+    def refused(self) -> str:
+        """Advice on what to write in its place, as the end of a sentence."""
+        return self._text("refused")
+
+    @property
+    def here(self) -> str:
+        """Text of the page about the setting here; empty: the settings, or a dash."""
+        return self._text("here")
+
+    def _text(self, name: str) -> str:
+        text = self.texts.get(name)
+        return in_language(text) if text else ""
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yields section and key of its settings."""
@@ -77,7 +96,7 @@ class Row:
             yield section if dot else "algo_cfg", key
 
     @cached_property
-    def _cases(self) -> list[Case]:
+    def cases(self) -> list[Case]:
         return [Case(line, self.functions) for line in self.lines]
 
     @property
@@ -89,7 +108,7 @@ class Row:
         """Returns the setting of the same section of which a word is another spelling; empty if it is more than
         that."""
         [[owner, key]] = list(self.paths()) or [("", "")]
-        return key if owner == section and not self.remark else ""
+        return key if owner == section and "remark" not in self.texts else ""
 
     def meaning(self, value: Any, scope: Any) -> Meaning:
         """Returns the settings that a value means. Raises NoCounterpartError, or LookupError if no setting of it exists
@@ -99,7 +118,7 @@ class Row:
         value = self.read(value) if self.read else value
         if self.needs:
             scope.algo(*self.needs.split())
-        for case in self._cases:
+        for case in self.cases:
             if case.applies(value, scope):
                 return case.meaning(value, scope)
         if self.translate:
@@ -123,13 +142,14 @@ Table = Mapping[str, Row]
 
 def tables(name: str, translations: Mapping[str, Any] | None = None) -> dict[str, Table]:
     """Returns the tables of a file by their titles. translations: functions by the names that rows have."""
-    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\n    ", " ").replace("{PROGRAM}", PROGRAM)
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\n    ", " ")
     by_title: dict[str, Table] = {}
     for title, _, body in (part.partition("]\n") for part in re.split(r"(?m)^\[", text)[1:]):
         table: dict[str, Row] = {}
         for row in re.findall(r"(?m)^[^\s#].*\n(?:  .*\n)*", body):
             head, *more = row.splitlines()
             words, attributes = _attributes(head, more, translations)
+            attributes["texts"] = {name: text for name in _TEXTS if (text := attributes.pop(name, ""))}
             table |= dict.fromkeys(words.split(", "), Row(**attributes))
         by_title[title] = table
     return by_title
@@ -143,7 +163,10 @@ def _attributes(head: str, more: list[str], translations: Mapping[str, Any] | No
         text, _, remark = text.partition("(")
         attributes["remark"] = remark.removesuffix(")")
     attributes[_KINDS[kind]] = text.strip()
-    functions, cases = translations or {}, [line.strip() for line in more if _IS_CASE.match(line)]
+    functions, cases = (
+        {} if translations is None else translations,
+        [line.strip() for line in more if _IS_CASE.match(line)],
+    )
     if cases:
         attributes |= {"lines": tuple(cases), "functions": functions}
     for line in more:

@@ -5,6 +5,7 @@ from typing import Any
 
 from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.table import Scope, Translation
+from config.tell.language import tr
 
 Settings = dict[str, Any]
 
@@ -12,7 +13,7 @@ Settings = dict[str, Any]
 def switch(value: Any) -> bool:
     """Reads true and false alone."""
     if not isinstance(value, bool):
-        raise NoCounterpartError("expected true or false")
+        raise NoCounterpartError(tr("expected true or false"))
     return value
 
 
@@ -64,7 +65,7 @@ def hidden(*lists: str) -> Translation:
         paths = scope.paths(*lists)
         free = [path for path in paths if path.partition(".")[2] not in scope.written("algo_cfg")]
         if not free:
-            return Meaning({}, "layers are written" if paths else "the algorithm has no such network")
+            return Meaning({}, tr("layers are written") if paths else tr("the algorithm has no such network"))
         return Meaning({path: [linear([value, value], "relu")] for path in free})
 
     return translate

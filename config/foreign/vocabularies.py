@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.foreign import joyrl, rllib_keys, sb3, table
-from config.foreign.table import Table, tables
+from config.foreign.table import Row, Table, tables
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Vocabulary:
     """Section -> the library's keys there, for a library whose sections are ours."""
     environments: Mapping[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     """Id there -> id and arguments here."""
-    absent: Mapping[str, str] = field(default_factory=dict)
-    """Policy without a counterpart, in lower case -> what to take in its place."""
+    absent: Mapping[str, Row] = field(default_factory=dict)
+    """Policy without a counterpart, in lower case -> the row with what to take in its place."""
     class_endings: tuple[str, ...] = ()
     """Endings of the names of classes, behind the name of an algorithm."""
     origin: Callable[[dict[Any, Any], str], str] = lambda value, file: ""
@@ -35,7 +35,7 @@ VOCABULARIES = (
     Vocabulary("Tianshou", tables("tianshou")),
     Vocabulary("RLlib", {"": rllib_keys.HINTS}, class_endings=rllib_keys.CLASS_ENDINGS, origin=rllib_keys.origin),
     Vocabulary("Others", tables("others")),
-    Vocabulary("ConvLab-2", absent={"gdpl": tables("convlab")["gdpl"]["lr_irl"].refused}),
+    Vocabulary("ConvLab-2", absent={"gdpl": tables("convlab")["gdpl"]["lr_irl"]}),
     Vocabulary("JoyRL", {table.ALGORITHMS: joyrl.ALGORITHMS}, sections=joyrl.KEYS, environments=joyrl.ENVS),
 )
 """A word of several libraries means what the first of them says."""

@@ -9,7 +9,7 @@ from config.config import GeneralConfig
 from config.foreign import sb3
 from config.foreign.cases import Meaning, NoCounterpartError
 from config.foreign.dialect import NEEDLESS, ConversionError, OldFile, new_file
-from config.foreign.names import ALGORITHMS
+from config.foreign.names import algorithm_instead
 from config.foreign.sb3 import entries
 from config.foreign.sb3_values import Entry, keywords, number, unsaid
 from config.model import SECTIONS
@@ -18,10 +18,11 @@ from config.read.finder import Finder
 from config.read.sources import Source
 from config.read.yaml_reader import Document, Place
 from config.tell.error_text import shown
+from config.tell.language import tr
 from config.tell.names import did_you_mean, printable
 
 Words = dict[str, Any]
-LOST = "Not converted, since there is no counterpart here:"
+LOST = tr("Not converted, since there is no counterpart here:")
 FAMILIES = ("default", "atari")
 """Entries for environments that have none of their own."""
 _KIND = "gym"
@@ -61,17 +62,28 @@ def _entry(document: Document, env: str | None, kind: ModuleType) -> tuple[str, 
     if env is None and len(listed) == 1:
         env = listed[0]
     if env is None:
-        names = ", ".join(listed[:8]) + (" and others" if len(listed) > 8 else "")
-        example = f"{PROGRAM} convert {document.place.file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
-        message = f"has hyperparameters for {len(listed)} environments ({names}); name one: {example}"
-        raise ConversionError(f"{document.place.file}: {message}")
+        file, names = document.place.file, ", ".join(listed[:8])
+        if len(listed) > 8:
+            names = tr("{names} and others", names=names)
+        command = f"{PROGRAM} convert {file} --env {(listed or ['CartPole-v1'])[0]} > NEW.yaml"
+        raise ConversionError(
+            tr(
+                "{file}: has hyperparameters for {count} environments ({names}); name one: {command}",
+                file=file,
+                count=len(listed),
+                names=names,
+                command=command,
+            )
+        )
     current = kind.current_id(kind.present_name(env))
     same = [name for name in listed if name == env or kind.current_id(kind.present_name(name)) == current]
     family = "atari" if current.startswith("ALE/") else "default"
     name = next(iter(sorted(same, key=lambda name: name != env)), family if kind.knows(current) else "")
     if name not in value:
-        near = did_you_mean(env, listed) or f"; it has {', '.join(listed)}"
-        raise ConversionError(f"{document.place.file}: has no hyperparameters for {env}{near}")
+        near = did_you_mean(env, listed) or tr("; it has {names}", names=", ".join(listed))
+        raise ConversionError(
+            tr("{file}: has no hyperparameters for {env}{near}", file=document.place.file, env=env, near=near)
+        )
     return name, _merged(value[name])
 
 
@@ -90,11 +102,17 @@ def _algorithm(place: Place, algo: str | None, entry: Words, find_algo: Finder) 
     try:
         return find_algo.get(name)
     except LookupError:
-        why = ALGORITHMS.get(name.lower()) or did_you_mean(name, find_algo.available()).removeprefix("; ")
-        where = "--algo" if algo else f"{place.file}: it looks like hyperparameters of rl-baselines3-zoo"
-        listed = f"name one with --algo ({PROGRAM} list algos shows all)"
-        message = f"{where}: {name!r} is not the name of an algorithm here; {why or listed}"
-        raise ConversionError(message) from None
+        why = algorithm_instead(name) or did_you_mean(name, find_algo.available()).removeprefix(tr("; "))
+        where = "--algo" if algo else tr("{file}: it looks like hyperparameters of rl-baselines3-zoo", file=place.file)
+        advice = why or tr("name one with --algo ({command} shows all)", command=f"{PROGRAM} list algos")
+        raise ConversionError(
+            tr(
+                "{place}: {name!r} is not the name of an algorithm here; {advice}",
+                place=where,
+                name=name,
+                advice=advice,
+            )
+        ) from None
 
 
 class _Conversion:
@@ -116,7 +134,7 @@ class _Conversion:
         for word in [*sb3.WORDS, *(word for word in self.entry if word not in sb3.WORDS)]:
             if word in scope.theirs:
                 self._word(word, scope.theirs[word], scope, word in self.entry)
-        self.put(unsaid(self.package.NAME, scope.theirs), "as in Stable-Baselines3")
+        self.put(unsaid(self.package.NAME, scope.theirs), tr("as in Stable-Baselines3"))
 
     def put(self, settings: Mapping[str, Any], comment: str) -> None:
         """Adds settings; the comment goes to the first of them."""
@@ -133,9 +151,11 @@ class _Conversion:
         stem, hidden, version = env.partition("NoVel-")
         seen = _SEEN.get(stem) if hidden else None
         now = self.kind.current_id(self.kind.present_name(f"{stem}-{version}" if seen else env))
-        self.put({"env_cfg.id": now}, f"was {env}" if now != env else "")
+        self.put({"env_cfg.id": now}, tr("was {name}", name=env) if now != env else "")
         if seen:
-            self.put({"env_cfg.wrappers": [{"wrapper_name": "SelectObservation", "indices": seen}]}, "no velocities")
+            self.put(
+                {"env_cfg.wrappers": [{"wrapper_name": "SelectObservation", "indices": seen}]}, tr("no velocities")
+            )
 
     def _expand(self) -> None:
         """Puts the parts of keyword arguments beside the words of the entry."""
@@ -159,12 +179,12 @@ class _Conversion:
         row = sb3.WORDS.get(word)
         try:
             if row is None:
-                raise NoCounterpartError("it is not a word of theirs that is known here")
+                raise NoCounterpartError(tr("it is not a word of theirs that is known here"))
             meaning = row.meaning(value, scope)
         except NoCounterpartError as reason:
             self.omit(LOST, word, value, str(reason))
         except LookupError:
-            self.omit(LOST, word, value, f"{self.package.NAME} has no such setting")
+            self.omit(LOST, word, value, tr("{algo} has no such setting", algo=self.package.NAME))
         else:
             self._put_meaning(word, value, meaning, written)
 
@@ -173,7 +193,7 @@ class _Conversion:
         settings = meaning.settings
         if not written:
             settings = {path: other for path, other in settings.items() if not self._usual(path, other)}
-            self.put(settings, ": ".join(filter(None, ("default of Stable-Baselines3", meaning.remark))))
+            self.put(settings, ": ".join(filter(None, (tr("default of Stable-Baselines3"), meaning.remark))))
         elif settings:
             self.put(settings, self._comment(word, value, meaning))
         elif meaning.remark:
@@ -195,8 +215,8 @@ class _Conversion:
         if meaning.remark.startswith(word):
             source = meaning.remark
         elif meaning.remark:
-            source = f"{source} ({meaning.remark})"
-        return f"was {source}"
+            source = tr("{name} ({remark})", name=source, remark=meaning.remark)
+        return tr("was {name}", name=source)
 
     def omit(self, heading: str, word: str, value: Any, why: str) -> None:
         """Notes a word that the new file does not have."""
@@ -204,8 +224,12 @@ class _Conversion:
 
     def text(self) -> str:
         """Returns the new file."""
-        first = f"# Hyperparameters of rl-baselines3-zoo for {self.package.NAME}, entry {printable(self.name)}.\n"
-        return first + new_file(self.source.sections, self.comments, self.omitted)
+        first = tr(
+            "Hyperparameters of rl-baselines3-zoo for {algo}, entry {entry}.",
+            algo=self.package.NAME,
+            entry=printable(self.name),
+        )
+        return f"# {first}\n" + new_file(self.source.sections, self.comments, self.omitted)
 
 
 def _plain(value: Any) -> Any:
@@ -214,4 +238,4 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return shown(value).removesuffix(" (text)").strip("'")
+    return shown(value, named=False).strip("'")

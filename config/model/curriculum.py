@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from config.model.fields import Strict, lower
+from config.tell.language import tr
 
 CLOCK = ("seconds", "seconds_total")
 """Entries of a result that cannot be the metric of a curriculum: a run that the clock decides cannot be repeated."""
@@ -47,17 +48,20 @@ class Curriculum(Strict):
         bounds = [phase.below for phase in self.phases]
         for number, bound in enumerate(bounds[:-1], start=1):
             if bound is None:
-                yield f"phase {number} of {len(bounds)} has no `below`; only the last phase has none"
+                count = len(bounds)
+                yield tr(
+                    "phase {number} of {count} has no `below`; only the last phase has none", number=number, count=count
+                )
         if bounds and bounds[-1] is not None:
-            yield "the last phase has `below`, and no phase follows it"
+            yield tr("the last phase has `below`, and no phase follows it")
         limits = [bound for bound in bounds[:-1] if bound is not None]
         for low, high in pairwise(limits):
             if low >= high:
-                yield f"phases are not in order: `below` {low:g} comes before {high:g}"
+                yield tr("phases are not in order: `below` {low:g} comes before {high:g}", low=low, high=high)
         if len({phase.value for phase in self.phases}) < len(self.phases):
-            yield "two phases have the same value"
+            yield tr("two phases have the same value")
         if self.metric in CLOCK:
-            yield f"metric {self.metric} depends on the clock, and the run could not be repeated"
+            yield tr("metric {metric} depends on the clock, and the run could not be repeated", metric=self.metric)
 
     def following(self, now: float, measured: float) -> float:
         """Returns the value of the phase that follows from a measurement. Phases may be skipped."""

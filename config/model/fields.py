@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from config.model import bounds
 from config.model.inherit import Condition, Inheriting
 from config.program import PROGRAM
+from config.tell.language import tr
 
 
 class Problem(NamedTuple):
@@ -56,7 +57,10 @@ class Strict(BaseModel, metaclass=Inheriting):
         for key, value in values.items():
             name = cls.field_name(key)
             if name in spellings:
-                raise ValueError(f"{key} and {spellings[name]} are two spellings of one setting; keep one")
+                other = spellings[name]
+                raise ValueError(
+                    tr("{key} and {other} are two spellings of one setting; keep one", key=key, other=other)
+                )
             spellings[name] = key
             if cls.is_silent(name, value):
                 continue
@@ -110,7 +114,8 @@ class Strict(BaseModel, metaclass=Inheriting):
         value = getattr(self, other)
         if value in values or (not values and value):
             return self._why_unread(other)
-        return f"{other} is {value if isinstance(value, str) else json.dumps(value)}"
+        text = value if isinstance(value, str) else json.dumps(value)
+        return tr("{setting} is {value}", setting=other, value=text)
 
 
 def whole(value: Any) -> Any:
@@ -144,8 +149,13 @@ def _no_factor(value: Any) -> Any:
     """Rejects a factor per step, as other programs have it: exploration would end within a few steps."""
     if steps := steps_of_factor(value):
         raise ValueError(
-            f"got {value}, a factor per step; expected a number of environment steps: write {steps}, which is "
-            f"1 / (1 - {value}) ({PROGRAM} convert OLD.yaml does this for a file of JoyRL)"
+            tr(
+                "got {value}, a factor per step; expected a number of environment steps: write {steps}, "
+                "which is 1 / (1 - {value}) ({PROGRAM} convert OLD.yaml does this for a file of JoyRL)",
+                value=value,
+                steps=steps,
+                PROGRAM=PROGRAM,
+            )
         )
     return value
 

@@ -14,16 +14,19 @@ from pydantic import AfterValidator, Field
 from config.model.fields import Fraction, PositiveInt, Problem, Strict
 from config.model.schema import AlgoConfig
 from config.own import objects as own
+from config.tell.language import tr
 
 SECTION = "policies_cfg"
-EXPECTED = "policies, as NAME: {agents: PATTERN, setting: value}"
+EXPECTED = tr("policies, as NAME: {agents: PATTERN, setting: value}")
 NAMES = r"^[A-Za-z][A-Za-z0-9_]*$"
 """Pattern of the names of policies."""
 
 
 def _named(agents: str | list[str]) -> str | list[str]:
     if not all([agents] if isinstance(agents, str) else agents or [""]):
-        raise ValueError(f"got {json.dumps(agents)}; expected names of agents, or patterns such as car_*")
+        raise ValueError(
+            tr("got {agents}; expected names of agents, or patterns such as car_*", agents=json.dumps(agents))
+        )
     return agents
 
 
@@ -101,14 +104,14 @@ class PolicyConfig(Strict):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.JOINT and self.joint is False:
-            yield Problem("joint", "this algorithm controls all agents of a policy as one; leave it out")
+            yield Problem("joint", tr("this algorithm controls all agents of a policy as one; leave it out"))
         if self.is_joint and self.agent_id:
-            message = "agents that are controlled as one have their places in the observation; leave it out"
+            message = tr("agents that are controlled as one have their places in the observation; leave it out")
             yield Problem("agent_id", message, depends_on=("joint",))
         if self.train and not self.LEARNS:
-            yield Problem("train", "this algorithm does not learn; leave it out")
+            yield Problem("train", tr("this algorithm does not learn; leave it out"))
         if self.opponents is not None and not self.train:
-            message = "a policy that does not learn has no earlier versions; leave it out, or set train: true"
+            message = tr("a policy that does not learn has no earlier versions; leave it out, or set train: true")
             yield Problem("opponents", message, depends_on=("train",))
         if (fault := self._fault_of_selector()) is not None:
             yield Problem("agents", fault)
@@ -118,7 +121,8 @@ class PolicyConfig(Strict):
         if self.selector is None:
             return None
         try:
-            return None if callable(own.find(self.selector)) else f"{self.selector} is not a function"
+            is_function = callable(own.find(self.selector))
+            return None if is_function else tr("{name} is not a function", name=self.selector)
         except own.OwnError as error:
             return str(error)
 
@@ -158,7 +162,7 @@ def misnamed(name: str) -> str | None:
     """Returns the reason why this cannot be the name of a policy; None if it can."""
     if re.fullmatch(NAMES, name):
         return None
-    return "is not a valid policy name; expected letters, digits and _, beginning with a letter"
+    return tr("is not a valid policy name; expected letters, digits and _, beginning with a letter")
 
 
 def dump(policy: Strict) -> dict[str, Any]:

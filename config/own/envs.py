@@ -4,6 +4,7 @@ import ast
 from pathlib import Path, PurePosixPath
 
 from config.read.opening import named
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 
@@ -24,7 +25,9 @@ def module_of(path: str) -> str:
     """Returns the module that a file below the current folder is."""
     parts = PurePosixPath(path.replace("\\", "/")).with_suffix("").parts
     if not all(part.isidentifier() for part in parts):
-        raise OwnEnvError(f"{path!r} is not a module of this folder; go to the folder of the file, and name it alone")
+        raise OwnEnvError(
+            tr("{path!r} is not a module of this folder; go to the folder of the file, and name it alone", path=path)
+        )
     return ".".join(parts)
 
 
@@ -35,15 +38,20 @@ def _only_class(path: Path) -> str:
             nodes = ast.parse(file.read()).body
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
         near = did_you_mean(path.name, [file.name for file in Path().glob("*.py")])
-        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        absent = isinstance(error, FileNotFoundError)
+        reason = tr("no such file") if absent else tr("cannot be read: {error}", error=error)
         raise OwnEnvError(f"{str(path)!r}: {reason}{near}") from None
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     names = [node.name for node in classes if _is_environment(node)]
     if len(names) == 1:
         return names[0]
-    which = f"several environments, {', '.join(names)}" if names else "no class with reset and step"
-    example = names[0] if names else "NAME"
-    raise OwnEnvError(f"{str(path)!r} has {which}; name the class or function: --env {path}:{example}")
+    advice = tr("name the class or function: --env {path}:{name}", path=path, name=names[0] if names else "NAME")
+    if not names:
+        raise OwnEnvError(tr("{path!r} has no class with reset and step; {advice}", path=str(path), advice=advice))
+    listed = ", ".join(names)
+    raise OwnEnvError(
+        tr("{path!r} has several environments, {names}; {advice}", path=str(path), names=listed, advice=advice)
+    )
 
 
 def _is_environment(node: ast.ClassDef) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from config.model.fields import Problem
 from config.own import former
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 _REGISTERED: dict[str, Any] = {}
@@ -23,13 +24,19 @@ class OwnError(LookupError):
     """A name leads to no class or function; the message gives the reason and the remedy."""
 
 
+UNKNOWN = tr("unknown")
+"""Beginning of the message about a keyword that there is not."""
+
+
 def register(name: str, thing: Callable[..., Any]) -> None:
     """Registers a class or function, such as the creator of an environment, under a name for the settings. A later
     registration of the same name replaces it."""
     if not isinstance(name, str) or not name.isprintable() or not name.strip() or ":" in name:
-        raise ValueError(f"{name!r} cannot be registered as a name; use text without a colon")
+        raise ValueError(tr("{name!r} cannot be registered as a name; use text without a colon", name=name))
     if not callable(thing):
-        raise TypeError(f"{name!r}: {thing!r} cannot be registered; use a class or a function")
+        raise TypeError(
+            tr("{name!r}: {thing!r} cannot be registered; use a class or a function", name=name, thing=thing)
+        )
     _REGISTERED[name] = thing
 
 
@@ -55,8 +62,13 @@ def comes_from_python(name: str) -> bool:
 
 def missing(name: str) -> str:
     """Returns what to do about a name that is not registered."""
-    remedy = f"call joystick.register({name!r}, ...) before, or write module:name"
-    return f"{name!r} is not registered in this process; {remedy}{did_you_mean(name, _REGISTERED)}"
+    remedy = tr("call joystick.register({name!r}, ...) before, or write module:name", name=name)
+    return tr(
+        "{name!r} is not registered in this process; {remedy}{near}",
+        name=name,
+        remedy=remedy,
+        near=did_you_mean(name, _REGISTERED),
+    )
 
 
 def find(name: str) -> Any:
@@ -67,16 +79,21 @@ def find(name: str) -> Any:
             raise OwnError(missing(name))
         return _REGISTERED[name]
     if not module or not path:
-        raise OwnError(f"{name!r} has no {'name after' if module else 'module before'} the colon; write module:name")
+        if module:
+            raise OwnError(tr("{name!r} has no name after the colon; write module:name", name=name))
+        raise OwnError(tr("{name!r} has no module before the colon; write module:name", name=name))
     former.answer()
     try:
         contents = importlib.import_module(module)
     except Exception as error:  # a module may raise anything on import
-        raise OwnError(f"the module of {name} cannot be imported: {described(error)}") from error
+        raise OwnError(
+            tr("the module of {name} cannot be imported: {error}", name=name, error=described(error))
+        ) from error
     try:
         return attrgetter(path)(contents)
     except AttributeError:
-        raise OwnError(f"module {module} has no {path!r}{did_you_mean(path, vars(contents))}") from None
+        near = did_you_mean(path, vars(contents))
+        raise OwnError(tr("module {module} has no {path!r}{near}", module=module, path=path, near=near)) from None
 
 
 def by_name(value: Any) -> Any:
@@ -141,9 +158,9 @@ def keyword_problems(
     names |= set(accepted)
     for key in keywords:
         if key not in names:
-            end = f"; known are: {', '.join(sorted(names)) or 'none'}"
-            yield Problem(key, "unknown" + (did_you_mean(key, names | set(beside)) or end))
+            end = tr("; known are: {names}", names=", ".join(sorted(names)) or tr("none"))
+            yield Problem(key, UNKNOWN + (did_you_mean(key, names | set(beside)) or end))
     for parameter in parameters:
         optional = parameter.default is not parameter.empty or parameter.kind is parameter.VAR_POSITIONAL
         if not optional and parameter.name not in keywords and parameter.name not in supplied:
-            yield Problem(parameter.name, "is required, and not set")
+            yield Problem(parameter.name, tr("is required, and not set"))

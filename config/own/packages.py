@@ -12,51 +12,59 @@ from config.program import PROGRAM
 from config.read import presets
 from config.read.finder import Finder
 from config.tell.error_text import several_algorithms
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
-_TASK = "a task directory, from which nothing is ever imported"
+_TASK = tr("a task directory, from which nothing is ever imported")
 
 
 def find(key: str, name: str, finder: Finder, allow: Sequence[str]) -> tuple[ModuleType | None, str]:
     """Returns the package that a name means, or None and why; key: algo_name or env_name; allow: --allow-import."""
     base = AlgoConfig if key == "algo_name" else EnvConfig
     if "." in name and (task := trust.task_of(name)):
-        return None, f"{name!r} lies in {task}, {_TASK}"
+        return None, tr("{name!r} lies in {folder}, {reason}", name=name, folder=task, reason=_TASK)
     if "." in name and not allowed(name, allow):
-        return None, f"{name!r} is not built in; to run a package of your own, add {permission(name)}"
+        return None, tr(
+            "{name!r} is not built in; to run a package of your own, add {permission}",
+            name=name,
+            permission=permission(name),
+        )
     try:
         package = finder.get(name)
         if isinstance(package.Config, type) and issubclass(package.Config, base):
             return package, ""
-        return None, f"{name}.Config must inherit from config.schema.{base.__name__}"
+        return None, tr("{name}.Config must inherit from config.schema.{base}", name=name, base=base.__name__)
     except LookupError as error:
         instead = getattr(error, "instead", "")
-        return None, f"unknown name {name!r}; {instead} {_listed(key)}" if instead else _unknown(key, name, finder)
+        if not instead:
+            return None, _unknown(key, name, finder)
+        return None, tr("unknown name {name!r}; {advice} {list}", name=name, advice=instead, list=_listed(key))
     except Exception as error:
         if "." not in name:
             raise
-        return None, f"{name} cannot be imported: {type(error).__name__}: {error}"
+        return None, tr("{name} cannot be imported: {error}", name=name, error=f"{type(error).__name__}: {error}")
 
 
 def _unknown(key: str, name: str, finder: Finder) -> str:
     """Returns what to write in place of an unknown name."""
     if key == "algo_name" and (instead := foreign_names.algorithm_here(name)):
-        return f"unknown name {name!r}; {instead}"
+        return tr("unknown name {name!r}; {advice}", name=name, advice=instead)
     if key == "env_name" and (now := foreign_names.environment_here(name)):
-        return f"{name!r} is an environment; write env_name: gym and env_cfg.id: {now}"
+        return tr("{name!r} is an environment; write env_name: gym and env_cfg.id: {id}", name=name, id=now)
     if key == "algo_name" and (several := several_algorithms(name)):
-        return f"unknown name {name!r}{several}"
+        return tr("unknown name {name!r}{end}", name=name, end=several)
     stem = foreign_names.algorithm_of_class(name)
     if key == "algo_name" and stem != name and stem.lower() in map(str.lower, finder.available()):
-        return f"unknown name {name!r}; write {stem}"
+        return tr("unknown name {name!r}; write {other}", name=name, other=stem)
     kinds = [] if key == "algo_name" else [kind for kind, _ in presets.kinds_with(name, finder)]
     if kinds:
-        return f"{name!r} is an environment; write env_name: {kinds[0]} and env_cfg.id: {name}"
-    return f"unknown name {name!r}{did_you_mean(name, finder.available())} {_listed(key)}"
+        return tr("{name!r} is an environment; write env_name: {kind} and env_cfg.id: {name}", name=name, kind=kinds[0])
+    near = did_you_mean(name, finder.available())
+    return tr("unknown name {name!r}{near} {list}", name=name, near=near, list=_listed(key))
 
 
 def _listed(key: str) -> str:
-    return f"({PROGRAM} list {key.removesuffix('_name')}s shows all)"
+    return tr("({command} shows all)", command=f"{PROGRAM} list {key.removesuffix('_name')}s")
 
 
 def allowed(dotted: str, allow: Sequence[str]) -> bool:
@@ -75,8 +83,10 @@ def forbidden(name: str, allow: Sequence[str], task: Path | None = None) -> str 
     if not colon or own.comes_from_python(name):
         return None
     if folder := trust.task_of(module, task):
-        return f"imports {module}, which lies in {folder}, {_TASK}"
-    return None if allowed(module, allow) else f"imports {module}; to allow it, add {permission(module)}"
+        return tr("imports {module}, which lies in {folder}, {reason}", module=module, folder=folder, reason=_TASK)
+    if allowed(module, allow):
+        return None
+    return tr("imports {module}; to allow it, add {permission}", module=module, permission=permission(module))
 
 
 def imported(names: Iterable[str], allow: Sequence[str]) -> Iterator[str]:

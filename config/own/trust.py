@@ -11,6 +11,7 @@ from pathlib import Path
 from config.program import PROGRAM
 from config.read.opening import named
 from config.read.task_files import RUN
+from config.tell.language import tr
 
 _OTHERS_MAY_WRITE = 0o022
 _ANYBODY_MAY_WRITE = 0o002
@@ -43,13 +44,15 @@ def folders() -> list[Path]:
     try:
         with open(file(), "rb", opener=named) as stream:
             if not _of_this_user(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
-                raise TrustError(f"{file()} is not used: it belongs to another user, or others may write it; delete it")
+                raise TrustError(
+                    tr("{file} is not used: it belongs to another user, or others may write it; delete it", file=file())
+                )
             entries = json.loads(stream.read(MOST_BYTES))["folders"]
         return [Path(folder) for folder in entries if isinstance(folder, str)]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise TrustError(f"{file()} cannot be read: {error}") from None
+        raise TrustError(tr("{file} cannot be read: {error}", file=file(), error=error)) from None
 
 
 def remember(folder: Path) -> None:
@@ -74,7 +77,9 @@ def _write(paths: Iterable[Path]) -> None:
             stream.write(text + "\n")
         fresh.replace(place)
     except OSError as error:
-        raise TrustError(f"{place} cannot be written: {error.strerror or error}") from None
+        raise TrustError(
+            tr("{place} cannot be written: {reason}", place=place, reason=error.strerror or error)
+        ) from None
 
 
 def _of_this_user(status: os.stat_result, forbidden: int) -> bool:
@@ -141,10 +146,12 @@ def _is_trusted(folder: Path, module: str) -> bool:
 
 def _ask(folder: Path, module: str) -> bool:
     """Asks whether code of a folder may be imported, and remembers a yes."""
-    question = f"Import code of this folder, now and later ({PROGRAM} trust --forget ends it)? [y/N] "
-    print(f"The settings name {module}, which is code in {folder}.", file=sys.stderr)
+    question = tr(
+        "Import code of this folder, now and later ({PROGRAM} trust --forget ends it)? [y/N]", PROGRAM=PROGRAM
+    )
+    print(tr("The settings name {module}, which is code in {folder}.", module=module, folder=folder), file=sys.stderr)
     try:
-        print(question, end="", file=sys.stderr, flush=True)
+        print(question, end=" ", file=sys.stderr, flush=True)
         answer = sys.stdin.readline().strip().lower()
     except KeyboardInterrupt:
         answer = ""
@@ -153,7 +160,7 @@ def _ask(folder: Path, module: str) -> bool:
     try:
         remember(folder)
     except TrustError as error:
-        print(f"{error}; the answer holds for this command", file=sys.stderr)
+        print(tr("{error}; the answer holds for this command", error=error), file=sys.stderr)
     return True
 
 
@@ -180,5 +187,5 @@ def _is_task(folder: Path) -> bool:
 
 def listing() -> str:
     """Returns the lines of the command trust."""
-    lines = [f"{folder}\n" for folder in folders()] or ["no folder is trusted\n"]
-    return "".join([*lines, f"(remembered in {file()})\n"])
+    lines = [f"{folder}\n" for folder in folders()] or [tr("no folder is trusted") + "\n"]
+    return "".join([*lines, tr("(remembered in {file})", file=file()) + "\n"])

@@ -5,6 +5,7 @@ import contextlib
 import math
 
 from config.own import envs as own_env
+from config.tell.language import tr
 
 COMPARED_AT = ("common", "last")
 """Scores that the command compare compares: at a step that all runs have come to, or the last ones."""
@@ -29,17 +30,25 @@ def seeds(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
         if not all(number.isascii() and number.isdecimal() for number in (first, last or first)) or (dots and not last):
-            raise argparse.ArgumentTypeError(f"invalid seed {part.strip()!r}: use 1..5, or a list such as 1,2,7")
+            raise argparse.ArgumentTypeError(
+                tr("invalid seed {text!r}: use 1..5, or a list such as 1,2,7", text=part.strip())
+            )
         low, high = int(first), int(last or first)
         if low > high:
-            raise argparse.ArgumentTypeError(f"empty range {part.strip()}: use {high}..{low}")
+            raise argparse.ArgumentTypeError(
+                tr("empty range {range}: use {high}..{low}", range=part.strip(), high=high, low=low)
+            )
         if high - low >= MOST_SEEDS:
-            raise argparse.ArgumentTypeError(f"{part.strip()} is more than {MOST_SEEDS} runs")
+            raise argparse.ArgumentTypeError(
+                tr("{range} is more than {most} runs", range=part.strip(), most=MOST_SEEDS)
+            )
         numbers += range(low, high + 1)
     if 0 in numbers or max(numbers) >= 2**63:
-        raise argparse.ArgumentTypeError("a seed is a number from 1 to 2**63 - 1 (0 would draw one)")
+        raise argparse.ArgumentTypeError(tr("a seed is a number from 1 to 2**63 - 1 (0 would draw one)"))
     if twice := next((seed for seed in numbers if numbers.count(seed) > 1), None):
-        raise argparse.ArgumentTypeError(f"{twice} is listed twice; two runs with one seed are the same run")
+        raise argparse.ArgumentTypeError(
+            tr("{seed} is listed twice; two runs with one seed are the same run", seed=twice)
+        )
     return tuple(numbers)
 
 
@@ -48,14 +57,17 @@ def one_seed(numbers: tuple[int, ...]) -> str:
     [*others, number] = numbers
     if others or not 1 < number <= MOST_MEANT:
         return ""
-    hint = f"for {number} runs with different seeds write --seeds 1..{number}"
-    return f"--seeds {number}: one run, with seed {number}; {hint}"
+    return tr(
+        "--seeds {number}: one run, with seed {number}; for {number} runs with different seeds write "
+        "--seeds 1..{number}",
+        number=number,
+    )
 
 
 def text(words: str) -> str:
     """Refuses empty text: an unset shell variable does not ask for the default."""
     if not words.strip():
-        raise argparse.ArgumentTypeError("nothing was given; give a value, or leave the flag out")
+        raise argparse.ArgumentTypeError(tr("nothing was given; give a value, or leave the flag out"))
     return words
 
 
@@ -71,7 +83,9 @@ def module(words: str) -> str:
 def count(words: str, least: int = 1) -> int:
     """Returns a whole number, 1 or more; least: or this."""
     if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words) >= least):
-        raise argparse.ArgumentTypeError(f"invalid number {words[:40]!r}: use {least} or more")
+        raise argparse.ArgumentTypeError(
+            tr("invalid number {text!r}: use {least} or more", text=words[:40], least=least)
+        )
     return int(words)
 
 
@@ -85,13 +99,13 @@ def score(words: str) -> float:
     with contextlib.suppress(ValueError):
         if math.isfinite(value := float(words)):
             return value
-    raise argparse.ArgumentTypeError(f"invalid score {words[:40]!r}: use a number, such as 475")
+    raise argparse.ArgumentTypeError(tr("invalid score {text!r}: use a number, such as 475", text=words[:40]))
 
 
 def port(words: str) -> int:
     """Returns the number of a port, 1 to 65535."""
     if not (words.isascii() and words.isdecimal() and len(words) < 6 and 0 < int(words) < 2**16):
-        raise argparse.ArgumentTypeError(f"invalid port {words[:40]!r}: use 1 to 65535, or leave it out")
+        raise argparse.ArgumentTypeError(tr("invalid port {text!r}: use 1 to 65535, or leave it out", text=words[:40]))
     return int(words)
 
 
@@ -100,7 +114,9 @@ def model(words: str) -> str | int:
     if words.isascii() and words.isdecimal() and len(words) < 19:
         return int(words)
     if words not in ("best", "latest"):
-        raise argparse.ArgumentTypeError(f"invalid model {words[:40]!r}: use best, latest, or the number of an update")
+        raise argparse.ArgumentTypeError(
+            tr("invalid model {text!r}: use best, latest, or the number of an update", text=words[:40])
+        )
     return words
 
 
@@ -110,6 +126,6 @@ def grid(words: str) -> tuple[int, int]:
     sides = [int(side) if side.isascii() and side.isdecimal() and len(side) < 3 else 0 for side in (rows, columns)]
     if not all(1 <= side <= MOST_SIDE for side in sides):
         raise argparse.ArgumentTypeError(
-            f"invalid grid {words[:40]!r}: use rows x columns, 1x2 to {MOST_SIDE}x{MOST_SIDE}"
+            tr("invalid grid {text!r}: use rows x columns, 1x2 to {most}x{most}", text=words[:40], most=MOST_SIDE)
         )
     return sides[0], sides[1]

@@ -9,11 +9,13 @@ from pydantic import ValidationError
 from config.config import GeneralConfig
 from config.foreign import names as foreign_names
 from config.model.fields import Strict
+from config.own import objects as own
 from config.own import packages
 from config.read import presets, sources
 from config.read.preset_choice import PresetChoice
 from config.read.source_stack import SourceStack
 from config.tell.error_text import faults
+from config.tell.language import tr
 from config.tell.names import did_you_mean, nearest
 
 
@@ -80,10 +82,11 @@ class Checks:
         """Reports what the environment itself finds wrong with its section, unless its code may not be imported."""
         if hasattr(package, "check") and not any(self._forbids(name) for _, name in env.own()):
             for key, message, *_ in package.check(env):
-                if message.startswith("unknown; ") and (theirs := self.stack.foreign_name(key, "env_cfg")):
-                    message = f"unknown{theirs}"
+                unknown = message.startswith(own.UNKNOWN + tr("; "))
+                if unknown and (theirs := self.stack.foreign_name(key, "env_cfg")):
+                    message = own.UNKNOWN + theirs
                 if key == "id" and (renamed := foreign_names.environment_here(env.id)):
-                    message = f"{env.id} is {renamed}"
+                    message = tr("{env} is {name}", env=env.id, name=renamed)
                 if key == "id" and not (self.preset.used and presets.named(self.preset.used, env.id)):
                     message += presets.elsewhere(env.id, package, self.stack.finders["env_name"], self.preset.root)
                 self.stack.report("env_cfg", key, message)
@@ -92,26 +95,34 @@ class Checks:
         """Reports problems between general_cfg and the algorithms."""
         names = self.stack.policy_names().values()
         if general.score_policy is not None and general.score_policy not in names:
-            hint = did_you_mean(general.score_policy, names) or f"; policies: {', '.join(names) or 'none'}"
-            self.stack.report("general_cfg", "score_policy", f"names no policy of policies_cfg{hint}")
+            listed = tr("; policies: {names}", names=", ".join(names) or tr("none"))
+            hint = did_you_mean(general.score_policy, names) or listed
+            self.stack.report("general_cfg", "score_policy", tr("names no policy of policies_cfg{hint}", hint=hint))
         if algo is not None and general.mode == "train":
             self._offline(general, algo.offline_updates_of())
         if algo is not None and not names and general.mode == "train" and not algo.LEARNS:
-            self.stack.report("general_cfg", "algo_name", "does not learn; it is for an opponent in policies_cfg")
+            self.stack.report("general_cfg", "algo_name", tr("does not learn; it is for an opponent in policies_cfg"))
 
     def _offline(self, general: GeneralConfig, updates: int) -> None:
         """Reports limits that count what a run collects, in a run that only learns from given data, and one that ends
         a run before it collects. updates: from the data alone; -1: all of them."""
         if 0 < general.max_update <= updates:
-            why = f"{general.max_update:,} updates are over before the run collects: algo_cfg.offline_updates is"
-            remedy = "set a higher max_update, or limit the run by max_total_step or max_episode alone"
-            self.stack.report("general_cfg", "max_update", f"{why} {updates:,}; {remedy}")
+            message = tr(
+                "{limit:,} updates are over before the run collects: algo_cfg.offline_updates is {updates:,}; set a "
+                "higher max_update, or limit the run by max_total_step or max_episode alone",
+                limit=general.max_update,
+                updates=updates,
+            )
+            self.stack.report("general_cfg", "max_update", message)
         if updates >= 0:
             return
         merged, _ = sources.merge(self.stack.sources, "general_cfg", GeneralConfig)
         for key in ("max_episode", "max_total_step"):
             if merged.get(key) is not None and getattr(general, key) > 0:
-                message = "counts what is collected, and this run learns from algo_cfg.data alone; set max_update, or"
-                self.stack.report("general_cfg", key, f"{message} algo_cfg.offline_updates for how long it does so")
+                message = tr(
+                    "counts what is collected, and this run learns from algo_cfg.data alone; set max_update, or "
+                    "algo_cfg.offline_updates for how long it does so"
+                )
+                self.stack.report("general_cfg", key, message)
 
     # sections ---------------------------------------------------------------------------------------------

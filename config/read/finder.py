@@ -4,6 +4,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
+from config.tell.language import tr
+
 
 class Finder(NamedTuple):
     """Functions that find packages; get raises LookupError for an unknown name."""
@@ -14,4 +16,5 @@ class Finder(NamedTuple):
     def with_setting(self, *keys: str, most: int = 4) -> str:
         """Returns the names of some packages that have one of these settings; empty if none has."""
         names = [name for name in self.available() if set(keys) & self.get(name).Config.spellings()]
-        return ", ".join(names[:most]) + (" and others" if len(names) > most else "")
+        listed = ", ".join(names[:most])
+        return tr("{names} and others", names=listed) if len(names) > most else listed

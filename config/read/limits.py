@@ -8,6 +8,7 @@ from config.config import RUN_LIMITS, GeneralConfig
 from config.model.schema import AlgoConfig
 from config.read import sources
 from config.read.source_stack import SourceStack
+from config.tell.language import tr
 
 
 def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str]:
@@ -15,7 +16,9 @@ def of_test(general: GeneralConfig, explicit: bool) -> tuple[dict[str, Any], str
     if explicit and general.max_episode > 0:
         return {}, ""
     count = general.online_eval_episode
-    note = f"test episodes: {count} (online_eval_episode); general_cfg.max_episode=N plays another number"
+    note = tr(
+        "test episodes: {count} (online_eval_episode); general_cfg.max_episode=N plays another number", count=count
+    )
     return {"max_episode": count}, note
 
 
@@ -29,8 +32,11 @@ def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
     for section, algo in built.items():
         if isinstance(algo, AlgoConfig) and algo.schedule() != "constant" and f"{section}.lr_schedule" not in where:
             built[section] = algo.model_copy(update={"lr_schedule": "constant"})
-            needed = "max_episode, max_total_step or max_update"
-            yield f"{section}.lr_schedule is constant: {algo.schedule()} needs {needed}"
+            yield tr(
+                "{section}.lr_schedule is constant: {schedule} needs max_episode, max_total_step or max_update",
+                section=section,
+                schedule=algo.schedule(),
+            )
 
 
 OFFLINE_UPDATES = 10_000
@@ -53,26 +59,43 @@ def of_training(
     """
     limits = [key for key in RUN_LIMITS if key in explicit and getattr(general, key) > 0]
     if epochs:
-        note = f"max_update becomes that of data_epochs: {epochs}" if "max_update" in limits else ""
+        note = tr("max_update becomes that of data_epochs: {epochs}", epochs=epochs) if "max_update" in limits else ""
         return {key: -1 for key in ("max_episode", "max_step") if key not in explicit}, note
     if offline < 0 and not limits:
         values = {key: -1 for key in ("max_episode", "max_step") if key not in explicit}
-        return {**values, "max_update": OFFLINE_UPDATES}, f"no limit is set: max_update is {OFFLINE_UPDATES:,}"
+        note = tr("no limit is set: max_update is {updates:,}", updates=OFFLINE_UPDATES)
+        return {**values, "max_update": OFFLINE_UPDATES}, note
     unwritten = [key for key in ("max_episode", "max_step") if key not in explicit]
     if "max_episode" not in limits and (limits or "max_episode" in explicit):
         values = dict.fromkeys(unwritten, -1)
-        ends = f"its own limit of {own_limit} steps" if own_limit else "the environment alone"
+        if own_limit:
+            ends = tr(
+                "max_step is -1: episodes of {env} end by its own limit of {limit} steps", env=env, limit=own_limit
+            )
+        else:
+            ends = tr("max_step is -1: episodes of {env} end by the environment alone", env=env)
         how = {
-            "max_episode": f"max_episode is -1, since {' and '.join(limits)} is set",
-            "max_step": f"max_step is -1: episodes of {env} end by {ends}",
+            "max_episode": tr("max_episode is -1, since {limits} is set", limits=tr(" and ").join(limits)),
+            "max_step": ends,
         }
         return values, "; ".join(how[key] for key in unwritten)
-    shorter = "" if own_limit is None else f" ({env} itself ends after {own_limit}; general_cfg.max_step=-1)"
-    steps = f"max_step is {general.max_step}{shorter}" if own_limit is None or own_limit > general.max_step else ""
+    most = general.max_step
+    if own_limit is None:
+        steps = tr("max_step is {steps}", steps=most)
+    elif own_limit > most:
+        steps = tr(
+            "max_step is {steps} ({env} itself ends after {limit}; general_cfg.max_step=-1)",
+            steps=most,
+            env=env,
+            limit=own_limit,
+        )
+    else:
+        steps = ""
     if "max_episode" in unwritten:
-        first = f"no limit is set: max_episode is {general.max_episode}"
-        return {}, ", ".join([first, steps] if steps and "max_step" in unwritten else [first])
-    return {}, f"{steps}, JoyRL's default" if steps and "max_step" in unwritten else ""
+        first = tr("no limit is set: max_episode is {episodes}", episodes=general.max_episode)
+        both = tr("{limit}, {other}", limit=first, other=steps)
+        return {}, both if steps and "max_step" in unwritten else first
+    return {}, tr("{limit}, JoyRL's default", limit=steps) if steps and "max_step" in unwritten else ""
 
 
 def of_run(

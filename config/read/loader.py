@@ -25,7 +25,8 @@ from config.read.source_stack import SourceStack
 from config.read.task_config import load_task_config
 from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
-from config.tell.names import printable, with_full_width_named
+from config.tell.language import tr
+from config.tell.names import DEFAULT, printable, with_full_width_named
 
 __all__ = ["ConfigError", "Finder", "RunConfig", "load"]
 
@@ -39,7 +40,7 @@ class ConfigError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))
         more = len(self.problems) - MOST_PROBLEMS
-        lines = [*self.problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
+        lines = [*self.problems[:MOST_PROBLEMS], *([tr("and {count:,} more", count=more)] if more > 0 else [])]
         super().__init__("\n".join(lines))
 
 
@@ -98,7 +99,7 @@ def load(
         raise ConfigError([str(error)]) from None
     earlier = work.add_earlier(task_root, expected_env)
     if not (file or document or earlier or algo or env or preset):
-        work.notes.append("no --yaml: the Python defaults are used")
+        work.notes.append(tr("no --yaml: the Python defaults are used"))
     return work.finish(
         choice,
         expected_return=choice.promised(document or earlier, preset),
@@ -161,7 +162,13 @@ class _Assembly(SourceStack):
         settings = source.sections.get("algo_cfg", {})
         if theirs and ours and settings and not self.same("algo_name", theirs, ours):
             self.notes.append(
-                f"{path} is for {theirs}; these of its settings are used for {ours}: {', '.join(settings)}"
+                tr(
+                    "{path} is for {theirs}; these of its settings are used for {ours}: {settings}",
+                    path=path,
+                    theirs=theirs,
+                    ours=ours,
+                    settings=", ".join(settings),
+                )
             )
 
     def _keep(self, changes: Changes) -> None:
@@ -180,7 +187,11 @@ class _Assembly(SourceStack):
         address = sources.address_of(earlier)
         if address and self.general("ray_address") is None:
             self.notes.append(
-                f"the cluster of the earlier run is not used: add general_cfg.ray_address={address} to connect to it"
+                tr(
+                    "the cluster of the earlier run is not used: add general_cfg.ray_address={address} to connect "
+                    "to it",
+                    address=address,
+                )
             )
         self.sources.insert(0, sources.from_task(earlier, testing=self.general("mode") == "test"))
         self._compare(earlier, self.task, env)
@@ -219,11 +230,20 @@ class _Assembly(SourceStack):
             past, now = sections.get(section, {}).get("algo_name") or usual, self.algo_of(section)
             if not self.same("algo_name", str(past), now):
                 key = "algo_name" if section == "general_cfg" else f"{section}.algo_name"
-                problems.append(f"{task} was trained with {past}, and {key} is {now}")
+                problems.append(
+                    tr("{task} was trained with {past}, and {key} is {now}", task=task, past=past, key=key, now=now)
+                )
         kind, _ = self.find("env_name", str(self.general("env_name")))
         id_then = sections.get("env_cfg", {}).get("id", getattr(kind and kind.Config(), "id", ""))
         if env and id_then not in (env, *(dialect.present_id(env, kind) for dialect in DIALECTS)):
-            problems.append(f"{task} was trained in {id_then}, and --env is {env}; leave out --env")
+            problems.append(
+                tr(
+                    "{task} was trained in {past}, and --env is {env}; leave out --env",
+                    task=task,
+                    past=id_then,
+                    env=env,
+                )
+            )
         if problems:
             raise ConfigError([*self.problems, *problems])
 
@@ -234,7 +254,7 @@ class _Assembly(SourceStack):
         for section, model in self.models.items():
             if section not in self.heirs and issubclass(model, AlgoConfig):
                 for key, value in model.BEFORE.items():
-                    source.put(section, key, value, Place("default", f"{section}.{key}"))
+                    source.put(section, key, value, Place(DEFAULT, f"{section}.{key}"))
         return source
 
     # the whole --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from config.read.paths import as_written
+from config.tell.language import tr
 
 Opener = Callable[[str, int], int]
 """Type of the argument `opener` of `open`: path and flags -> descriptor."""
@@ -28,7 +29,9 @@ def regular(path: str, flags: int) -> int:
         descriptor = os.open(path, flags | _NO_LINK | _NO_WAIT, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "is a link, which is not followed inside a task directory", str(path)) from None
+            raise OSError(
+                errno.ELOOP, tr("is a link, which is not followed inside a task directory"), str(path)
+            ) from None
         raise
     return _checked(descriptor, path)
 
@@ -49,7 +52,7 @@ def _checked(descriptor: int, path: str) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    raise OSError(errno.EINVAL, tr("is not a regular file"), str(path))
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
@@ -74,7 +77,8 @@ def _size(file: IO[bytes], most_bytes: int) -> int:
     """Returns the size of a file, or raises OSError if it is too large."""
     size = os.fstat(file.fileno()).st_size
     if size > most_bytes:
-        raise OSError(errno.EFBIG, f"is larger than {most_bytes / 2**20:,.0f} MiB", str(file.name))
+        message = tr("is larger than {size:,.0f} MiB", size=most_bytes / 2**20)
+        raise OSError(errno.EFBIG, message, str(file.name))
     return size
 
 
@@ -97,15 +101,19 @@ def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str
                 raise
 
 
-def fault_below(folder: Path, subject: str = "a task directory") -> str:
+def fault_below(folder: Path, subject: str = tr("a task directory")) -> str:
     """Returns which part of a folder is neither a file nor a folder, in a sentence; empty if there is none. A folder
     from a stranger may hold links that lead out of it, pipes on which a read waits forever, and devices. subject: name
     of such folders."""
     try:
         for entry in entries_below(folder):
             if not entry.is_file(follow_symlinks=False):
-                kind = "a link" if entry.is_symlink() else "a pipe or a device"
-                return f"{as_written(Path(entry.path))} is {kind}; {subject} holds files and folders only"
+                path = as_written(Path(entry.path))
+                if entry.is_symlink():
+                    return tr("{path} is a link; {subject} holds files and folders only", path=path, subject=subject)
+                return tr(
+                    "{path} is a pipe or a device; {subject} holds files and folders only", path=path, subject=subject
+                )
     except OSError as error:
-        return f"cannot read {as_written(Path(error.filename))}: {error.strerror}"
+        return tr("cannot read {path}: {reason}", path=as_written(Path(error.filename)), reason=error.strerror)
     return ""

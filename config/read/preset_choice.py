@@ -10,6 +10,7 @@ from config.read import presets, sources
 from config.read.opening import named
 from config.read.source_stack import SourceStack
 from config.read.yaml_reader import Document, Place, read
+from config.tell.language import tr
 
 
 class PresetChoice:
@@ -45,8 +46,14 @@ class PresetChoice:
         if theirs and set(ours) - set(theirs):
             preset.drop_policies()
             self.promises = False
-            why = f"policies with other names are written: {', '.join(ours)}"
-            self.stack.notes.append(f"the policies of the preset ({', '.join(theirs)}) are not used, since {why}")
+            self.stack.notes.append(
+                tr(
+                    "the policies of the preset ({theirs}) are not used, since policies with other names are written: "
+                    "{ours}",
+                    theirs=", ".join(theirs),
+                    ours=", ".join(ours),
+                )
+            )
         else:
             self._leave_out_settings(preset)
 
@@ -64,8 +71,14 @@ class PresetChoice:
                 del preset.sections[section][key], preset.places[section].parts[key]
             self.promises = False
             if dropped:
-                why = f"they are for {theirs}: {', '.join(dropped)}"
-                self.stack.notes.append(f"settings of the preset for {section} are not used, since {why}")
+                self.stack.notes.append(
+                    tr(
+                        "settings of the preset for {section} are not used, since they are for {algo}: {settings}",
+                        section=section,
+                        algo=theirs,
+                        settings=", ".join(dropped),
+                    )
+                )
 
     def _preset_word(self) -> str:
         """Returns general_cfg.preset as it is written; none for null."""
@@ -83,9 +96,9 @@ class PresetChoice:
             fault, path = "", self._nearest_preset(say=True)
         else:
             fault, path = self._named_preset(name)
-            self.stack.notes.append(f"preset: {path}")
+            self.stack.notes.append(tr("preset: {path}", path=path))
         if word != "auto" and self.stack.general("load_checkpoint") is True:
-            fault = "a run that is loaded has its own settings; leave it out"
+            fault = tr("a run that is loaded has its own settings; leave it out")
         if fault:
             self.stack.report("general_cfg", "preset", fault)
         elif path is None:
@@ -99,8 +112,9 @@ class PresetChoice:
             return
         source = sources.Source(written=False)
         for section, settings in package.Config.RUN.items():
+            place = tr("default run of {algo}", algo=package.NAME)
             for key, value in settings.items():
-                source.put(section, key, value, Place(f"default run of {package.NAME}", f"{section}.{key}"))
+                source.put(section, key, value, Place(place, f"{section}.{key}"))
         self.stack.sources.insert(0, source)
 
     def _named_preset(self, name: str) -> tuple[str, Path | None]:
@@ -112,8 +126,9 @@ class PresetChoice:
         general = _settings(path, "general_cfg")
         theirs = str(general.get("algo_name") or path.stem)
         ours = str(values.get("algo_name") or theirs)
-        other = not self.stack.same("algo_name", theirs, ours)
-        return (f"{path} is for {theirs}, and algo_name is {ours}" if other else ""), path
+        if self.stack.same("algo_name", theirs, ours):
+            return "", path
+        return tr("{path} is for {theirs}, and algo_name is {ours}", path=path, theirs=theirs, ours=ours), path
 
     def _nearest_preset(self, say: bool = False) -> Path | None:
         """Returns the preset for the algorithm and the environment that are written. say: note which one it is."""
@@ -144,9 +159,17 @@ class PresetChoice:
     def note_absence(self, document: Document | None, path: str) -> None:
         """Notes the sections that a file lacks, and the preset of one that leaves all that it sets in algo_cfg at the
         Python defaults. A run that is loaded has settings of its own."""
-        used = "settings of the run" if self.stack.general("load_checkpoint") is True else "defaults"
         if document and (missing := next(filter(lambda source: source.written, self.stack.sources)).missing()):
-            self.stack.notes.append(f"{path} sets nothing under {', '.join(missing)}: the {used} are used")
+            loaded, sections = self.stack.general("load_checkpoint") is True, ", ".join(missing)
+            self.stack.notes.append(
+                tr(
+                    "{path} sets nothing under {sections}: the settings of the run are used",
+                    path=path,
+                    sections=sections,
+                )
+                if loaded
+                else tr("{path} sets nothing under {sections}: the defaults are used", path=path, sections=sections)
+            )
         fresh = self.stack.general("mode") == "train" and self.stack.general("load_checkpoint") is not True
         if self._preset_word().lower() != "auto" or self.stack.policy_names() or not fresh:
             return
@@ -154,7 +177,9 @@ class PresetChoice:
             keys = {key for source in self.stack.sources for key in source.sections.get("algo_cfg", {})}
             unused = _settings(preset, "algo_cfg")
             if unused and not keys & set(unused):
-                self.stack.notes.append(f"there is a preset, {preset}; general_cfg.preset: default takes it")
+                self.stack.notes.append(
+                    tr("there is a preset, {preset}; general_cfg.preset: default takes it", preset=preset)
+                )
 
     def promised(self, document: Document | None, preset: Document | None) -> float | None:
         """Returns the return that the first line of the file, or of the preset, promises for this environment."""

@@ -13,6 +13,7 @@ from typing import Any
 from config.program import ROOT
 from config.read.finder import Finder
 from config.read.yaml_reader import first_comment
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 
 PRESETS = ROOT / "presets"
@@ -61,7 +62,8 @@ def _name(path: Path) -> str:
 def unknown(name: str, root: Path = PRESETS) -> str:
     """Returns a sentence about the name of a preset that there is not."""
     near = did_you_mean(name, [_name(path) for path in root.glob("*/*.yaml")])
-    return f"there is no preset {name!r}{near or '; write default, or a name such as CartPole-v1/PPO'}"
+    near = near or tr("; write default, or a name such as CartPole-v1/PPO")
+    return tr("there is no preset {name!r}{near}", name=name, near=near)
 
 
 def family(env: str) -> str:
@@ -88,12 +90,26 @@ def notes(
     path: Path | None, algo: str, env: str, run: Mapping[str, Mapping[str, Any]], root: Path = PRESETS
 ) -> Iterator[str]:
     """Yields notes on the preset that was found, or on its absence. run: settings that take its place."""
-    instead = f", and for the run those of {algo}: {run_words(run)}" if run else ""
-    yield f"preset: {path}" if path else f"no preset for {algo} on {env}: the Python defaults are used{instead}"
+    if path:
+        yield tr("preset: {path}", path=path)
+    elif run:
+        yield tr(
+            "no preset for {algo} on {env}: the Python defaults are used, and for the run those of {algo}: {settings}",
+            algo=algo,
+            env=env,
+            settings=run_words(run),
+        )
+    else:
+        yield tr("no preset for {algo} on {env}: the Python defaults are used", algo=algo, env=env)
     shared = family(env)
     if shared and path is None:
         others = ", ".join(algos_with(shared, root))
-        yield f"{env} may need the env_cfg of the presets in {root.name}/{shared}, which are for {others}"
+        yield tr(
+            "{env} may need the env_cfg of the presets in {folder}, which are for {algos}",
+            env=env,
+            folder=f"{root.name}/{shared}",
+            algos=others,
+        )
 
 
 def run_words(run: Mapping[str, Mapping[str, Any]]) -> str:
@@ -130,8 +146,9 @@ def elsewhere(env_id: str, but: ModuleType, find_env: Finder, root: Path = PRESE
     """Returns the end of a sentence that says where an unknown id may be found; empty if nowhere."""
     kind = next((name for name, package in kinds_with(env_id, find_env) if package is not but), None)
     if kind:
-        return f" (it exists with general_cfg.env_name={kind} env_cfg.id={env_id})"
+        return tr(" (it exists with general_cfg.env_name={kind} env_cfg.id={env_id})", kind=kind, env_id=env_id)
     if env_id.lower() in find_env.available():
-        return f" ({env_id} is a kind of environment: general_cfg.env_name={env_id.lower()})"
-    algos = algos_with(folder_name(env_id), root)
-    return f" (presets of this name: --algo {' or '.join(algos)} --env {env_id})" if algos else ""
+        kind = env_id.lower()
+        return tr(" ({env_id} is a kind of environment: general_cfg.env_name={kind})", env_id=env_id, kind=kind)
+    algos = tr(" or ").join(algos_with(folder_name(env_id), root))
+    return tr(" (presets of this name: --algo {algos} --env {env_id})", algos=algos, env_id=env_id) if algos else ""

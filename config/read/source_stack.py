@@ -15,6 +15,7 @@ from config.read.finder import Finder
 from config.read.yaml_reader import Place
 from config.tell import hints
 from config.tell.error_text import locate
+from config.tell.names import DEFAULT_OF
 
 
 class SourceStack:
@@ -46,7 +47,7 @@ class SourceStack:
         parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
         of_algo = section == "algo_cfg" or (policies.name_of(section) and parts[0] not in PolicyConfig.model_fields)
         unwritten = of_algo and parts[0] not in place.parts
-        spot = f"default of {self.algo_of(section)}" if unwritten else locate(place, parts).text
+        spot = DEFAULT_OF.format(algo=self.algo_of(section)) if unwritten else locate(place, parts).text
         self.problems.append(f"{spot}: {section}.{key}: {message}")
 
     def writes(self, section: str, key: str) -> bool:

@@ -12,6 +12,8 @@ from config.model.schema import FILM, EnvConfig
 from config.program import PROGRAM
 from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
+from config.tell.language import tr
+from config.tell.names import COMMAND_LINE
 from config.tune.domain_kinds import SECTION as TUNING
 
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
@@ -64,12 +66,13 @@ class Source:
     def put_policies(self, value: Any, place: Place) -> None:
         """Adds the section policies_cfg: each policy is a section of its own."""
         if value is not None and not isinstance(value, dict):
-            self.problems.append(f"{place.text}: {place.path}: got {shown(value)}; expected {policies.EXPECTED}")
+            message = tr("got {value}; expected {kind}{end}", value=shown(value), kind=policies.EXPECTED, end="")
+            self.problems.append(f"{place.text}: {place.path}: {message}")
             return
         for name, settings in (value or {}).items():
             part = place.parts[name]
             if settings is not None and not isinstance(settings, dict):
-                message = f"got {shown(settings)}; expected lines of the form name: value"
+                message = tr("got {settings}; expected lines of the form name: value", settings=shown(settings))
                 self.problems.append(f"{part.text}: {part.path}: {message}")
                 continue
             section = policies.section_of(name)
@@ -90,25 +93,51 @@ def from_document(document: Document, *, written: bool) -> Source:
         return source
     if not isinstance(document.value, dict):
         source.problems.append(
-            f"{document.place.text}: got {shown(document.value)}; expected the sections {', '.join(SECTIONS)}"
+            tr(
+                "{place}: got {value}; expected the sections {sections}",
+                place=document.place.text,
+                value=shown(document.value),
+                sections=", ".join(SECTIONS),
+            )
         )
         return source
     sections = {*SECTIONS, policies.SECTION, TUNING}
     if not sections & set(document.value) and (library := foreign_names.origin(document.value, document.place.file)):
-        source.problems.append(f"{document.place.text}: has none of the sections {', '.join(SECTIONS)}{library}")
+        source.problems.append(
+            tr(
+                "{place}: has none of the sections {sections}{library}",
+                place=document.place.text,
+                sections=", ".join(SECTIONS),
+                library=library,
+            )
+        )
         return source
     for key, value in document.value.items():
         place = document.place.parts[key]
         if key == policies.SECTION:
             source.put_policies(value, place)
         elif key == TUNING:
-            source.problems.append(f"{place.text}: {key}: only tuning reads it: {PROGRAM} tune --yaml FILE")
+            source.problems.append(
+                tr(
+                    "{place}: {key}: only tuning reads it: {command}",
+                    place=place.text,
+                    key=key,
+                    command=f"{PROGRAM} tune --yaml FILE",
+                )
+            )
         elif key not in SECTIONS:
             source.strays.append(Stray(key, place.text, ""))
         elif isinstance(value, dict):
             source.sections[key], source.places[key] = value, place
         elif value is not None:
-            source.problems.append(f"{place.text}: {key}: got {shown(value)}; expected lines of the form name: value")
+            source.problems.append(
+                tr(
+                    "{place}: {key}: got {value}; expected lines of the form name: value",
+                    place=place.text,
+                    key=key,
+                    value=shown(value),
+                )
+            )
     return source
 
 
@@ -234,20 +263,22 @@ def from_command_line(
             or not key
             or not equals
         ):
-            source.strays.append(Stray(path.rpartition(".")[2] or path, "command line", equals + text))
+            source.strays.append(Stray(path.rpartition(".")[2] or path, COMMAND_LINE, equals + text))
             continue
         if not text.strip():
-            source.problems.append(f"command line: {path}: no value after =; write null for the default")
+            source.problems.append(
+                tr("{place}: {path}: no value after =; write null for the default", place=COMMAND_LINE, path=path)
+            )
             continue
         try:
             text = json.dumps(text) if text.startswith("*") else text  # a pattern, and no alias of YAML
-            document = parse(text, "command line", path=path, numbered=False)
+            document = parse(text, COMMAND_LINE, path=path, numbered=False)
         except DocumentError as error:
             source.problems.append(str(error))
             continue
         source.problems += document.duplicates
         if section == policies.SECTION:
-            source.put_policies({key: document.value}, Place("command line", section, {key: document.place}))
+            source.put_policies({key: document.value}, Place(COMMAND_LINE, section, {key: document.place}))
         else:
             source.put(section, key, document.value, document.place)
     return source
@@ -265,7 +296,7 @@ def _split(path: str) -> tuple[str, str]:
 def merge(sources: Iterable[Source], section: str, model: type[Strict]) -> tuple[dict[str, Any], Place]:
     """Returns the settings of a section by field name, and their places. A later source wins."""
     values: dict[str, Any] = {}
-    merged = Place("defaults", section)
+    merged = Place(tr("defaults"), section)
     for source in sources:
         place = source.places.get(section)
         if place is None:
@@ -284,5 +315,10 @@ def doubled(source: Source, section: str, model: type[Strict]) -> Iterator[str]:
         name = model.field_name(key)
         if name in spellings:
             place = source.places[section].parts[key]
-            yield f"{place.text}: {place.path}: another spelling of {spellings[name]}, which is set too; keep one"
+            yield tr(
+                "{place}: {path}: another spelling of {other}, which is set too; keep one",
+                place=place.text,
+                path=place.path,
+                other=spellings[name],
+            )
         spellings[name] = key

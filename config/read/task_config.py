@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from config.model import policies
 from config.read.opening import read_regular
 from config.read.yaml_reader import Document, DocumentError, dumped, parse, read
+from config.tell.language import tr
 
 MOST_BYTES = 64 * 2**20
 """Size of the largest manifest.json that is read."""
@@ -38,8 +39,13 @@ def load_task_config(task: Path) -> TaskConfig:
             raise
         return _restored(*recorded, str(error))
     if recorded is not None and (missing := _missing(config.settings(), recorded[1]["config"])):
-        count = f"{len(missing)} setting{'s' if len(missing) > 1 else ''}, such as {missing[0]}"
-        return _restored(*recorded, f"{task / 'config.yaml'} lacks {count}")
+        path, name, count = task / "config.yaml", missing[0], len(missing)
+        return _restored(
+            *recorded,
+            tr("{path} lacks 1 setting, such as {name}", path=path, name=name)
+            if count == 1
+            else tr("{path} lacks {count} settings, such as {name}", path=path, count=count, name=name),
+        )
     return config
 
 
@@ -58,7 +64,10 @@ def _restored(path: Path, facts: dict[str, Any], reason: str) -> TaskConfig:
     document = parse(text, str(path), numbered=False)
     if isinstance(expected := facts.get("expected_return"), float):
         document.comment = f"# Return {expected:.12g} is expected."
-    return TaskConfig(document, f"{reason}; the settings were restored from checkpoint {path.parent.name}")
+    return TaskConfig(
+        document,
+        tr("{reason}; the settings were restored from checkpoint {name}", reason=reason, name=path.parent.name),
+    )
 
 
 def _recorded(models: Path) -> tuple[Path, dict[str, Any]] | None:

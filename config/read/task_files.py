@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from config.tell.language import tr
+
 RUN, GROUP, TUNING = "run.json", "group.json", "tune.json"
 """Files that make a folder one of a run, of a group of runs, of a tuning."""
-GROUPS = {GROUP: "a group of runs", TUNING: "a tuning, with a run for each trial"}
+GROUPS = {GROUP: tr("a group of runs"), TUNING: tr("a tuning, with a run for each trial")}
 """File of a folder with several runs, and what such a folder is."""
 REPORT = "report.html"
 """Name of the page of a run, a test, a group or a tuning."""

@@ -8,6 +8,7 @@ from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
 from config.read.task_files import GROUP, GROUPS, RUN, TUNING
+from config.tell.language import tr
 from config.tell.names import nearest
 
 MOST_BYTES = 1 << 20
@@ -37,27 +38,36 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
     count from, and the result is an absolute path; None: the current one, and the path as it is written."""
     path, tasks = Path(load_path), _counted(tasks, start)
     if ".." in path.parts:
-        raise TaskError(f"{load_path!r} contains '..'; give a name under {as_written(tasks)}/ or a full path")
+        raise TaskError(
+            tr(
+                "{name!r} contains '..'; give a name under {folder}/ or a full path",
+                name=load_path,
+                folder=as_written(tasks),
+            )
+        )
     try:
         folder = _folder_of(path, tasks, start)
         link = _link(folder, tasks)
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
-        raise TaskError(f"{load_path!r} cannot be read: {error}") from None
+        raise TaskError(tr("{name!r} cannot be read: {error}", name=load_path, error=error)) from None
     if "models" in path.parts[1:]:
-        raise TaskError(f"{load_path!r} is inside a task directory{_checkpoint(path, tasks)}")
+        raise TaskError(_inside(load_path, path, tasks))
     if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
-        raise TaskError(f"{load_path!r} is the folder of all runs{_others('', tasks, start)}")
+        raise TaskError(
+            tr("{name!r} is the folder of all runs{others}", name=load_path, others=_others("", tasks, start))
+        )
     if not exists:
-        raise TaskError(f"{load_path!r} does not exist{_others(path.name, tasks, start)}")
+        others = _others(path.name, tasks, start)
+        raise TaskError(tr("{name!r} does not exist{others}", name=load_path, others=others))
     if link:
-        raise TaskError(f"{load_path!r} {link}; give the full path of its target")
+        raise TaskError(tr("{name!r} {link}; give the full path of its target", name=load_path, link=link))
     if is_group(folder):
-        raise TaskError(f"{load_path!r} is {_several(folder)}")
+        raise TaskError(_several(load_path, folder))
     if tested := _tested(folder):
-        raise TaskError(f"{load_path!r} is a test and has no model; it tested {tested}")
+        raise TaskError(tr("{name!r} is a test and has no model; it tested {run}", name=load_path, run=tested))
     if not complete:
-        raise TaskError(f"{load_path!r} is not a task directory: it needs config.yaml and models/")
+        raise TaskError(tr("{name!r} is not a task directory: it needs config.yaml and models/", name=load_path))
     return folder
 
 
@@ -73,11 +83,11 @@ def _link(folder: Path, tasks: Path) -> str:
     """Returns what is wrong if a link leads to a folder; empty if none does, or one that the user may have made."""
     root = tasks.resolve()
     if folder.parent.resolve() == root and folder.resolve().parent != root:
-        return f"is a link out of {as_written(tasks)}/"
+        return tr("is a link out of {folder}/", folder=as_written(tasks))
     group = group_of(folder)
     inner = [place for place in (folder, *folder.parents) if group and group in place.absolute().parents]
     link = next(filter(Path.is_symlink, inner), None)
-    return f"leads through {as_written(link)}, a link in a group of runs" if link else ""
+    return tr("leads through {path}, a link in a group of runs", path=as_written(link)) if link else ""
 
 
 def _folder_of(path: Path, tasks: Path, start: Path | None) -> Path:
@@ -96,14 +106,19 @@ def _counted(path: Path, start: Path | None) -> Path:
     return path if start is None else fixed(path, start)
 
 
-def _checkpoint(path: Path, tasks: Path) -> str:
-    """Returns the end of a sentence on a path such as NAME/models/500."""
+def _inside(load_path: str, path: Path, tasks: Path) -> str:
+    """Returns what to write in place of a path such as NAME/models/500."""
     parts = path.parts
     cut = len(parts) - 1 - parts[::-1].index("models")
     run = Path(*parts[:cut])
     name = run.name if run.parent == as_written(tasks) or len(run.parts) == 1 else str(run)
     step = parts[cut + 1] if cut + 1 < len(parts) else "N"
-    return f"; name the run, {name}, and set general_cfg.load_model_step={step}"
+    return tr(
+        "{path!r} is inside a task directory; name the run, {name}, and set general_cfg.load_model_step={step}",
+        path=load_path,
+        name=name,
+        step=step,
+    )
 
 
 def _tested(folder: Path) -> str | None:
@@ -118,25 +133,31 @@ def _tested(folder: Path) -> str | None:
     return Path(checkpoint).parent.parent.name if isinstance(checkpoint, str) else None
 
 
-def _several(group: Path) -> str:
+def _several(name: str, group: Path) -> str:
     """Returns what the folder of several runs is, and which of them, or what else, to name."""
     runs = [path.parent for pattern in ("*/config.yaml", "trials/**/config.yaml") for path in group.glob(pattern)]
     kind = next(name for name in GROUPS if (group / name).is_file())
     if not runs and kind == TUNING:
-        return f"a tuning without trials; to go on: {PROGRAM} tune --resume {as_written(group)}"
-    return f"{GROUPS[kind]}; name one of them, such as {as_written(min(runs, default=group / 'seed_1'))}"
+        command = f"{PROGRAM} tune --resume {as_written(group)}"
+        return tr("{name!r} is a tuning without trials; to go on: {command}", name=name, command=command)
+    return tr(
+        "{name!r} is {kind}; name one of them, such as {run}",
+        name=name,
+        kind=GROUPS[kind],
+        run=as_written(min(runs, default=group / "seed_1")),
+    )
 
 
 def _others(name: str, tasks: Path, start: Path | None) -> str:
     """Returns the end of a sentence: the nearest name under tasks/, or else the newest three."""
     folder = as_written(tasks)
     if not tasks.is_dir():
-        return f"; there is no folder {folder}/ in {start or Path.cwd()}"
+        return tr("; there is no folder {folder}/ in {parent}", folder=folder, parent=start or Path.cwd())
     folders = [path for path in tasks.iterdir() if any((path / name).exists() for name in ("models", *GROUPS))]
     near = nearest(name, [path.name for path in folders]) if name else None
     if near:
-        return f"; did you mean {near}?"
+        return tr("; did you mean {near}?", near=near)
     newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)[:3]
     if not newest:
-        return f"; {folder}/ is empty"
-    return f"; newest under {folder}/: " + ", ".join(path.name for path in newest)
+        return tr("; {folder}/ is empty", folder=folder)
+    return tr("; newest under {folder}/: {names}", folder=folder, names=", ".join(path.name for path in newest))

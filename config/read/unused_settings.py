@@ -7,8 +7,10 @@ from config.model import policies
 from config.program import PROGRAM
 from config.read import sources
 from config.read.source_stack import SourceStack
+from config.tell.language import tr
+from config.tell.names import COMMAND_LINE, DEFAULT
 
-_MANY = "env_cfg.n_envs: N steps N environments in this process, mp_backend: ray starts processes"
+_MANY = tr("env_cfg.n_envs: N steps N environments in this process, mp_backend: ray starts processes")
 
 
 def notes(
@@ -19,15 +21,19 @@ def notes(
     by_reason: dict[str, list[str]] = {}
     for section in built:
         for key, why in _unread(stack, section, built):
-            if not where.get(f"{section}.{key}", "default").endswith("default"):  # of another library or an older run
-                more = f"; {_MANY}" if key == "n_workers" else ""
+            if not where.get(f"{section}.{key}", DEFAULT).endswith(DEFAULT):  # of another library or an older run
+                more = tr("; {remark}", remark=_MANY) if key == "n_workers" else ""
                 by_reason.setdefault(why + more, []).append(f"{section}.{key}")
     if named := ", ".join(dict.fromkeys(accepted)):
-        yield f"JoyRL's keys that need nothing here: {named}"
+        yield tr("JoyRL's keys that need nothing here: {keys}", keys=named)
     if by_reason:
-        yield "not used: " + "; ".join(f"{', '.join(keys)} ({why})" for why, keys in by_reason.items())
-    if where.get("general_cfg.load_path") == "command line" and not built["general_cfg"].load_checkpoint:
-        yield f"load_path is not used (load_checkpoint is false); {PROGRAM} test NAME or resume NAME loads one"
+        settings = "; ".join(f"{', '.join(keys)} ({why})" for why, keys in by_reason.items())
+        yield tr("not used: {settings}", settings=settings)
+    if where.get("general_cfg.load_path") == COMMAND_LINE and not built["general_cfg"].load_checkpoint:
+        yield tr(
+            "load_path is not used (load_checkpoint is false); {PROGRAM} test NAME or resume NAME loads one",
+            PROGRAM=PROGRAM,
+        )
 
 
 def _unread(stack: SourceStack, section: str, built: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -43,4 +49,5 @@ def _unread(stack: SourceStack, section: str, built: Mapping[str, Any]) -> Itera
         by_policies = [dict(built[heir].unread()) for heir in stack.heirs]
         yield from ((key, why) for key, why in instance.unread() if all(key in reasons for reasons in by_policies))
     else:
-        yield from ((key, f"no policy has algo_name {stack.algo_of(section)}") for key in type(instance).model_fields)
+        why = tr("no policy has algo_name {algo}", algo=stack.algo_of(section))
+        yield from ((key, why) for key in type(instance).model_fields)

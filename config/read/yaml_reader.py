@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from config.read.opening import Opener, regular
+from config.tell.language import tr
 from config.tell.names import FULL_WIDTH, SLIP, full_width, halved, nearest
 
 MAX_BYTES = 1 << 20
@@ -59,7 +60,7 @@ class Document:
 def _whole_number(text: str) -> int:
     digits = text.replace("_", "")
     if len(digits) > MAX_DIGITS:
-        raise ValueError("too many digits")
+        raise ValueError(tr("too many digits"))
     return int(digits, 0) if re.match(r"[-+]?0[xo]", digits) else int(digits)
 
 
@@ -91,10 +92,13 @@ class _Limited(yaml.composer.Composer):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.depth, self.count = self.depth + 1, self.count + 1
-        for used, limit, unit in ((self.depth, MAX_DEPTH, "levels of nesting"), (self.count, MAX_VALUES, "values")):
+        for used, limit, problem in (
+            (self.depth, MAX_DEPTH, tr("more than {limit} levels of nesting", limit=MAX_DEPTH)),
+            (self.count, MAX_VALUES, tr("more than {limit} values", limit=MAX_VALUES)),
+        ):
             if used > limit:
                 mark = self.peek_event().start_mark  # type: ignore[attr-defined]  # both parsers have it
-                raise yaml.MarkedYAMLError(problem=f"more than {limit} {unit}", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -163,7 +167,7 @@ class _Builder:
     def build(self, node: yaml.Node, path: str, depth: int = 0) -> tuple[Any, Place]:
         self.count += 1
         if self.count > MAX_VALUES or depth > MAX_DEPTH:
-            raise self.error(node, "its aliases (*name) expand to too many values")
+            raise self.error(node, tr("its aliases (*name) expand to too many values"))
         place = Place(self.where(node), path)
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return self._mapping(node, place, depth), place
@@ -171,7 +175,7 @@ class _Builder:
             return self._sequence(node, place, depth), place
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node), place
-        raise self.error(node, f"the tag {node.tag!r} is not allowed; write plain values")
+        raise self.error(node, tr("the tag {tag!r} is not allowed; write plain values", tag=node.tag))
 
     def where(self, node: yaml.Node) -> str:
         return f"{self.name}:{node.start_mark.line + 1}" if self.numbered else self.name
@@ -185,15 +189,22 @@ class _Builder:
         for key_node, value_node in node.value:
             key = self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
-                raise self.error(key_node, f"a key must be a name{_range_hint(node)}")
+                raise self.error(key_node, tr("a key must be a name{hint}", hint=_range_hint(node)))
             if node.flow_style and ":" in key and not key_node.style and value_node.value == "":
-                raise self.error(key_node, f"a blank is missing after the colon in {key!r}")
+                raise self.error(key_node, tr("a blank is missing after the colon in {key!r}", key=key))
             path = f"{place.path}.{key}" if place.path else key
             value, part = self.build(value_node, path, depth + 1)
             part.text = self.where(key_node)
             if key in values:
                 first = place.parts[key].text
-                self.duplicates.append(f"{part.text}: {path}: written twice, first at {first}; keep one")
+                self.duplicates.append(
+                    tr(
+                        "{place}: {path}: written twice, first at {first}; keep one",
+                        place=part.text,
+                        path=path,
+                        first=first,
+                    )
+                )
                 continue
             values[key], place.parts[key] = value, part
         return values
@@ -208,14 +219,17 @@ class _Builder:
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         rule = _SCALARS.get(node.tag.removeprefix(_TAG))
         if rule is None:
-            raise self.error(node, f"the tag {node.tag!r} is not allowed; write plain values")
+            raise self.error(node, tr("the tag {tag!r} is not allowed; write plain values", tag=node.tag))
         mark = next((mark for mark in node.value if mark in FULL_WIDTH), None) if not node.style else None
         if mark and _NUMBER.fullmatch(halved(node.value)):
             raise self.error(node, full_width(mark))
         try:
             return rule[1](node.value)
         except ValueError as error:
-            raise self.error(node, f"{node.value[:40]!r} cannot be read as {node.tag.removeprefix(_TAG)}") from error
+            kind = node.tag.removeprefix(_TAG)
+            raise self.error(
+                node, tr("{value!r} cannot be read as {kind}", value=node.value[:40], kind=kind)
+            ) from error
 
 
 def _range_hint(node: yaml.MappingNode) -> str:
@@ -225,7 +239,7 @@ def _range_hint(node: yaml.MappingNode) -> str:
     texts = [first, *following]
     if not (node.flow_style and following and not any(others) and all(isinstance(text, str) for text in texts)):
         return ""
-    return f"; a list needs brackets: {{{name}: [{', '.join(texts)}]}}"
+    return tr("; a list needs brackets: {example}", example=f"{{{name}: [{', '.join(texts)}]}}")
 
 
 def parse(text: str, name: str, *, path: str = "", numbered: bool = True) -> Document:
@@ -281,18 +295,20 @@ def first_comment(text: str) -> str:
 
 # Patterns of PyYAML's messages, and plain sentences in their place.
 _PLAIN = {
-    r"expected alphabetic or numeric character": 'a name after * (an alias); text that begins with * needs quotes: "*"',
-    r"'\\t'": "a tab; indent with spaces",
-    r"stream end|end of stream": "ends too early: a bracket or a quote is not closed",
-    r"mapping values": "a ':' too many, or wrong indentation; put text with ': ' between quotes",
-    r"expected ':'|block end": "a ':' is missing, or wrong indentation",
-    r"another document": "a second document (---); write one",
-    r"undefined alias": "an alias (*name) without its anchor (&name); text that begins with * needs quotes",
+    r"expected alphabetic or numeric character": tr(
+        'a name after * (an alias); text that begins with * needs quotes: "*"'
+    ),
+    r"'\\t'": tr("a tab; indent with spaces"),
+    r"stream end|end of stream": tr("ends too early: a bracket or a quote is not closed"),
+    r"mapping values": tr("a ':' too many, or wrong indentation; put text with ': ' between quotes"),
+    r"expected ':'|block end": tr("a ':' is missing, or wrong indentation"),
+    r"another document": tr("a second document (---); write one"),
+    r"undefined alias": tr("an alias (*name) without its anchor (&name); text that begins with * needs quotes"),
 }
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or "is not YAML"
+    problem = error.problem or tr("is not YAML")
     return next((plain for words, plain in _PLAIN.items() if re.search(words, problem)), problem)
 
 
@@ -322,23 +338,23 @@ def _bytes(path: Path, opener: Opener) -> bytes:
         with open(path, "rb", opener=opener) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise DocumentError(f"{path}: no such file{_near_files(path)}") from None
+        raise DocumentError(tr("{path}: no such file{near}", path=path, near=_near_files(path))) from None
     except IsADirectoryError:
-        raise DocumentError(f"{path}: is a directory; name a YAML file") from None
+        raise DocumentError(tr("{path}: is a directory; name a YAML file", path=path)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise DocumentError(f"{path}: cannot be read: {reason}") from None
+        raise DocumentError(tr("{path}: cannot be read: {reason}", path=path, reason=reason)) from None
     if len(content) > MAX_BYTES:
-        raise DocumentError(f"{path}: is larger than 1 MiB; a configuration is a few hundred lines")
+        raise DocumentError(tr("{path}: is larger than 1 MiB; a configuration is a few hundred lines", path=path))
     return content
 
 
 def _near_files(path: Path) -> str:
     if not path.parent.is_dir():
-        return f"; the folder {path.parent} does not exist"
+        return tr("; the folder {folder} does not exist", folder=path.parent)
     files = {file.name: file for file in [*path.parent.glob("*/*.y*ml"), *path.parent.glob("*.y*ml")]}
     near = nearest(path.name, files)
-    return f"; did you mean {files[near]}?" if near else ""
+    return tr("; did you mean {near}?", near=files[near]) if near else ""
 
 
 def _decode(content: bytes, name: str) -> str:
@@ -347,12 +363,17 @@ def _decode(content: bytes, name: str) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = _line_and_column(content[: error.start].decode("utf-8", "replace"))
-        raise DocumentError(f"{name}:{place}: not UTF-8 text; save the file as UTF-8") from None
+        raise DocumentError(
+            tr("{name}:{place}: not UTF-8 text; save the file as UTF-8", name=name, place=place)
+        ) from None
     text = re.sub(r"\r\n?", "\n", text)
     strange = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if strange:
         place = _line_and_column(text[: strange.start()])
-        raise DocumentError(f"{name}:{place}: character U+{ord(strange.group()):04X}; this is not a text file")
+        code = ord(strange.group())
+        raise DocumentError(
+            tr("{name}:{place}: character U+{code:04X}; this is not a text file", name=name, place=place, code=code)
+        )
     return text
 
 

@@ -1,5 +1,6 @@
 """Answers list and describe: names, settings with their help, the reference page. All generated from the models."""
 
+import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -22,13 +23,20 @@ from config.read.finder import Finder
 from config.read.yaml_reader import Dumper
 from config.tell import hints
 from config.tell.error_text import expected, json_schema
-from config.tell.help_texts import help_text
+from config.tell.help_texts import help_text, one_line
+from config.tell.language import tr
 from config.tell.names import nearest
 from config.tune.domain_kinds import SECTION as TUNING
 from config.tune.section import TuneConfig
 
 WIDTH = 80
-_POLICIES = "policies_cfg: each policy"
+_CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+"""Pattern of a character of two columns."""
+_PIECE = re.compile(r".+?(?:\s+|[，。；：、！？）]+|$)")
+"""Piece of Chinese text that stays on one line."""
+_COMMAND = 22
+"""Width of the column of commands."""
+_POLICIES = tr("policies_cfg: each policy")
 
 
 class UnknownTopic(LookupError):
@@ -40,33 +48,42 @@ def listing(
 ) -> str:
     """Returns the names of algos, envs or presets that contain `part`, one per line with a summary."""
     if topic is None:
-        return _WHAT_TO_LIST
+        return _topics(_TO_LIST)
     rows = [row for row in _rows(topic, find_algo, find_env, root) if part.lower() in row[0].lower()]
     width = max((len(name) for name, _ in rows), default=0)
-    none = f"no {topic} with {part!r} in their name\n" if part else f"no {topic}\n"
-    return "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows) or none
+    lines = "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows)
+    if lines:
+        return lines
+    none = (
+        tr("no {topic} with {part!r} in their name", topic=topic, part=part) if part else tr("no {topic}", topic=topic)
+    )
+    return f"{none}\n"
 
 
-_WHAT_TO_LIST = f"""\
-{PROGRAM} list algos             algorithms
-{PROGRAM} list envs [TEXT]       environments, or those with TEXT in their id
-{PROGRAM} list presets [TEXT]    tested settings for an environment and an algorithm
-{PROGRAM} runs [TEXT]            runs under tasks/ and their scores
-"""
+_TO_LIST = (
+    ("list algos", tr("algorithms")),
+    ("list envs [TEXT]", tr("environments, or those with TEXT in their id")),
+    ("list presets [TEXT]", tr("tested settings for an environment and an algorithm")),
+    ("runs [TEXT]", tr("runs under tasks/ and their scores")),
+)
+_TO_DESCRIBE = (
+    ("describe PPO", tr("an algorithm and its settings")),
+    ("describe ppo.lr", tr("one of its settings")),
+    ("describe lr", tr("every setting of this name")),
+    ("describe general", tr("settings of every run (general_cfg)")),
+    ("describe policies", tr("settings of several policies (policies_cfg)")),
+    ("describe tune", tr("settings of tuning (tune_cfg)")),
+    ("describe gym", tr("settings of a kind of environment (env_cfg)")),
+    ("describe CartPole-v1", tr("an environment")),
+    ("describe linear", tr("a layer of a network")),
+    ("describe FrameStack", tr("a wrapper")),
+    ("describe all", tr("all settings")),
+)
 
-_WHAT_TO_DESCRIBE = f"""\
-{PROGRAM} describe PPO           an algorithm and its settings
-{PROGRAM} describe ppo.lr        one of its settings
-{PROGRAM} describe lr            every setting of this name
-{PROGRAM} describe general       settings of every run (general_cfg)
-{PROGRAM} describe policies      settings of several policies (policies_cfg)
-{PROGRAM} describe tune          settings of tuning (tune_cfg)
-{PROGRAM} describe gym           settings of a kind of environment (env_cfg)
-{PROGRAM} describe CartPole-v1   an environment
-{PROGRAM} describe linear        a layer of a network
-{PROGRAM} describe FrameStack    a wrapper
-{PROGRAM} describe all           all settings
-"""
+
+def _topics(commands: tuple[tuple[str, str], ...]) -> str:
+    """Returns what can be asked for, a line each."""
+    return "".join(f"{PROGRAM} {command:{_COMMAND}} {text}\n" for command, text in commands)
 
 
 def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
@@ -79,14 +96,14 @@ def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterat
             package = find_env.get(kind)
             for env_id in package.ids() if hasattr(package, "ids") else [kind]:
                 algos = presets.algos_with(presets.folder_name(env_id), root)
-                yield env_id, f"{kind:4}" + (f"  presets: {', '.join(algos)}" if algos else "")
+                yield env_id, f"{kind:4}" + (f"  {tr('presets:')} {', '.join(algos)}" if algos else "")
 
 
 def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_import: Collection[str] = ()) -> str:
     """Returns the help of an algorithm, a kind of environment, general_cfg, a setting, a layer, what an environment
     knows of itself and its wrappers, or of `all`."""
     if topic is None:
-        return _WHAT_TO_DESCRIBE
+        return _topics(_TO_DESCRIBE)
     if topic == "all":
         return reference(find_algo, find_env)
     finders = {"algo_cfg": find_algo, "env_cfg": find_env}
@@ -97,23 +114,27 @@ def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_impor
     if page is None and "." in topic and trust.covers(topic):
         return _own_package(topic, finders)
     if page is None:
-        raise UnknownTopic(f"no topic {topic!r}{_instead(topic, finders)}")
+        raise UnknownTopic(tr("no topic {topic!r}{instead}", topic=topic, instead=_instead(topic, finders)))
     return page
 
 
 def _own_package(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the page of a user's own algorithm or environment, which the command line allows to import."""
     if task := trust.task_of(topic):
-        raise UnknownTopic(f"{topic} lies in {task}, a task directory, from which nothing is ever imported")
+        raise UnknownTopic(
+            tr("{topic} lies in {task}, a task directory, from which nothing is ever imported", topic=topic, task=task)
+        )
     try:
         package = finders["algo_cfg"].get(topic)
         section = "env_cfg" if issubclass(package.Config, EnvConfig) else "algo_cfg"
         return _page(f"{section}: {getattr(package, 'NAME', topic)}", package.Config)
     except Exception as error:
-        raise UnknownTopic(f"{topic} cannot be described: {type(error).__name__}: {error}") from None
+        raise UnknownTopic(
+            tr("{topic} cannot be described: {error}", topic=topic, error=f"{type(error).__name__}: {error}")
+        ) from None
 
 
-def _models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
+def models(finders: dict[str, Finder]) -> Iterator[tuple[str, str, type[Strict]]]:
     """Yields section, name and model of every section."""
     yield "general_cfg", "general", GeneralConfig
     yield policies.SECTION, "policies", PolicyConfig
@@ -126,7 +147,7 @@ def _of_owner(owner: str, setting: str, finders: dict[str, Finder]) -> str | Non
     """Returns the help of a setting of one section, such as ppo.lr, gym.n_envs, algo_cfg.lr or general_cfg.seed."""
     owners = [
         (section, name, model)
-        for section, name, model in _models(finders)
+        for section, name, model in models(finders)
         if owner.lower() in (section, name.lower(), *_aliases_of(name, finders.get(section)))
     ]
     return _setting(setting, owners)
@@ -149,8 +170,8 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
             return _topic(topic, finder, section)
         except LookupError:
             continue
-    layer = next((kind for kind in _kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
-    if settings := _setting(topic, list(_models(finders))):
+    layer = next((kind for kind in kinds() if kind.model_fields["layer_type"].default == topic.lower()), None)
+    if settings := _setting(topic, list(models(finders))):
         return settings
     if layer:
         return _layer_page(layer)
@@ -162,36 +183,36 @@ def _of_name(topic: str, finders: dict[str, Finder]) -> str | None:
 
 def _with_presets(env_id: str, text: str) -> str:
     algos = presets.algos_with(presets.folder_name(env_id))
-    return text + (f"presets: {', '.join(f'--algo {algo} --env {env_id}' for algo in algos[:3])}\n" if algos else "")
+    words = ", ".join(f"--algo {algo} --env {env_id}" for algo in algos[:3])
+    return f"{text}{tr('presets:')} {words}\n" if algos else text
 
 
 def _setting(name: str, owners: list[tuple[str, str, type[Strict]]]) -> str | None:
     """Returns the help of all settings of this name; sections with the same text share an entry."""
-    entries: dict[str, list[str]] = {}
+    entries: dict[str, list[tuple[str, str]]] = {}
     for section, owner, model in owners:
         key = model.field_name(name)
         if key in model.model_fields:
-            entry = "".join(_settings(model, [key]))
-            entries.setdefault(entry, []).append(
-                f"{section} of {owner}" if section in ("algo_cfg", "env_cfg") else section
-            )
+            entries.setdefault("".join(_settings(model, [key])), []).append((section, owner))
     if not entries:
         return None
-    shared = " of "
     parts = []
     for entry, places in entries.items():
-        first, *others = places
-        holders = first + "".join(f", {place.partition(shared)[2] or place}" for place in others)
-        parts.append(entry + textwrap.fill(f"In {holders}.", WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
+        (section, owner), *others = places
+        of_package = section in ("algo_cfg", "env_cfg")
+        first = tr("{section} of {owner}", section=section, owner=owner) if of_package else section
+        more = [owner if section in ("algo_cfg", "env_cfg") else section for section, owner in others]
+        holders = tr("In {holders}.", holders=", ".join([first, *more]))
+        parts.append(entry + _filled(holders, initial_indent="  ", subsequent_indent="  ") + "\n")
     return "\n".join(parts)
 
 
 def _instead(topic: str, finders: dict[str, Finder]) -> str:
     """Returns the end of a sentence: what the topic is called here, or what is near it."""
     if setting := hints.setting_of(topic, finders["algo_cfg"], finders["env_cfg"]):
-        return f"; it is called {setting[0]} here" if setting[0] else f"; {setting[1]}"
+        return tr("; it is called {name} here", name=setting[0]) if setting[0] else tr("; {remark}", remark=setting[1])
     if "." in topic:
-        return f"; a package of your own needs --allow-import {topic.partition('.')[0]}"
+        return tr("; a package of your own needs --allow-import {package}", package=topic.partition(".")[0])
     names = [
         "general",
         "all",
@@ -199,22 +220,22 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         "tune",
         *(name for finder in finders.values() for name in finder.available()),
     ]
-    words = [*names, *(key for _, _, model in _models(finders) for key in model.model_fields)]
+    words = [*names, *(key for _, _, model in models(finders) for key in model.model_fields)]
     near = nearest(topic, names) or nearest(topic, words)
     holding = sorted({name for name in words if len(topic) > 2 and topic.lower() in name.lower()})
     if holding and not near:
-        return f"; with {topic} in their names: {', '.join(holding[:10])}"
-    return f"; did you mean {near}?" if near else f"; known: {', '.join(names)}"
+        return tr("; with {topic} in their names: {names}", topic=topic, names=", ".join(holding[:10]))
+    return tr("; did you mean {near}?", near=near) if near else tr("; known: {names}", names=", ".join(names))
 
 
-_DEFAULTS = """\
-The defaults on this page hold for all settings that are left out, on the command line,
-in Python and in a file; a file in JoyRL's words has JoyRL's ([joyrl.md](joyrl.md)).
-`--algo NAME --env ID` begins with a preset if there is one for the environment or its
-family, presets/ID/NAME.yaml, whose settings take the place of the defaults. Without one
-the run has the length, evaluation, checkpoints and rows that are named below for the
-algorithm. The first line of output says which of the two; `--print-config` shows all.
-"""
+_DEFAULTS = tr(
+    "The defaults on this page hold for all settings that are left out, on the command line,\n"
+    "in Python and in a file; a file in JoyRL's words has JoyRL's ([joyrl.md](joyrl.md)).\n"
+    "`--algo NAME --env ID` begins with a preset if there is one for the environment or its\n"
+    "family, presets/ID/NAME.yaml, whose settings take the place of the defaults. Without one\n"
+    "the run has the length, evaluation, checkpoints and rows that are named below for the\n"
+    "algorithm. The first line of output says which of the two; `--print-config` shows all.\n"
+)
 """Note on the scope of the defaults on the page."""
 
 
@@ -224,10 +245,8 @@ def reference(find_algo: Finder, find_env: Finder) -> str:
     pages += [_topic(name, find_env, "env_cfg") for name in find_env.available()]
     pages += [_topic(name, find_algo, "algo_cfg", brief=True) for name in find_algo.available()]
     pages.append(_layers())
-    head = (
-        f"# Settings\n\nWritten by `{PROGRAM} describe all`; the text comes from the models themselves.\n\n{_DEFAULTS}"
-    )
-    return "\n".join([head, *pages])
+    origin = tr("Written by `{command}`; the text comes from the models themselves.", command=f"{PROGRAM} describe all")
+    return "\n".join([f"# {tr('Settings')}\n\n{origin}\n\n{_DEFAULTS}", *pages])
 
 
 def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
@@ -235,12 +254,12 @@ def _topic(name: str, finder: Finder, section: str, brief: bool = False) -> str:
     package = finder.get(name)
     title = getattr(package, "NAME", None) or name
     aliases = getattr(package, "ALIASES", ())
-    also = f"\nAlso known as {', '.join(aliases)}.\n" if aliases else ""
+    also = "\n" + tr("Also known as {names}.", names=", ".join(aliases)) + "\n" if aliases else ""
     family = _family(package, finder) if brief else None
     run = getattr(package.Config, "RUN", {})
     if run and not (family and run == finder.get(family).Config.RUN):
-        text = f"`--algo {title}` without a preset: {presets.run_words(run)}."
-        also += f"\n{textwrap.fill(text, WIDTH)}\n"
+        text = tr("`--algo {algo}` without a preset: {settings}.", algo=title, settings=presets.run_words(run))
+        also += f"\n{_filled(text)}\n"
     return _page(f"{section}: {title}", package.Config, also, family)
 
 
@@ -250,6 +269,11 @@ def _family(package: ModuleType, finder: Finder) -> str | None:
 
 
 def _summary(package: ModuleType) -> str:
+    return tr(first_line(package))
+
+
+def first_line(package: ModuleType) -> str:
+    """Returns the summary of a package, in English."""
     return (package.__doc__ or "").strip().split("\n")[0]
 
 
@@ -258,12 +282,30 @@ def _page(title: str, model: type[Strict], also: str = "", family: str | None = 
     names = sorted(model.model_fields, key=lambda name: _inherited(model, name))
     if family:
         names = [name for name in names if not _inherited(model, name)]
-        also += f"\nAll other settings are those of {family}.\n"
+        also += "\n" + tr("All other settings are those of {algo}.", algo=family) + "\n"
     return f"## {title}\n\n{_text(model)}\n{also}\n{''.join(_settings(model, names))}"
 
 
 def _text(model: type[Strict]) -> str:
-    return textwrap.fill(" ".join((model.__doc__ or "").split()), WIDTH)
+    return _filled(tr(one_line(model.__doc__)))
+
+
+def _filled(text: str, **options: Any) -> str:
+    """Returns a paragraph in lines of WIDTH columns. Chinese text is broken at blanks and behind its marks alone, where
+    a browser, which puts a blank in place of a line's end, shows the same."""
+    if not _CHINESE.search(text):
+        return textwrap.fill(text, WIDTH, **options)
+    indent = options.get("subsequent_indent", "")
+    lines = [options.get("initial_indent", "")]
+    for piece in _PIECE.findall(text):
+        if lines[-1].strip() and _columns(lines[-1] + piece.rstrip()) > WIDTH:
+            lines.append(indent)
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _columns(text: str) -> int:
+    return len(text) + len(_CHINESE.findall(text))
 
 
 def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> Iterator[str]:
@@ -276,34 +318,34 @@ def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> It
         field = model.model_fields[name]
         text = help_text(model, name)
         kind = expected(schema["properties"][name], schema)
-        facts = [_default(field)] if kind == text.rstrip(".") else [kind, _default(field)]
+        facts = [_default(field)] if kind == text.rstrip(".。") else [kind, _default(field)]
         if "const" in schema["properties"][name]:
-            facts = [f"always {kind}"]
+            facts = [tr("always {value}", value=kind)]
         if name in spellings:
-            facts.append(f"also {', '.join(spellings[name])}")
-        entry = f"- `{prefix}{name}` ({'; '.join(facts)}): {text}"
-        yield textwrap.fill(entry, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
-        for keys in _mappings(field.annotation):
+            facts.append(tr("also {names}", names=", ".join(spellings[name])))
+        entry = tr("- `{name}` ({facts}): {text}", name=f"{prefix}{name}", facts=tr("; ").join(facts), text=text)
+        yield _filled(entry, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
+        for keys in mappings(field.annotation):
             yield from _settings(keys, keys.model_fields, f"{prefix}{name}.")
 
 
-def _mappings(annotation: Any) -> Iterator[type[Strict]]:
+def mappings(annotation: Any) -> Iterator[type[Strict]]:
     """Yields the models of the mappings in a type; layers have pages of their own."""
     if isinstance(annotation, type) and issubclass(annotation, Strict):
         yield from () if "layer_type" in annotation.model_fields else (annotation,)
     for part in get_args(annotation):
-        yield from _mappings(part)
+        yield from mappings(part)
 
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "must be given"
+        return tr("must be given")
     value = field.get_default(call_default_factory=True)
     if isinstance(value, list) and value:
-        return "default " + ", ".join(_layer(item) if isinstance(item, Strict) else str(item) for item in value)
-    return "default " + yaml.dump(value, Dumper=Dumper, default_flow_style=True).removesuffix("\n").removesuffix(
-        "\n..."
-    )
+        text = ", ".join(_layer(item) if isinstance(item, Strict) else str(item) for item in value)
+    else:
+        text = yaml.dump(value, Dumper=Dumper, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+    return tr("default {value}", value=text)
 
 
 def _layer(layer: Strict) -> str:
@@ -314,11 +356,12 @@ def _layer(layer: Strict) -> str:
 
 def _layers() -> str:
     """Returns the pages of all kinds of layer."""
-    parts = [_layer_page(kind) for kind in _kinds()]
-    return "\n".join(["## Layers, for every list of layers\n", *parts])
+    parts = [_layer_page(kind) for kind in kinds()]
+    return "\n".join([f"## {tr('Layers, for every list of layers')}\n", *parts])
 
 
-def _kinds() -> tuple[type[Strict], ...]:
+def kinds() -> tuple[type[Strict], ...]:
+    """Returns the models of the kinds of layer."""
     return get_args(get_args(Layer)[0])
 
 

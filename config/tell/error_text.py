@@ -13,7 +13,8 @@ from config.model.layers import Layer
 from config.program import PROGRAM
 from config.read.yaml_reader import Place
 from config.tell.help_texts import WithHelp
-from config.tell.names import did_you_mean, nearest
+from config.tell.language import tr
+from config.tell.names import did_you_mean, either, nearest
 from config.tune.domain_kinds import written_kind
 
 Json = dict[str, Any]
@@ -29,10 +30,11 @@ class Fault(NamedTuple):
     sentence: str
 
 
-def shown(value: Any) -> str:
-    """Returns a value as it was written, cut to a readable length."""
+def shown(value: Any, named: bool = True) -> str:
+    """Returns a value as it was written, cut to a readable length. named: says of text that it is text."""
     if isinstance(value, str):
-        return f"{value[:60]!r} (text)".replace(r"\u3000", "\u3000")  # a blank of Chinese input, which is explained
+        text = tr("{value!r} (text)", value=value[:60]) if named else repr(value[:60])
+        return text.replace(r"\u3000", "\u3000")  # a blank of Chinese input, which is explained
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -91,35 +93,42 @@ def expected(node: Json, root: Json) -> str:
     if "enum" in node or "const" in node:
         return _either(node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return " or ".join(expected(option, root) for option in node["anyOf"])
+        return tr(" or ").join(expected(option, root) for option in node["anyOf"])
     if "discriminator" in node:
-        return f"a mapping with {node['discriminator']['propertyName']}"
+        return tr("a mapping with {key}", key=node["discriminator"]["propertyName"])
     if node.get("type") == "array":
-        return f"a list, each item {expected(node['items'], root)}"
+        return tr("a list, each item {kind}", kind=expected(node["items"], root))
     if "pattern" in node:
-        return str(node.get("description", f"text like {node['pattern']}")).rstrip(".")
+        return str(node.get("description") or tr("text like {pattern}", pattern=node["pattern"])).rstrip(".。")
     words = {
         "null": "null",
-        "integer": "a whole number",
-        "number": "a number",
-        "boolean": "true or false",
-        "string": "text",
+        "integer": tr("a whole number"),
+        "number": tr("a number"),
+        "boolean": tr("true or false"),
+        "string": tr("text"),
     }
-    kind = words.get(node.get("type", ""), "a mapping (name: value)")
-    return f"{kind}{_range(node)}"
+    kind = words.get(node.get("type", ""), tr("a mapping (name: value)"))
+    return _within(kind, node)
 
 
 def _either(names: Iterable[Any]) -> str:
-    *first, last = (name if isinstance(name, str) else json.dumps(name) for name in names)
-    return f"{', '.join(first)} or {last}" if first else last
+    return either(name if isinstance(name, str) else json.dumps(name) for name in names)
 
 
-def _range(node: Json) -> str:
+def _within(kind: str, node: Json) -> str:
+    """Returns a kind of value with its bounds."""
     if "minimum" in node and "maximum" in node:
-        return f" from {node['minimum']:g} to {node['maximum']:g}"
-    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    bounds = [f"{word} {node[key]:g}" for key, word in words.items() if key in node and abs(node[key]) < 2**53]
-    return " " + " and ".join(bounds) if bounds else ""
+        return tr("{kind} from {low:g} to {high:g}", kind=kind, low=node["minimum"], high=node["maximum"])
+    words = {
+        "minimum": tr("at least {bound:g}"),
+        "exclusiveMinimum": tr("above {bound:g}"),
+        "maximum": tr("at most {bound:g}"),
+        "exclusiveMaximum": tr("below {bound:g}"),
+    }
+    bounds = [text.format(bound=node[key]) for key, text in words.items() if key in node and abs(node[key]) < 2**53]
+    if len(bounds) > 1:
+        return tr("{kind} {low} and {high}", kind=kind, low=bounds[0], high=bounds[1])
+    return tr("{kind} {bound}", kind=kind, bound=bounds[0]) if bounds else kind
 
 
 # ----------------------------------------------------------------------------------------------- errors
@@ -150,13 +159,14 @@ def _as_number(name: str, text: str, node: Json, root: Json) -> str:
     if not kinds & {"integer", "number"}:
         return ""
     if short:
-        return f"; write {float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}"
+        return tr("; write {value}", value=f"{float(short[1]) * {'k': 1e3, 'm': 1e6}[short[2]]:.0f}")
     if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
-        here = "with lr_schedule: linear" if name.endswith("lr") else f"here, since {name} is constant"
-        return f"; lin_ of rl-baselines3-zoo is {falling} {here}"
+        if name.endswith("lr"):
+            return tr("; lin_ of rl-baselines3-zoo is {value} with lr_schedule: linear", value=falling)
+        return tr("; lin_ of rl-baselines3-zoo is {value} here, since {name} is constant", value=falling, name=name)
     if (first := text.removeprefix("auto_")) != text and re.fullmatch(_NUMBER, first):
-        return f"; auto_ of Stable-Baselines3 is {name}: auto with {name}_init: {first}"
-    return f"; write it without quotes: {text}" if re.fullmatch(_NUMBER, text) else ""
+        return tr("; auto_ of Stable-Baselines3 is {name}: auto with {name}_init: {value}", name=name, value=first)
+    return tr("; write it without quotes: {value}", value=text) if re.fullmatch(_NUMBER, text) else ""
 
 
 def _with_hidden(error: ValidationError) -> Iterator[ErrorDetails]:
@@ -197,22 +207,26 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         if len(loc) == 1:
             head, dot, inner = str(loc[0]).partition(".")
             if dot and head in root.get("properties", {}):
-                return f"unknown setting; {head} is one value, a mapping is written {head}='{{{inner}: ...}}'"
-            return f"unknown setting{hint(str(loc[0]))}"
+                return tr(
+                    "unknown setting; {name} is one value, a mapping is written {example}",
+                    name=head,
+                    example=f"{head}='{{{inner}: ...}}'",
+                )
+            return tr("unknown setting{hint}", hint=hint(str(loc[0])))
         node = _at(root, loc[:-1])
         options = [resolve(option, root) for option in node.get("anyOf", [node])]
         keys = [key for option in options for key in option.get("properties", {})]
-        return f"unknown setting{did_you_mean(str(loc[-1]), keys)}"
+        return tr("unknown setting{hint}", hint=did_you_mean(str(loc[-1]), keys))
     if kind == "missing":
-        return f"{loc[-1]} is missing; expected {expected(_at(root, loc), root)}"
+        return tr("{name} is missing; expected {kind}", name=loc[-1], kind=expected(_at(root, loc), root))
     if kind == "value_error":
         return str(context["error"])
     node = _at(root, loc)
     if "const" in node and kind == "literal_error":
         value = node["const"] if isinstance(node["const"], str) else json.dumps(node["const"])  # true, as YAML has it
-        return f"must be {value} in this algorithm; another value makes it a different algorithm"
+        return tr("must be {value} in this algorithm; another value makes it a different algorithm", value=value)
     if kind == "union_tag_not_found":
-        return f"layer_type is missing; expected {_either(node['discriminator']['mapping'])}"
+        return tr("layer_type is missing; expected {kinds}", kinds=_either(node["discriminator"]["mapping"]))
     if kind == "union_tag_invalid":
         node, value = {"enum": list(node["discriminator"]["mapping"])}, context["tag"]
     else:
@@ -222,9 +236,10 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         if isinstance(value, str)
         else ""
     )
-    tuned = f"; values to try are for: {PROGRAM} tune --yaml FILE" if written_kind(value) else ""
+    tuned = tr("; values to try are for: {PROGRAM} tune --yaml FILE", PROGRAM=PROGRAM) if written_kind(value) else ""
     several = several_algorithms(value) if loc == ("algo_name",) else ""
-    return f"got {shown(value)}; expected {expected(node, root)}{near}{several}{tuned}"
+    end = f"{near}{several}{tuned}"
+    return tr("got {value}; expected {kind}{end}", value=shown(value), kind=expected(node, root), end=end)
 
 
 def several_algorithms(names: Any) -> str:
@@ -232,4 +247,4 @@ def several_algorithms(names: Any) -> str:
     names = names.split(",") if isinstance(names, str) else names
     if not isinstance(names, list) or len(names) < 2 or not all(isinstance(name, str) for name in names):
         return ""
-    return f"; for a run with each of them: --algo {','.join(name.strip() for name in names)}"
+    return tr("; for a run with each of them: --algo {names}", names=",".join(name.strip() for name in names))

@@ -15,15 +15,34 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from config.tell.language import tr
+
 
 def help_text(model: type[BaseModel], name: str) -> str:
     """Returns the help text of a field in one line: its own, or that of a parent whose field it overrides; empty if
     there is none."""
-    text = model.model_fields[name].description
-    if text is None:
-        texts = (_module(parent.__module__).get(parent.__qualname__, {}).get(name) for parent in model.__mro__)
-        text = next(filter(None, texts), "")
-    return " ".join(text.split())
+    text, _ = written(model, name)
+    return tr(text) if text else ""
+
+
+def written(model: type[BaseModel], name: str) -> tuple[str, str]:
+    """Returns the help text of a field as the code has it, in one line, and its module."""
+    if text := model.model_fields[name].description:
+        return one_line(text), model.__module__
+    modules = ((parent.__module__, parent.__qualname__) for parent in model.__mro__)
+    texts = ((_module(module).get(owner, {}).get(name, ""), module) for module, owner in modules)
+    text, module = next((pair for pair in texts if pair[0]), ("", model.__module__))
+    return one_line(text), module
+
+
+def one_line(text: str | None) -> str:
+    """Returns a docstring without its line breaks."""
+    return " ".join((text or "").split())
+
+
+def first_paragraph(text: str | None) -> str:
+    """Returns the first paragraph of a docstring without its line breaks."""
+    return one_line((text or "").strip().split("\n\n")[0])
 
 
 @cache

@@ -9,7 +9,8 @@ from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
-from config.tell.names import did_you_mean, distance, nearest
+from config.tell.language import tr
+from config.tell.names import NAMED_OF_OTHERS, OF_OTHERS, did_you_mean, distance, either, nearest
 
 
 def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
@@ -17,7 +18,7 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
     others = {name: model.spellings() for name, model in models.items() if name != section}
     owner = next((name for name, spellings in others.items() if key in spellings), None)
     if owner:
-        return f"; it belongs under {owner}"
+        return tr("; it belongs under {owner}", owner=owner)
     if remark := next((remark for dialect in DIALECTS if (remark := dialect.hint(section, key))), ""):
         return remark
     other = foreign_name(section, key, models, find_algo, algo)
@@ -29,9 +30,9 @@ def foreign_name(section: str, key: str, models: Mapping[str, type[Strict]], fin
     """Returns the end of a sentence about a setting of another algorithm, or a name of another library; empty for any
     other key."""
     if section != "env_cfg" and (algos := find_algo.with_setting(key)):
-        return f"; it is a setting of {algos}, and algo_name is {algo}"
+        return OF_OTHERS.format(algos=algos, algo=algo)
     if remark := foreign_names.remark_on(key):
-        return f"; {remark}"
+        return tr("; {remark}", remark=remark)
     return _translated(section, key, models, find_algo, algo)
 
 
@@ -43,10 +44,12 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
         if model and (name in model.model_fields or model.model_config.get("extra") == "allow"):
             parts = foreign_names.together(key, name, model.model_fields)
             paths = ", ".join(part if owner == section else f"{owner}.{part}" for part in parts)
-            return f"; it is called {paths} here" + (f" ({remark})" if remark else "")
+            if remark:
+                return tr("; it is called {name} here ({remark})", name=paths, remark=remark)
+            return tr("; it is called {name} here", name=paths)
     for _, name, _ in matches:
         if algos := find_algo.with_setting(name):
-            return f"; it is called {name} here, a setting of {algos}, and algo_name is {algo}"
+            return NAMED_OF_OTHERS.format(name=name, algos=algos, algo=algo)
     return ""
 
 
@@ -56,7 +59,7 @@ def _in_another_section(key: str, others: Mapping[str, set[str]]) -> str:
         (distance(key.lower(), spelling), f"{name}.{spelling}") for name in others for spelling in others[name]
     ]
     near = min(distances, default=(len(key), ""))
-    return f"; did you mean {near[1]}?" if near[0] <= max(1, len(key) // 6) else ""
+    return tr("; did you mean {near}?", near=near[1]) if near[0] <= max(1, len(key) // 6) else ""
 
 
 def setting_of(name: str, find_algo: Finder, find_env: Finder, algo: str = "") -> tuple[str, str] | None:
@@ -94,5 +97,8 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
         other = "" if suggestion else hint(key)
         near = next((f"{name}.{near}{value}" for name in spellings if (near := nearest(key, spellings[name]))), None)
         suggestion = suggestion or (None if other else near)
-        end = f"; did you mean {suggestion}?" if suggestion else other
-        yield f"{where}: {key}: not inside a section ({', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}){end}"
+        end = tr("; did you mean {near}?", near=suggestion) if suggestion else other
+        sections = either(SECTIONS)
+        yield tr(
+            "{place}: {key}: not inside a section ({sections}){end}", place=where, key=key, sections=sections, end=end
+        )

@@ -20,6 +20,7 @@ from config.model.policies import PolicyConfig
 from config.read.finder import Finder
 from config.tell.error_text import Json, standard_bounds
 from config.tell.help_texts import WithHelp
+from config.tell.language import tr
 from config.tune.domain_kinds import SECTION as TUNING
 from config.tune.section import TuneConfig
 
@@ -64,8 +65,8 @@ def schema(find_algo: Finder, find_env: Finder) -> Json:
     result: Json = standard_bounds(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$comment": f"In the first line of a YAML file: {MODELINE}",
-            "title": "Joystick configuration",
+            "$comment": tr("In the first line of a YAML file: {modeline}", modeline=MODELINE),
+            "title": tr("Joystick configuration"),
             "type": ["object", "null"],
             "properties": {
                 "general_cfg": section(GeneralConfig, "general_cfg"),
@@ -187,7 +188,10 @@ class _Generator(WithHelp):
     def _aliases(node: Json, aliases: dict[str, str]) -> None:
         required = node.pop("required", [])
         for alias, name in aliases.items():
-            node["properties"][alias] = {**node["properties"][name], "description": f"Another spelling of {name}."}
+            node["properties"][alias] = {
+                **node["properties"][name],
+                "description": tr("Another spelling of {name}.", name=name),
+            }
         spellings = [[name, *(alias for alias, field in aliases.items() if field == name)] for name in required]
         if spellings:
             node["allOf"] = [{"anyOf": [{"required": [name]} for name in names]} for names in spellings]

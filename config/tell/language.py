@@ -3,7 +3,8 @@
     raise JoystickError(tr("{path} is no task directory", path=path))
 
 JOYSTICK_LANG=zh or the locale chooses Chinese. What programs read stays English: keys and values in files, log levels.
-A catalog is a file of gettext's format, such as zh.po here; `python -m tests.tools.catalog` brings it up to date.
+A catalog is a file of gettext's format, such as zh.po here; zh_settings.po has the help texts of settings, and what is
+said of other libraries' words. `python -m tests.tools.catalog` brings them up to date.
 """
 
 import json
@@ -19,16 +20,22 @@ FOLDER = Path(__file__).parent
 VARIABLE = "JOYSTICK_LANG"
 """Environment variable with the language; empty: that of the locale."""
 ENGLISH = "en"
+_PARTS = ("", "_settings")
+"""Ends of the names of a language's catalogs, in the order in which a sentence is looked up."""
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Environment variables of the locale; the first that is set counts."""
 _SAMPLES = {"zh": "中文"}
 """Language -> letters of it."""
+_CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+_CHINESE_BLANK, _ENDS_CHINESE = re.compile(_CHINESE.pattern + " $"), re.compile(_CHINESE.pattern + "$")
+_BLANK_CHINESE = re.compile(" " + _CHINESE.pattern)
+_FORMATTER = Formatter()
 _ENTRY = re.compile(r'^msgid ((?:".*"\s*)+)^msgstr ((?:".*"\s*)+)', re.MULTILINE)
 
 
 def available() -> list[str]:
     """Returns the languages by their two letters."""
-    return [ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po"))]
+    return [ENGLISH, *sorted(path.stem for path in FOLDER.glob("??.po"))]
 
 
 @cache
@@ -57,8 +64,27 @@ def encoded(letters: str) -> bool:
 def tr(sentence: str, /, **values: object) -> str:
     """Returns a sentence in the language of this process, with the values in its places {name}. Without values, braces
     stay as they are."""
-    text = _catalog(language()).get(sentence, sentence)
-    return text.format(**values) if values else text
+    catalogs = (_catalog(language() + part) for part in _PARTS)
+    text = next(filter(None, (catalog.get(sentence) for catalog in catalogs)), sentence)
+    if not values:
+        return text
+    return _filled(text, values) if _CHINESE.search(text) else text.format(**values)
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
+    """Returns a sentence with values in its places. A blank beside a place separates Chinese letters from others, and
+    goes where the value has Chinese letters there, too."""
+    filled = ""
+    for words, name, form, conversion in _FORMATTER.parse(text):
+        if _ENDS_CHINESE.search(filled) and _BLANK_CHINESE.match(words):
+            words = words[1:]
+        filled += words
+        if name is not None:
+            value = _FORMATTER.convert_field(_FORMATTER.get_field(name, (), values)[0], conversion)
+            piece = format(value, str(form).format(**values))
+            filled = filled[:-1] if _CHINESE_BLANK.search(filled) and _CHINESE.match(piece) else filled
+            filled += piece
+    return filled
 
 
 def english(sentence: str, /) -> str:
@@ -71,7 +97,7 @@ def reworded(text: str, sentences: Iterable[str]) -> str:
     """Returns a text in the language of this process: one of these sentences of `english`, with values in its places.
     A text that is none of them stays as it is."""
     for sentence in sentences:
-        pieces = ((re.escape(piece), name) for piece, name, *_ in Formatter().parse(sentence))
+        pieces = ((re.escape(piece), name) for piece, name, *_ in _FORMATTER.parse(sentence))
         pattern = "".join(piece + (f"(?P<{name}>.+)" if name else "") for piece, name in pieces)
         if match := re.fullmatch(pattern, text):
             return tr(sentence, **match.groupdict())
@@ -80,8 +106,8 @@ def reworded(text: str, sentences: Iterable[str]) -> str:
 
 @cache
 def _catalog(name: str) -> Mapping[str, str]:
-    """Returns the sentences of a language by the English ones; those that are not translated are left out."""
-    if name == ENGLISH:
+    """Returns the sentences of a catalog by the English ones; those that are not translated are left out."""
+    if name.startswith(ENGLISH):
         return {}
     pairs = _ENTRY.findall((FOLDER / f"{name}.po").read_text(encoding="utf-8"))
     return {_text(key): text for key, value in pairs if (text := _text(value))}

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from config.tell.language import tr
+
 MOST_SHOWN = 1_000
 """Characters of a message that are shown; what files hold may be longer."""
 
@@ -21,15 +23,36 @@ FULL_WIDTH = {
 }  # fmt: skip
 """Punctuation of Chinese input, and the characters that settings need in its place."""
 _MARK_NAMES = {
-    ":": "colon", ",": "comma", "=": "equals sign", "-": "minus", "+": "plus", ".": "point", "_": "underscore",
-    "#": "number sign", " ": "blank", "{": "brace", "}": "brace", "[": "bracket", "]": "bracket", "(": "parenthesis",
-    ")": "parenthesis", '"': "quotation mark", "'": "quotation mark",
+    ":": tr("colon"), ",": tr("comma"), "=": tr("equals sign"), "-": tr("minus"), "+": tr("plus"), ".": tr("point"),
+    "_": tr("underscore"), "#": tr("number sign"), " ": tr("blank"), "{": tr("brace"), "}": tr("brace"),
+    "[": tr("bracket"), "]": tr("bracket"), "(": tr("parenthesis"), ")": tr("parenthesis"),
+    '"': tr("quotation mark"), "'": tr("quotation mark"),
 }  # fmt: skip
 _CHINESE, _MARKS = "[\u3400-\u9fff]", f"[{''.join(FULL_WIDTH)}]"
 SLIP = f"(?<!{_CHINESE}){_MARKS}(?!{_CHINESE})"
 """Pattern of such a character that is not beside a Chinese one."""
-_SETTING = re.compile(r"(?:.*?:\d+|command line|Python|default of \S+|-\S+): ")
+COMMAND_LINE = tr("command line")
+"""Place of a setting that is a word of the command line."""
+DEFAULT = tr("default")
+"""End of the place of a setting that nobody wrote."""
+DEFAULT_OF = tr("default of {algo}")
+"""Place of a setting that an algorithm has by default."""
+_PLACES = "|".join(re.escape(place) for place in (COMMAND_LINE, DEFAULT_OF)).replace(re.escape("{algo}"), r"\S+")
+_SETTING = re.compile(rf"(?:.*?:\d+|{_PLACES}|Python|-\S+): ")
 """Start of a sentence about a setting: its place."""
+_WRITTEN = re.compile(r"""\A.*?(?=: )|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
+"""Part of the rest of such a sentence that a user has written: the path of the setting, and what stands in quotes."""
+
+
+OF_OTHERS = tr("; it is a setting of {algos}, and algo_name is {algo}")
+NAMED_OF_OTHERS = tr("; it is called {name} here, a setting of {algos}, and algo_name is {algo}")
+_OF_OTHERS = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(OF_OTHERS)))
+
+
+def of_other_algorithms(end: str, name: str) -> str:
+    """Returns OF_OTHERS with the name of the setting; empty for any other end of a sentence."""
+    parts = _OF_OTHERS.fullmatch(end)
+    return NAMED_OF_OTHERS.format(name=name, **parts.groupdict()) if parts else ""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
@@ -71,7 +94,13 @@ def distance(a: str, b: str) -> int:
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Returns the end of a sentence; empty if no name is near."""
     near = nearest(name, names)
-    return f"; did you mean {near}?" if near else ""
+    return tr("; did you mean {near}?", near=near) if near else ""
+
+
+def either(names: Iterable[str]) -> str:
+    """Returns alternatives as a list with `or` before the last one."""
+    *first, last = names
+    return tr("{names} or {last}", names=", ".join(first), last=last) if first else last
 
 
 def printable(text: str) -> str:
@@ -87,8 +116,13 @@ def printable(text: str) -> str:
 def full_width(mark: str) -> str:
     """Returns a sentence on punctuation of Chinese input: what it is, and what to write."""
     ascii_mark = FULL_WIDTH[mark]
-    instead = {":": ": and a blank", " ": "a blank"}.get(ascii_mark, ascii_mark)
-    return f"{mark.strip() or 'U+3000'} is a full-width {_MARK_NAMES[ascii_mark]} (Chinese input); write {instead}"
+    instead = {":": tr(": and a blank"), " ": tr("a blank")}.get(ascii_mark, ascii_mark)
+    return tr(
+        "{mark} is a full-width {name} (Chinese input); write {instead}",
+        mark=mark.strip() or "U+3000",
+        name=_MARK_NAMES[ascii_mark],
+        instead=instead,
+    )
 
 
 def halved(text: str) -> str:
@@ -99,7 +133,10 @@ def halved(text: str) -> str:
 def with_full_width_named(problem: str) -> str:
     """Returns a sentence about a setting, and one on the Chinese punctuation in it, if there is any."""
     place = _SETTING.match(problem)
-    mark = re.compile(SLIP).search(problem, place.end()) if place else None
+    parts = _WRITTEN.finditer(problem[place.end() :]) if place else ()
+    mark = next((mark for part in parts for mark in re.finditer(SLIP, part[0])), None)
     if not mark or (sentence := full_width(mark[0])) in problem:
         return problem
-    return f"{problem}{'' if problem.endswith('?') else '.'} {sentence}"
+    if problem.endswith(("?", "？")):
+        return f"{problem} {sentence}"
+    return tr("{problem}. {sentence}", problem=problem, sentence=sentence)

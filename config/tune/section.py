@@ -21,6 +21,7 @@ from config.read.task_files import TUNING
 from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
 from config.tell import hints
 from config.tell.error_text import faults, shown
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from config.tune import space
 from config.tune.domain_kinds import SECTION
@@ -74,7 +75,7 @@ class TuneConfig(Strict):
 
     def problems(self) -> Iterator[Problem]:
         if not self.score.strip():
-            yield Problem("score", "names no number; write evaluation, best, or a column of results/progress.csv")
+            yield Problem("score", tr("names no number; write evaluation, best, or a column of results/progress.csv"))
 
     @property
     def halves(self) -> bool:
@@ -109,15 +110,21 @@ class Tuning:
         filled = replace(self.document, value=space.filled(self.document.value, self.domains, settings))
         several = experiments(filled)
         if len(several) > 1:
-            raise ConfigError(
-                [f"{self.name} has {len(several)} experiments; copy the one to tune into a file of its own"]
+            problem = tr(
+                "{name} has {count} experiments; copy the one to tune into a file of its own",
+                name=self.name,
+                count=len(several),
             )
+            raise ConfigError([problem])
         run = load(self.name, file=next(iter(several.values()), filled), **self.options)
         if run.objects:
             raise ConfigError(
                 [
-                    f"{name}: a trial is a process of its own and cannot import it; name it as module:name, "
-                    "with allow_import"
+                    tr(
+                        "{name}: a trial is a process of its own and cannot import it; name it as "
+                        "module:name, with allow_import",
+                        name=name,
+                    )
                     for name in run.objects
                 ]
             )
@@ -155,7 +162,7 @@ def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **op
         raise ConfigError([fault])
     file = folder / "config.yaml"
     if file.exists() and not (folder / TUNING).exists():  # which is written first
-        raise ConfigError([f"{folder} is not a tuning folder: it has no {TUNING}"])
+        raise ConfigError([tr("{folder} is not a tuning folder: it has no {file}", folder=folder, file=TUNING)])
     return _of_file(file, regular, words, flags, **options)
 
 
@@ -177,7 +184,12 @@ def _tuning(
     problems = list(document.duplicates)
     document = replace(document, duplicates=[])
     if not isinstance(document.value, dict):
-        raise ConfigError([f"{document.place.text}: got {shown(document.value)}; expected sections with values to try"])
+        problem = tr(
+            "{place}: got {value}; expected sections with values to try",
+            place=document.place.text,
+            value=shown(document.value),
+        )
+        raise ConfigError([problem])
     _add_words(document, words, problems)
     for path, leaf in (leaves or {}).items():
         placed = sources.document_of({path: leaf}, "Python").place.parts[path]
@@ -188,7 +200,9 @@ def _tuning(
     domains = tuple(space.domains_of(document.value, document.place, wrong))
     problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
-        problems.append(f"{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}")
+        problems.append(
+            tr("{name}: nothing to try; write values such as algo_cfg: {{lr: {{log: [1e-4, 1e-2]}}}}", name=name)
+        )
     places = document.place.parts[SECTION].parts if SECTION in document.place.parts else {}
     if settings is not None and domains:
         settings = settings.model_copy(update=_repeats(document, domains, places))
@@ -198,8 +212,9 @@ def _tuning(
             problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
         raise ConfigError(problems)
     assert settings is not None
-    notes = [f"not used: tune_cfg.{key} ({why})" for key, why in settings.unread()]
-    notes += ["asha: all trials of a rung are compared at once, as in halving"] if settings.scheduler == "asha" else []
+    notes = [tr("not used: tune_cfg.{key} ({why})", key=key, why=why) for key, why in settings.unread()]
+    if settings.scheduler == "asha":
+        notes.append(tr("asha: all trials of a rung are compared at once, as in halving"))
     where = {str(key): place.text for key, place in places.items()}
     return Tuning(settings, document, domains, options, name, fixed(Path(into)) if into else None, tuple(notes), where)
 
@@ -269,10 +284,17 @@ def _settings(document: Document, problems: list[str]) -> TuneConfig | None:
     """Takes tune_cfg out of a document and returns it; None if it is wrong."""
     values, place = (
         document.value.pop(SECTION, None) or {},
-        document.place.parts.get(SECTION, Place("defaults", SECTION)),
+        document.place.parts.get(SECTION, Place(tr("defaults"), SECTION)),
     )
     if not isinstance(values, dict):
-        problems.append(f"{place.text}: {SECTION}: got {shown(values)}; expected lines of the form name: value")
+        problems.append(
+            tr(
+                "{place}: {key}: got {value}; expected lines of the form name: value",
+                place=place.text,
+                key=SECTION,
+                value=shown(values),
+            )
+        )
         return None
     try:
         settings = TuneConfig.model_validate(values)
@@ -290,9 +312,11 @@ def _across(settings: TuneConfig, domains: Sequence[Domain], places: Mapping[Any
     drawn = any(domain.kind != "grid" for domain in domains)
     if settings.samples > 1 and not drawn:
         where = places["samples"].text
-        yield f"{where}: tune_cfg.samples: nothing is drawn, so that all samples would be equal; leave it out"
+        yield tr(
+            "{place}: tune_cfg.samples: nothing is drawn, so that all samples would be equal; leave it out", place=where
+        )
     if settings.seeds > 1 and (seed := next((d for d in domains if d.path == "general_cfg.seed"), None)):
-        yield f"{seed.place}: general_cfg.seed: tune_cfg.seeds sets it too; leave one of them out"
+        yield tr("{place}: general_cfg.seed: tune_cfg.seeds sets it too; leave one of them out", place=seed.place)
     if settings.search != "random":
         yield from _of_optuna(settings, domains, places["search"].text)
 
@@ -301,9 +325,22 @@ def _of_optuna(settings: TuneConfig, domains: Sequence[Domain], place: str) -> I
     """Yields problems of a search by Optuna. place: where it is written."""
     search, where = settings.search, f"{place}: tune_cfg.search"
     if settings.scheduler == "pbt":
-        yield f"{where}: pbt makes its own draws, and cannot train batches of {search}; leave search out"
+        yield tr(
+            "{place}: pbt makes its own draws, and cannot train batches of {search}; leave search out",
+            place=where,
+            search=search,
+        )
     if grids := [domain.path for domain in domains if domain.kind == "grid"]:
-        yield f"{where}: {search} draws all settings; write choice in the place of grid for {', '.join(grids)}"
+        yield tr(
+            "{place}: {search} draws all settings; write choice in the place of grid for {settings}",
+            place=where,
+            search=search,
+            settings=", ".join(grids),
+        )
     numbers = [domain.path for domain in domains if domain.kind not in space.LISTS]
     if search == "cmaes" and len(numbers) < 2:
-        yield f"{where}: cmaes moves at least two numbers (log, uniform or int), and there are {len(numbers)}; take tpe"
+        yield tr(
+            "{place}: cmaes moves at least two numbers (log, uniform or int), and there are {count}; take tpe",
+            place=where,
+            count=len(numbers),
+        )

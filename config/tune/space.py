@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from config.model.fields import whole
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
+from config.tell.language import tr
 from config.tune.domain_kinds import written_kind
 
 LISTS = ("grid", "choice")
@@ -59,20 +60,25 @@ def _problem(kind: str, values: Any) -> str:
     """Returns what is wrong with the values of a domain; empty if nothing is."""
     if kind in LISTS:
         if not isinstance(values, list) or not values:
-            return f"{kind}: got {shown(values)}; expected a list of values"
+            return tr("{kind}: got {value}; expected a list of values", kind=kind, value=shown(values))
         twice = next(
             (value for place, value in enumerate(values) if any(_same(value, e) for e in values[:place])), None
         )
-        return "" if twice is None else f"{kind}: {shown(twice)} is listed twice"
+        return "" if twice is None else tr("{kind}: {value} is listed twice", kind=kind, value=shown(twice))
     numbers = isinstance(values, list) and len(values) == 2 and all(_is_number(bound) for bound in values)
     if numbers and max(map(abs, values)) > LARGEST:
-        return f"{kind}: got {shown(values)}; expected two numbers of a size up to {LARGEST:g}"
+        return tr(
+            "{kind}: got {value}; expected two numbers of a size up to {most:g}",
+            kind=kind,
+            value=shown(values),
+            most=LARGEST,
+        )
     if not numbers or not values[0] < values[1]:
-        return f"{kind}: got {shown(values)}; expected two numbers, the lower one first"
+        return tr("{kind}: got {value}; expected two numbers, the lower one first", kind=kind, value=shown(values))
     if kind == "log" and values[0] <= 0:
-        return f"log: got {shown(values)}; expected two numbers above 0"
+        return tr("log: got {value}; expected two numbers above 0", value=shown(values))
     if kind == "int" and not all(isinstance(whole(bound), int) for bound in values):
-        return f"int: got {shown(values)}; expected two whole numbers"
+        return tr("int: got {value}; expected two whole numbers", value=shown(values))
     return ""
 
 

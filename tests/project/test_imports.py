@@ -88,8 +88,9 @@ def inside(target: str, *packages: str) -> bool:
     return any(target == package or target.startswith(package + ".") for package in packages)
 
 
-SETTINGS = ("config.model", "config.own", "config.machine")
-"""What algorithms and environments see of config: types of settings, and objects that settings name."""
+SETTINGS = ("config.model", "config.own", "config.machine", "config.tell.language")
+"""What algorithms and environments see of config: types of settings, objects that settings name, and the language of
+what they say."""
 
 
 def allowed(module: str, target: str) -> bool:

@@ -22,6 +22,7 @@ BUILD_FILES = ("main.py", "joystick.py", "setup.py", "pyproject.toml", "LICENSE"
 SOURCES = [path.relative_to(ROOT) for part in PARTS for path in (ROOT / part).rglob("*.py")]
 PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")]
 TABLES = [path.relative_to(ROOT) for path in (ROOT / "config").rglob("tables/*")]
+CATALOGS = [path.relative_to(ROOT) for path in (ROOT / "config" / "tell").glob("*.po")]
 DATABASES = [path.relative_to(ROOT) for path in (ROOT / "envs").rglob("*.json")]
 PAGES = [
     path.relative_to(ROOT)
@@ -87,7 +88,9 @@ def test_the_wheel_contains_one_folder_with_the_sources_the_presets_the_database
     assert len(PRESETS) > 100
     assert len(DATABASES) == 7
     assert len(PAGES) >= 8
-    assert names == {f"joystick/{path}" for path in (*top, *SOURCES, *PRESETS, *TABLES, *DATABASES, *PAGES)}
+    assert len(CATALOGS) == 2
+    files = (*SOURCES, *PRESETS, *TABLES, *CATALOGS, *DATABASES, *PAGES)
+    assert names == {f"joystick/{path}" for path in (*top, *files)}
 
 
 def test_version_and_requirements_have_one_home(installed: Path, tmp_path: Path) -> None:

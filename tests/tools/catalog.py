@@ -1,19 +1,30 @@
 """Brings the catalogs of sentences up to date: python -m tests.tools.catalog [OTHER.po ...]
 
-Sentences that are new in the code come in without a translation, and those that are gone go. Translations of other
-files of the same language fill the gaps. At the end it prints how many sentences are not translated.
+zh.po has the sentences of calls of tr, zh_settings.po the texts that the command describe shows, and those of the
+tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that are
+gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are not
+translated.
 """
 
 import ast
+import inspect
 import string
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
-from config.tell.language import FOLDER
+from config.foreign import table
+from config.model.fields import Strict
+from config.tell import describe, help_texts
+from config.tell.language import FOLDER, available
+from envs.common import wrappers
+from framework.catalog import ALGOS, ENVS
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = ("tr", "english")
@@ -21,19 +32,19 @@ PACKAGES = ("algos", "config", "envs", "framework")
 
 
 def sentences() -> Iterator[tuple[str, str]]:
-    """Yields the file of each sentence that is shown, and the sentence, in the order of the files."""
-    for name in PACKAGES:
-        files = (ROOT / name).rglob("*.py")
-        yield from sorted((str(path.relative_to(ROOT)), text) for path in files for text in _marked(path))
+    """Yields the file of each sentence that is shown, and the sentence, in the order of the files. Calls within
+    f-strings count, which babel's own search passes over."""
+    files = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    for path in (*sorted(files), ROOT / "joystick.py", ROOT / "main.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        yield from ((path.relative_to(ROOT).as_posix(), text) for text in sorted(calls(tree)))
     for path in sorted((ROOT / "framework" / "commands").glob("[a-z]*.py")):
-        yield str(path.relative_to(ROOT)), _summary(path)
-    for name in ("joystick.py", "main.py"):
-        yield from ((name, text) for text in _marked(ROOT / name))
+        yield path.relative_to(ROOT).as_posix(), _summary(path)
 
 
-def _marked(path: Path) -> Iterator[str]:
-    """Yields the sentences that a file gives to FUNCTIONS."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def calls(tree: ast.AST) -> Iterator[str]:
+    """Yields the sentences of the calls of FUNCTIONS in a piece of code."""
+    for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
                 yield text
@@ -45,6 +56,50 @@ def _summary(path: Path) -> str:
     return text.partition("\n")[0]
 
 
+def texts() -> Iterator[tuple[str, str]]:
+    """Yields the file of each text that describe shows, or that a table of another library's words has, and the text;
+    none that is a sentence of a call."""
+    called = {sentence for _, sentence in sentences()}
+    shown = dict.fromkeys((*_of_describe(), *_of_tables()))
+    yield from ((file, text) for file, text in shown if text and text not in called)
+
+
+def _of_describe() -> Iterator[tuple[str, str]]:
+    for name in ALGOS.available():
+        yield _file(ALGOS.get(name)), describe.first_line(ALGOS.get(name))
+    finders = {"algo_cfg": ALGOS, "env_cfg": ENVS}
+    for model in (*(model for _, _, model in describe.models(finders)), *describe.kinds()):
+        yield from _of_model(model)
+    for wrapper in wrappers.OURS.values():
+        yield _file(wrapper), help_texts.first_paragraph(wrapper.__doc__)
+
+
+def _of_model(model: type[Strict]) -> Iterator[tuple[str, str]]:
+    yield _file(model), help_texts.one_line(model.__doc__)
+    for name, field in model.model_fields.items():
+        text, module = help_texts.written(model, name)
+        yield _file(sys.modules[module]), text
+        for keys in describe.mappings(field.annotation):
+            yield from _of_model(keys)
+
+
+def _file(owner: type | ModuleType) -> str:
+    return Path(inspect.getfile(owner)).resolve().relative_to(ROOT).as_posix()
+
+
+def _of_tables() -> Iterator[tuple[str, str]]:
+    nothing: dict[str, Any] = defaultdict(lambda: lambda *_: None)
+    for path in sorted(table.FOLDER.glob("*.txt")):
+        for rows in table.tables(path.stem, nothing).values():
+            for _, row in table.lines(rows):
+                shown = (*row.texts.values(), *(case.remark for case in row.cases))
+                yield from ((path.relative_to(ROOT).as_posix(), text) for text in shown)
+
+
+SOURCES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {"": sentences, "_settings": texts}
+"""End of a catalog's name -> what is in it."""
+
+
 def read(path: Path) -> Catalog:
     """Returns the catalog of a file; an empty one if there is no file."""
     if not path.exists():
@@ -53,10 +108,11 @@ def read(path: Path) -> Catalog:
         return read_po(file, charset="utf-8")
 
 
-def updated(*catalogs: Catalog) -> Catalog:
-    """Returns a catalog of all sentences of the code, with the first translation that one of the catalogs has."""
+def updated(part: str, *catalogs: Catalog) -> Catalog:
+    """Returns a catalog of all sentences of a source, with the first translation that one of the catalogs has. part:
+    end of the catalog's name."""
     new = Catalog(charset="utf-8")
-    for file, sentence in sentences():
+    for file, sentence in SOURCES[part]():
         known = (entry.string for catalog in catalogs if (entry := catalog.get(sentence)) and entry.string)
         new.add(sentence, next(known, ""), locations=[(file, None)])
     return new
@@ -88,8 +144,8 @@ def unequal(catalog: Catalog) -> list[str]:
 
 
 def main() -> None:
-    for path in sorted(FOLDER.glob("*.po")):
-        catalog = updated(read(path), *(read(Path(other)) for other in sys.argv[1:]))
+    for path, part in ((FOLDER / f"{name}{part}.po", part) for name in available()[1:] for part in SOURCES):
+        catalog = updated(part, read(path), *(read(Path(other)) for other in sys.argv[1:]))
         write(path, catalog)
         for sentence in unequal(catalog):
             print(f"{path.name}: places differ: {sentence}")

@@ -40,7 +40,7 @@ def _rows(table: Table, above: str = "") -> str:
 
 def _row(names: list[str], row: Row) -> str:
     refused = row.refused if row.values else ""
-    needless = "" if row.settings or row.needless == OFF else row.needless
+    needless = "" if row.settings or row.texts.get("needless") == OFF else row.needless
     remark = row.remark or refused or needless or row.refused
     return f"| {', '.join(names)} | {row.here or _settings(row)} | {remark} |\n".replace("|  |", "| |")
 

@@ -12,6 +12,7 @@ from algos.common.fast.adam import FusedAdam
 from algos.common.nets import custom
 from algos.common.parts.optim import Optimizer, Reduce, apply_gradients, clip_factor, parameters_of
 from algos.common.settings import NetworkConfig
+from config.tell.language import tr
 
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
@@ -32,9 +33,10 @@ NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 def uncompiled(cfg: NetworkConfig) -> str | None:
     """Returns why steps of networks with these settings cannot be compiled; None if they can."""
     if not cfg.optimizer.startswith("adam"):
-        return f"steps of optimizer {cfg.optimizer} cannot be compiled, only those of adam and adamw"
+        name = cfg.optimizer
+        return tr("steps of optimizer {name} cannot be compiled, only those of adam and adamw", name=name)
     kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
-    return f"{' and '.join(kinds)} layers cannot be compiled" if kinds else None
+    return tr("{kinds} layers cannot be compiled", kinds=tr(" and ").join(kinds)) if kinds else None
 
 
 def _count(batch: Any) -> int:

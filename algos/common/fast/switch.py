@@ -7,6 +7,8 @@ from operator import attrgetter
 
 import torch
 
+from config.tell.language import tr
+
 VARIABLE = "JOYSTICK_PLAIN"
 PLAIN = os.environ.get(VARIABLE, "") not in ("", "0")
 """True if torch's public functions alone compute."""
@@ -25,12 +27,12 @@ PARTS = {
 
 def _why_off(names: Sequence[str]) -> str | None:
     if PLAIN:
-        return f"{VARIABLE} is set"
+        return tr("{name} is set", name=VARIABLE)
     for name in names:
         try:
             attrgetter(name)(torch)
         except (AttributeError, RuntimeError):
-            return f"torch has no {name}"
+            return tr("torch has no {name}", name=name)
     return None
 
 
@@ -46,5 +48,6 @@ def on(part: str) -> bool:
 def state() -> str:
     """Returns what is off and why, as text."""
     if PLAIN:
-        return f"off: all parts because {VARIABLE} is set"
-    return f"off: {', '.join(f'{part} because {why}' for part, why in OFF.items())}" if OFF else "on"
+        return tr("off: all parts because {name} is set", name=VARIABLE)
+    parts = [tr("{part} because {reason}", part=part, reason=why) for part, why in OFF.items()]
+    return tr("off: {parts}", parts=", ".join(parts)) if OFF else tr("on")

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from algos.common.maths.gaussian import DiagGaussian
 from config.model.arrays import Array
+from config.tell.language import tr
 
 IMPOSSIBLE = -1e30
 """Logit whose probability is exactly 0, without the NaN that -inf gives to the entropy."""
@@ -247,4 +248,9 @@ def distribution_for(space: Space) -> Distribution:
             return Bernoulli(space)
         case Box() if np.issubdtype(space.dtype, np.floating):
             return DiagGaussian(space)
-    raise ValueError(f"no distribution over {space}; there is one for Discrete, MultiDiscrete, MultiBinary, float Box")
+    raise ValueError(
+        tr(
+            "no distribution over {space}; there is one for Discrete, MultiDiscrete, MultiBinary, float Box",
+            space=space,
+        )
+    )

@@ -15,6 +15,7 @@ from algos.common.nets.recurrent import Gru, Lstm
 from config.model import layers as layer_settings
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
 from config.own import objects as own
+from config.tell.language import tr
 
 ACTIVATIONS: dict[str, Callable[[], list[nn.Module]]] = {
     "relu": lambda: [nn.ReLU(inplace=True)],
@@ -45,7 +46,8 @@ class Chain:
             self.grow("flatten", (math.prod(self.shape),), nn.Flatten())
 
     def error(self, label: str, reason: str) -> NetworkError:
-        return NetworkError(f"{self.text} -{label}-> does not fit: {reason}")
+        step = f"{self.text} -{label}->"
+        return NetworkError(tr("{step} does not fit: {reason}", step=step, reason=reason))
 
 
 # layers ---------------------------------------------------------------------------------------------------
@@ -54,10 +56,11 @@ class Chain:
 def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
     """Returns height and width after a convolution or pooling."""
     if len(chain.shape) != 3:
-        raise chain.error(label, "it needs an image (channels, height, width)")
+        raise chain.error(label, tr("it needs an image (channels, height, width)"))
     height, width = (side + 2 * padding for side in chain.shape[1:])
     if kernel > min(height, width):
-        raise chain.error(label, f"the window {kernel} x {kernel} is larger than the image {height} x {width}")
+        window, image = f"{kernel} x {kernel}", f"{height} x {width}"
+        raise chain.error(label, tr("the window {window} is larger than the image {image}", window=window, image=image))
     return (height - kernel) // stride + 1, (width - kernel) // stride + 1
 
 
@@ -87,7 +90,8 @@ def _conv2d(chain: Chain, layer: Conv2d) -> None:
     sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
     channels = chain.shape[0]
     if layer.in_channel not in (None, channels):
-        raise chain.error(label, f"in_channel is {layer.in_channel}, but {channels} come in")
+        reason = tr("in_channel is {value}, but {channels} come in", value=layer.in_channel, channels=channels)
+        raise chain.error(label, reason)
     convolution = nn.Conv2d(channels, layer.out_channel, layer.kernel_size, layer.stride, layer.padding)
     chain.grow(label, (layer.out_channel, *sides), convolution, *ACTIVATIONS[layer.activation]())
 
@@ -120,7 +124,7 @@ def _custom(chain: Chain, layer: layer_settings.Custom) -> None:
 
 
 def _embed(chain: Chain, layer: Embed) -> None:
-    raise chain.error("embed", "it can only be the first layer, and only for a Discrete observation")
+    raise chain.error("embed", tr("it can only be the first layer, and only for a Discrete observation"))
 
 
 # layers that several networks share, by the name that the setting `shared` of a layer gives -----------------
@@ -149,7 +153,12 @@ def share(chain: Chain, start: int, layer: Layer, registry: Registry) -> None:
     modules = nn.ModuleList(chain.modules[at] for at in places)
     first = registry.setdefault(name, modules)
     if _shapes(first) != _shapes(modules):
-        reason = f"the layer shared as {name} has {_shapes(first)} in another network, and {_shapes(modules)} here"
+        reason = tr(
+            "the layer shared as {name} has {other} in another network, and {shapes} here",
+            name=name,
+            other=_shapes(first),
+            shapes=_shapes(modules),
+        )
         raise chain.error(layer.layer_type, reason)
     for at, module in zip(places, first.children(), strict=True):
         chain.modules[at] = module

@@ -19,6 +19,7 @@ from algos.common.parts.sequences import Observed, outputs_of, outputs_of_both
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
 from config.model.layers import Dropout, Layer, LayerNorm, Layers, Linear
+from config.tell.language import tr
 
 
 class EnsembleLinear(nn.Module):
@@ -100,7 +101,7 @@ def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int
             return [BatchRenorm((members, 1, width), layer)], width
         case Dropout():
             return [RandomZeros(layer.rate)], width
-    raise NetworkError(f"{layer.layer_type} is not allowed after the action is concatenated")
+    raise NetworkError(tr("{kind} is not allowed after the action is concatenated", kind=layer.layer_type))
 
 
 def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
@@ -150,7 +151,7 @@ def build(
         torch.default_generator.manual_seed(seed)
         front, width, remaining = networks.features(spec, layers, cfg, normalizer)
         if any_shared(remaining):
-            raise NetworkError("the layers behind the action belong to each critic, and cannot be shared")
+            raise NetworkError(tr("the layers behind the action belong to each critic, and cannot be shared"))
         assemble = _simba if cfg.architecture == "simba" else _plain
         modules, width = assemble(remaining, members, width + actions)
         output = EnsembleLinear(members, width, out)

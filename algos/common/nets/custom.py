@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from config.own import objects as own
+from config.tell.language import tr
 
 Shape = tuple[int, ...]
 ROWS = 2
@@ -63,7 +64,7 @@ def layer_for(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> t
     try:
         module = kind(shape, **options)
     except Exception as error:  # it may raise anything
-        raise ValueError(_text("it could not be made", error)) from error
+        raise ValueError(_text(tr("it could not be made"), error)) from error
     layer = CustomCell(module) if callable(getattr(kind, "run", None)) else Custom(module)
     rng = torch.get_rng_state()
     try:
@@ -78,7 +79,9 @@ def layer_for(kind: type[nn.Module], shape: Shape, options: dict[str, Any]) -> t
 def _state_size(module: nn.Module) -> int:
     size = getattr(module, "state_size", None)
     if not isinstance(size, int) or size < 1:
-        raise ValueError(f"it has run, and state_size is {size}; expected the numbers that it carries, a whole number")
+        raise ValueError(
+            tr("it has run, and state_size is {size}; expected the numbers that it carries, a whole number", size=size)
+        )
     return size
 
 
@@ -89,10 +92,12 @@ def _shape_of(layer: Custom | CustomCell, shape: Shape) -> Shape:
     try:
         out, state = (layer(x), None) if isinstance(layer, Custom) else layer.run(x, _state(layer))
     except Exception as error:  # it may raise anything
-        raise ValueError(_text(f"zeros {tuple(x.shape)} cannot pass", error)) from error
+        raise ValueError(_text(tr("zeros {shape} cannot pass", shape=tuple(x.shape)), error)) from error
     if isinstance(layer, CustomCell) and getattr(state, "shape", None) != _state(layer).shape:
         size = tuple(getattr(state, "shape", ()))
-        raise ValueError(f"run gives a state of shape {size}; expected {tuple(_state(layer).shape)}")
+        raise ValueError(
+            tr("run gives a state of shape {shape}; expected {other}", shape=size, other=tuple(_state(layer).shape))
+        )
     return _checked(out, batch)
 
 
@@ -104,10 +109,19 @@ def _checked(out: Any, batch: Shape) -> Shape:
     """Returns the shape of an output without its first axes, which must be these."""
     axes = len(batch)
     if not isinstance(out, Tensor) or not out.is_floating_point():
-        raise ValueError(f"it gives {getattr(out, 'dtype', type(out).__name__)}; expected a tensor of floats")
+        raise ValueError(
+            tr("it gives {kind}; expected a tensor of floats", kind=getattr(out, "dtype", type(out).__name__))
+        )
     if tuple(out.shape[:axes]) != batch or out.dim() <= axes:
         expected = ", ".join([*map(str, batch), "width"])
-        raise ValueError(f"it gives shape {tuple(out.shape)} for {ROWS} rows; expected ({expected})")
+        raise ValueError(
+            tr(
+                "it gives shape {shape} for {rows} rows; expected ({other})",
+                shape=tuple(out.shape),
+                rows=ROWS,
+                other=expected,
+            )
+        )
     return tuple(out.shape[axes:])
 
 
@@ -133,10 +147,10 @@ def mark(layer: nn.Module) -> None:
     module: Any = layer.module
     if has_loss(layer):
         if not (parameters := list(module.parameters())):
-            raise ValueError("it has custom_loss and no parameters; a loss is added where its parameters learn")
+            raise ValueError(tr("it has custom_loss and no parameters; a loss is added where its parameters learn"))
         parameters_of = own.parameters_of(module.custom_loss)
         if parameters_of is not None and not _takes_two(parameters_of):
-            raise ValueError("custom_loss must take two arguments, policy_loss and loss_inputs")
+            raise ValueError(tr("custom_loss must take two arguments, policy_loss and loss_inputs"))
         for parameter in parameters:
             setattr(parameter, _OWNER, module)
         _marked.add(type(module))
@@ -164,7 +178,9 @@ def refuse(network: nn.Module, why: str) -> None:
     """Raises OwnLossError if a layer of a network has a loss. why: it could not be asked for."""
     for module in layers_of([network]):
         if callable(getattr(module, "custom_loss", None)):
-            raise OwnLossError(f"custom_loss of {type(module).__name__} would not be asked: {why}")
+            raise OwnLossError(
+                tr("custom_loss of {name} would not be asked: {reason}", name=type(module).__name__, reason=why)
+            )
 
 
 def completed(loss: Tensor, parameters: Iterable[Tensor], inputs: Any) -> Tensor:
@@ -194,24 +210,31 @@ def _single_steps(column: Any) -> Any:
 
 def _of(module: Any, loss: Tensor, inputs: Mapping[str, Any]) -> Tensor:
     """Returns what custom_loss of a layer makes of a loss."""
-    name = f"custom_loss of {type(module).__name__}"
+    name = tr("custom_loss of {name}", name=type(module).__name__)
     try:
         changed = module.custom_loss(loss, dict(inputs))
     except Exception as error:  # it may raise anything
-        raise OwnLossError(f"{name} failed: {own.described(error)}") from error
+        raise OwnLossError(tr("{name} failed: {error}", name=name, error=own.described(error))) from error
     if not isinstance(changed, Tensor) or changed.dim() or not changed.is_floating_point():
-        got = (
-            f"a tensor of {changed.dtype} with shape {tuple(changed.shape)}"
-            if isinstance(changed, Tensor)
-            else repr(changed)
+        got = repr(changed)
+        if isinstance(changed, Tensor):
+            got = tr("a tensor of {kind} with shape {shape}", kind=changed.dtype, shape=tuple(changed.shape))
+        raise OwnLossError(
+            tr(
+                "{name} returned {value}; expected policy_loss plus terms, a tensor with one number",
+                name=name,
+                value=got[:120],
+            )
         )
-        raise OwnLossError(f"{name} returned {got[:120]}; expected policy_loss plus terms, a tensor with one number")
     if not changed.requires_grad:
         raise OwnLossError(
-            f"{name} returned a number without gradient, from which nothing is learned; use no detach or item"
+            tr(
+                "{name} returned a number without gradient, from which nothing is learned; use no detach or item",
+                name=name,
+            )
         )
     if not torch.isfinite(changed):
-        raise OwnLossError(f"{name} returned {changed.item()}; expected a finite number")
+        raise OwnLossError(tr("{name} returned {value}; expected a finite number", name=name, value=changed.item()))
     return changed
 
 
@@ -243,7 +266,9 @@ def new_names(stats: Iterable[str], metrics: Sequence[str]) -> tuple[str, ...]:
     """Returns the names of statistics. Raises OwnLossError if a metric of the algorithm has one of them."""
     names = tuple(stats)
     if taken := [name for name in names if name in metrics]:
-        raise OwnLossError(f"custom layers give a metric {taken[0]!r}, and there is one of this name; rename it")
+        raise OwnLossError(
+            tr("custom layers give a metric {name!r}, and there is one of this name; rename it", name=taken[0])
+        )
     return names
 
 
@@ -252,7 +277,11 @@ def compare(stats: Mapping[str, Tensor], names: Sequence[str]) -> None:
     if tuple(stats) != tuple(names):
         now, first = ", ".join(stats) or "none", ", ".join(names) or "none"
         raise OwnLossError(
-            f"the statistics of custom layers are {now} now, and were {first} at first; always return the same"
+            tr(
+                "the statistics of custom layers are {now} now, and were {first} at first; always return the same",
+                now=now,
+                first=first,
+            )
         )
 
 
@@ -269,14 +298,20 @@ def _stats(module: Any) -> dict[str, Tensor]:
     call = _stats_function(module)
     if call is None:
         return {}
-    name = f"{call.__name__} of {type(module).__name__}"
+    name = tr("{key} of {name}", key=call.__name__, name=type(module).__name__)
     try:
         with torch.no_grad():
             values = call()
     except Exception as error:  # it may raise anything
-        raise OwnLossError(f"{name} failed: {own.described(error)}") from error
+        raise OwnLossError(tr("{name} failed: {error}", name=name, error=own.described(error))) from error
     if not isinstance(values, Mapping):
-        raise OwnLossError(f"{name} returned {values!r:.120}; expected numbers by name, such as {{'norm': 0.5}}")
+        raise OwnLossError(
+            tr(
+                "{name} returned {value!r:.120}; expected numbers by name, such as {{'norm': 0.5}}",
+                name=name,
+                value=values,
+            )
+        )
     return {_column(key, name): _number(key, value, name) for key, value in values.items()}
 
 
@@ -296,7 +331,7 @@ def _stats_function(module: Any) -> Callable[[], Any] | None:
 
 def _column(key: Any, name: str) -> str:
     if not isinstance(key, str) or not key.replace("/", "_").replace(".", "_").isidentifier():
-        raise OwnLossError(f"{name}: {key!r} is not a valid name of a column")
+        raise OwnLossError(tr("{name}: {key!r} is not a valid name of a column", name=name, key=key))
     return key
 
 
@@ -305,4 +340,4 @@ def _number(key: str, value: Any, name: str) -> Tensor:
         number = torch.as_tensor(value).detach().clone()
         if number.numel() == 1 and not number.is_complex():
             return number.reshape(()).float()
-    raise OwnLossError(f"{name}: {key} is {value!r:.120}; expected a number")
+    raise OwnLossError(tr("{name}: {key} is {value!r:.120}; expected a number", name=name, key=key, value=value))

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 
 from algos.base import UnfitError
+from config.tell.language import tr
 
 Shape = tuple[int, ...]
 Front = tuple[list[nn.Module], Shape]
@@ -139,7 +140,9 @@ def layout(space: Box) -> Front:
 @singledispatch
 def encode(space: Space, normalizer: nn.Module | None = None) -> Front:
     """Returns the modules from the raw column of this space to float features, and the shape of the features."""
-    raise NetworkError(f"a network cannot read {space}; it reads Box, Discrete, MultiDiscrete and MultiBinary")
+    raise NetworkError(
+        tr("a network cannot read {space}; it reads Box, Discrete, MultiDiscrete and MultiBinary", space=space)
+    )
 
 
 @encode.register

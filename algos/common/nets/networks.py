@@ -28,6 +28,7 @@ from algos.common.nets.recurrent import CELLS, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
 from config.model.layers import Conv2d, Embed, Flatten, Layers, Linear, Pooling
+from config.tell.language import tr
 
 __all__ = ["Network", "NetworkError", "build", "features"]
 
@@ -39,11 +40,11 @@ def simba_blocks(layers: Layers) -> tuple[list[int], str]:
     """Returns the sizes of the residual blocks that simba makes of these layers, and their activation."""
     linear = [layer for layer in layers if isinstance(layer, Linear)]
     if len(linear) != len(layers) or not linear:
-        raise NetworkError("its list must end with linear layers and nothing between them; norms are built in")
+        raise NetworkError(tr("its list must end with linear layers and nothing between them; norms are built in"))
     if any_shared(layers):
-        raise NetworkError("its blocks cannot be shared; share layers before the first linear one")
+        raise NetworkError(tr("its blocks cannot be shared; share layers before the first linear one"))
     if linear[0].activation == "none":
-        raise NetworkError("its blocks need an activation such as relu, and the first linear layer has none")
+        raise NetworkError(tr("its blocks need an activation such as relu, and the first linear layer has none"))
     return [size for layer in linear for size in layer.layer_size], linear[0].activation
 
 
@@ -137,7 +138,10 @@ def _table(space: Discrete, layer: Embed, shared: Registry) -> Chain:
     rows = int(space.n)
     chain = Chain([Index(int(space.start))], (), f"Discrete({rows})")
     if layer.n_embeddings not in (None, rows):
-        raise chain.error("embed", f"n_embeddings is {layer.n_embeddings}, but the observation has {rows} values")
+        reason = tr(
+            "n_embeddings is {value}, but the observation has {count} values", value=layer.n_embeddings, count=rows
+        )
+        raise chain.error("embed", reason)
     chain.grow("embed", (layer.embedding_dim,), nn.Embedding(rows, layer.embedding_dim))
     share(chain, 0, layer, shared)
     return chain
@@ -160,8 +164,12 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     """Returns the chain that passes each named part through its branch and concatenates all parts."""
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
-        names = ", ".join(part.name for part in spec.parts) or "none, it is not a Dict or Tuple"
-        reason = f"{', '.join(unknown)} is not a part of the observation; its parts are: {names}"
+        names = ", ".join(part.name for part in spec.parts) or tr("none, it is not a Dict or Tuple")
+        reason = tr(
+            "{names} is not a part of the observation; its parts are: {parts}",
+            names=", ".join(unknown),
+            parts=names,
+        )
         raise NetworkError(f"algo_cfg.branches: {reason}")
     space, normalized = spec.observation_space, normalizer is not None
     assert isinstance(space, Box)
@@ -171,7 +179,7 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
     width = sum(chain.shape[0] for chain in chains)
-    return Chain([*([normalizer] if normalizer else []), join], (width,), f"joined parts {(width,)}")
+    return Chain([*([normalizer] if normalizer else []), join], (width,), tr("joined parts {shape}", shape=(width,)))
 
 
 def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[Chain, Layers]:
@@ -213,7 +221,7 @@ def build(
         remaining = remaining if noise is None else _noisy(remaining, noise)
         remaining, last = before_last_hidden(remaining) if split and not simba else (remaining, [])
         if any_shared(last):
-            raise chain.error("shared", "the last linear layer of a dueling network is part of each stream")
+            raise chain.error("shared", tr("the last linear layer of a dueling network is part of each stream"))
         (_add_simba if simba else add_layers)(chain, remaining, spec.shared)
         chain.flatten()
         streams: list[nn.Module] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from config.model.layers import Custom, Gru, Layer, Lstm
 from config.own import objects as own
+from config.tell.language import tr
 
 
 def is_recurrent(layer: Layer) -> bool:
@@ -37,7 +38,7 @@ def problems(layer: Custom) -> Iterator[str]:
         return
     torch = sys.modules.get("torch")  # loaded by the module of the class, if that is a torch.nn.Module
     if not isinstance(kind, type) or torch is None or not issubclass(kind, torch.nn.Module):
-        yield f"{layer.module} is not a class that inherits from torch.nn.Module"
+        yield tr("{module} is not a class that inherits from torch.nn.Module", module=layer.module)
         return
     for key, message, *_ in own.keyword_problems(kind, layer.options, skip=1):
         yield f"{layer.module}: options: {key}: {message}"

@@ -14,6 +14,7 @@ from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.sequences import Carried
+from config.tell.language import tr
 
 EPSILON = 1e-5
 """Epsilon of Adam, as in OpenAI's implementations."""
@@ -57,7 +58,7 @@ class ActorCritic(Policy):
     def _central(self, spec: EnvSpec, normalizer: Normalizer | None) -> tuple[EnvSpec, Normalizer | None]:
         """Returns spec and normalizer of a critic of the global state."""
         if not spec.global_state:
-            raise UnfitError(f"algo_cfg.critic_input is global, and {spec.id} has no global state")
+            raise UnfitError(tr("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id))
         if normalizer is not None:
             normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
         return joint.of_state(spec), normalizer

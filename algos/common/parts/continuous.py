@@ -12,6 +12,7 @@ from algos.base import Act, Array, Explore, UnfitError
 from algos.common.fast.tensors import on_device
 from algos.common.parts.sequences import Carried
 from algos.common.settings import ContinuousConfig
+from config.tell.language import tr
 
 
 class Bounds:
@@ -19,9 +20,11 @@ class Bounds:
 
     def __init__(self, space: Space, device: torch.device) -> None:
         if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
-            raise UnfitError(f"{space} is not a Box of real numbers, which squashed actions need")
+            raise UnfitError(tr("{space} is not a Box of real numbers, which squashed actions need", space=space))
         if not space.is_bounded():
-            raise UnfitError(f"the actions {space} have no bounds, to which squashed actions could be scaled")
+            raise UnfitError(
+                tr("the actions {space} have no bounds, to which squashed actions could be scaled", space=space)
+            )
         self.low, self.high = space.low.reshape(1, -1), space.high.reshape(1, -1)
         self.shape, self.size = space.shape, math.prod(space.shape)
         self.middle, self.half = 0.5 * (self.high + self.low), 0.5 * (self.high - self.low)

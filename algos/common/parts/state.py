@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from algos.common.parts import optim
 from config.model.arrays import Array
+from config.tell.language import tr
 
 
 @runtime_checkable
@@ -50,8 +51,12 @@ def _saved(name: str, part: Any) -> Any:
         case dict():
             return {key: _saved(f"{name}[{key!r}]", value) for key, value in part.items()}
     raise TypeError(
-        f"{name} is a {type(part).__name__}, which cannot be kept by its name; can be: a module, an optimizer, a "
-        "generator, a number, a dict of these, None, or an object with state() and load_state()"
+        tr(
+            "{name} is a {kind}, which cannot be kept by its name; can be: a module, an optimizer, a "
+            "generator, a number, a dict of these, None, or an object with state() and load_state()",
+            name=name,
+            kind=type(part).__name__,
+        )
     )
 
 
@@ -91,6 +96,13 @@ def load_weights(module: nn.Module, weights: Mapping[str, Array]) -> None:
     for name in sorted(shapes.keys() | saved.keys()):
         if shapes.get(name) != saved.get(name):
             here, there = shapes.get(name, "missing"), saved.get(name, "missing")
-            raise ValueError(f"the saved weights do not fit this network: {name} is {here} here and {there} there")
+            raise ValueError(
+                tr(
+                    "the saved weights do not fit this network: {name} is {here} here and {there} there",
+                    name=name,
+                    here=here,
+                    there=there,
+                )
+            )
     for name, tensor in tensors.items():
         tensor.copy_(torch.tensor(weights[name]))

@@ -20,6 +20,7 @@ from algos.common.maths.exploration import (
 )
 from algos.common.parts.acting import ActingAgent
 from algos.common.settings import TableConfig
+from config.tell.language import tr
 
 MOST_PAIRS = 10**8
 """Largest number of state-action pairs of a table: 0.8 GB."""
@@ -28,7 +29,7 @@ MOST_PAIRS = 10**8
 def actions_of(space: spaces.Space) -> int:
     """Returns the number of actions of a Discrete space."""
     if not isinstance(space, spaces.Discrete):
-        raise ValueError(f"{space} is not Discrete: it has no table or list of action values")
+        raise ValueError(tr("{space} is not Discrete: it has no table or list of action values", space=space))
     return int(space.n)
 
 
@@ -41,7 +42,9 @@ def states_of(space: spaces.Space) -> tuple[Callable[[Array], Array], int]:
     elif isinstance(space, spaces.MultiBinary):
         sizes = np.full(int(np.prod(space.shape)), 2, np.int64)
     else:
-        raise ValueError(f"{space} has no numbered states: it is not Discrete, MultiDiscrete or MultiBinary")
+        raise ValueError(
+            tr("{space} has no numbered states: it is not Discrete, MultiDiscrete or MultiBinary", space=space)
+        )
     strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]])
     return lambda obs: obs.reshape(len(obs), -1).astype(np.int64) @ strides, math.prod(sizes.tolist())
 
@@ -88,7 +91,13 @@ class ActionTable:
         self.explorer = Explorer(cfg)
         actions = actions_of(spec.action_space)
         if states * actions > MOST_PAIRS:
-            raise UnfitError(f"a table of {states:,} states and {actions:,} actions is too large; DQN needs no table")
+            raise UnfitError(
+                tr(
+                    "a table of {states:,} states and {actions:,} actions is too large; DQN needs no table",
+                    states=states,
+                    actions=actions,
+                )
+            )
         self.values = np.full((states, actions), cfg.initial_value)
         self.counting = cfg.exploration_type == "ucb"
         self.counts = np.zeros(self.values.shape, np.int64)
@@ -172,11 +181,22 @@ def rules_of(spec: EnvSpec, algorithm: str) -> Model:
     size = states_of(spec.observation_space)[1], actions_of(spec.action_space)
     if spec.model is None:
         raise UnfitError(
-            f"{algorithm} plans with the rules of the environment, and {spec.id} does not tell them; "
-            "FrozenLake-v1, CliffWalking-v1 and Taxi-v4 do"
+            tr(
+                "{algo} plans with the rules of the environment, and {env} does not tell them; FrozenLake-v1, "
+                "CliffWalking-v1 and Taxi-v4 do",
+                algo=algorithm,
+                env=spec.id,
+            )
         )
     if spec.model.probability.shape[:2] != size:
-        raise UnfitError(f"the rules of {spec.id} are for {spec.model.probability.shape[:2]} and not for {size}")
+        raise UnfitError(
+            tr(
+                "the rules of {env} are for {shape} and not for {size}",
+                env=spec.id,
+                shape=spec.model.probability.shape[:2],
+                size=size,
+            )
+        )
     return spec.model
 
 
