@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from config.program import PROGRAM, version
 from config.read import arguments
-from config.tell.cells import wrapped
+from config.tell.cells import cells, wrapped
 from config.tell.language import english, tr
 from config.tell.names import did_you_mean, printable
 from framework.commands.line import hints, settings, words
@@ -39,6 +39,12 @@ class Lines(argparse.HelpFormatter):
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrapped(text, width)
+
+    def _format_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None) -> str:
+        """Returns the usage. argparse counts letters: it gets as many blanks as the prefix takes cells."""
+        prefix = tr("usage: ") if prefix is None else prefix
+        blanks = " " * cells(prefix)
+        return prefix + super()._format_usage(usage, actions, groups, blanks).removeprefix(blanks)
 
 
 class Paragraphs(Lines, argparse.RawDescriptionHelpFormatter):
