@@ -8,7 +8,7 @@ import algos
 from config.model.memory_spec import ReplaySpec
 from config.read.loader import RunConfig
 from config.read.task_config import load_task_config
-from config.tell.language import tr
+from config.tell.language import reworded, tr
 
 FROM_UPDATES = 100_000
 """Least number of planned updates at which `auto` compiles: several times what compiling costs (docs/speed.md)."""
@@ -72,7 +72,7 @@ def _without_compiler(gpu: bool = False) -> str | None:
     from algos.common.fast import compiler, switch  # imports torch
 
     if why := switch.OFF.get("compile"):
-        return tr("steps are not compiled here: {why}", why=why)
+        return tr("steps are not compiled here: {why}", why=reworded(why, switch.REASONS))
     try:
         compiler.attempt(gpu)
     except Exception as error:  # whatever a compiler and its caches can raise

@@ -63,7 +63,7 @@ class Exactness(NamedTuple):
     def __str__(self) -> str:
         if self.exact:
             return tr("the resume is exact to the byte")
-        reasons = "; ".join(reworded(reason, SENTENCES) for reason in self.because)
+        reasons = tr("; ").join(reworded(reason, SENTENCES) for reason in self.because)
         if self.exact is None:
             return tr("it is unknown whether the resume is exact: {reasons}", reasons=reasons)
         return tr("the resume is not exact: {reasons}", reasons=reasons)

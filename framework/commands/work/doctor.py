@@ -22,7 +22,7 @@ from config import machine
 from config.program import ROOT
 from config.program import version as own_version
 from config.tell.cells import cells, padded
-from config.tell.language import VARIABLE, available, encoded, english, language, tr, wanted
+from config.tell.language import VARIABLE, available, encoded, english, language, reworded, tr, wanted
 from framework.screen.formatting import counted
 
 TASKS = Path("tasks")
@@ -195,7 +195,7 @@ def _fast() -> Finding:
         return Finding("note", tr("fast"), tr("unknown without torch"))
     from algos.common.fast import switch
 
-    return Finding("note" if switch.OFF else "ok", tr("fast"), switch.state())
+    return Finding("note" if switch.OFF else "ok", tr("fast"), reworded(switch.state(), switch.STATES))
 
 
 def _ray() -> Iterator[Finding]:
