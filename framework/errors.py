@@ -5,6 +5,10 @@ import os
 import re
 from typing import TextIO
 
+from config.tell.language import tr
+
+ERROR = tr("error: ")
+"""Beginning of the message of one of these errors on stderr, by which a job finds it there."""
 MISTAKE = 2
 """Exit status of a run that ended with one of these errors."""
 
@@ -58,9 +62,10 @@ def without_memory(error: BaseException) -> str | None:
     reason = next(iter(str(error).splitlines()), "") or type(error).__name__
     if not isinstance(error, MemoryError) and not _NO_MEMORY.search(reason):
         return None
-    return (
-        f"no memory is left: {reason.rstrip('.')}. Free some, raise the limit of this process (ulimit -v), or use a "
-        "smaller n_envs, buffer_size or batch_size"
+    return tr(
+        "no memory is left: {reason}. Free some, raise the limit of this process (ulimit -v), or use "
+        "a smaller n_envs, buffer_size or batch_size",
+        reason=reason.rstrip("."),
     )
 
 

@@ -10,7 +10,8 @@ said of other libraries' words. `python -m tests.tools.catalog` brings them up t
 import json
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -23,6 +24,8 @@ _PARTS = ("", "_settings")
 """Ends of the names of a language's catalogs, in the order in which a sentence is looked up."""
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Environment variables of the locale; the first that is set counts."""
+_SAMPLES = {"zh": "中文"}
+"""Language -> letters of it."""
 _CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _CHINESE_BLANK, _ENDS_CHINESE = re.compile(_CHINESE.pattern + " $"), re.compile(_CHINESE.pattern + "$")
 _BLANK_CHINESE = re.compile(" " + _CHINESE.pattern)
@@ -37,10 +40,25 @@ def available() -> list[str]:
 
 @cache
 def language() -> str:
-    """Returns the language of this process; English if there is no catalog of the one that is asked for."""
-    wanted = os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _LOCALE)), ENGLISH)
-    letters = wanted[:2].lower()
-    return letters if letters in available() else ENGLISH
+    """Returns the language of this process; English if there is no catalog of the one that is asked for, or if the
+    output cannot show its letters."""
+    letters = wanted()
+    return letters if letters in available() and encoded(letters) else ENGLISH
+
+
+def wanted() -> str:
+    """Returns the language that is asked for, by its two letters."""
+    name = os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _LOCALE)), ENGLISH)
+    return name[:2].lower()
+
+
+def encoded(letters: str) -> bool:
+    """True if the encoding of the output has the letters of a language."""
+    try:
+        _SAMPLES.get(letters, "").encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def tr(sentence: str, /, **values: object) -> str:
@@ -67,6 +85,23 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
             filled = filled[:-1] if _CHINESE_BLANK.search(filled) and _CHINESE.match(piece) else filled
             filled += piece
     return filled
+
+
+def english(sentence: str, /) -> str:
+    """Returns a sentence as it is, and brings it into the catalog: one that is written to a file, or compared, in
+    English, and translated with `tr` where it is shown."""
+    return sentence
+
+
+def reworded(text: str, sentences: Iterable[str]) -> str:
+    """Returns a text in the language of this process: one of these sentences of `english`, with values in its places.
+    A text that is none of them stays as it is."""
+    for sentence in sentences:
+        pieces = ((re.escape(piece), name) for piece, name, *_ in _FORMATTER.parse(sentence))
+        pattern = "".join(piece + (f"(?P<{name}>.+)" if name else "") for piece, name in pieces)
+        if match := re.fullmatch(pattern, text):
+            return tr(sentence, **match.groupdict())
+    return text
 
 
 @cache

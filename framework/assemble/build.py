@@ -18,6 +18,7 @@ from config.model.fields import whole
 from config.model.memory_spec import ReplaySpec
 from config.own import objects as own
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from envs.base import EnvContext, Goal, VectorEnv
 from framework import memory
 from framework.assemble import resources
@@ -85,7 +86,7 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
                 with watch("close"):
                     env.close()
         except Exception as error:
-            LOGGER.warning("the environment could not be closed: %s", error)
+            LOGGER.warning(tr("the environment could not be closed: %s"), error)
 
 
 def drawing(config: RunConfig) -> RunConfig:
@@ -187,8 +188,15 @@ def _check_sequences(policy: PolicyPlan) -> None:
     replay, rows = policy.memory, policy.spec.rows
     if isinstance(replay, ReplaySpec) and replay.capacity // rows < replay.sequence:
         raise JoystickError(
-            f"a sequence has {replay.sequence} steps, and {policy.section}.buffer_size {replay.capacity} keeps "
-            f"{replay.capacity // rows} of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs"
+            tr(
+                "a sequence has {sequence} steps, and {section}.buffer_size {capacity} keeps {steps} "
+                "of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs",
+                sequence=replay.sequence,
+                section=policy.section,
+                capacity=replay.capacity,
+                steps=replay.capacity // rows,
+                rows=rows,
+            )
         )
 
 

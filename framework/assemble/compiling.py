@@ -8,6 +8,7 @@ import algos
 from config.model.memory_spec import ReplaySpec
 from config.read.loader import RunConfig
 from config.read.task_config import load_task_config
+from config.tell.language import reworded, tr
 
 FROM_UPDATES = 100_000
 """Least number of planned updates at which `auto` compiles: several times what compiling costs (docs/speed.md)."""
@@ -57,9 +58,9 @@ def _updates_per_step(config: RunConfig) -> float:
 def reason_not(config: RunConfig, several: bool) -> str | None:
     """Returns why the updates of a run cannot be compiled; None if they can."""
     if several:
-        return "updates of several policies cannot be compiled"
+        return tr("updates of several policies cannot be compiled")
     if config.general.mp_backend == "ray" and config.general.n_learners > 1:
-        return "minibatches that several learners share cannot be compiled"
+        return tr("minibatches that several learners share cannot be compiled")
     agent = algos.agent_class(config.algo_package)
     return agent.uncompiled(config.algo) or _without_compiler(config.general.device != "cpu")
 
@@ -71,9 +72,13 @@ def _without_compiler(gpu: bool = False) -> str | None:
     from algos.common.fast import compiler, switch  # imports torch
 
     if why := switch.OFF.get("compile"):
-        return f"steps are not compiled here: {why}"
+        return tr("steps are not compiled here: {why}", why=reworded(why, switch.REASONS))
     try:
         compiler.attempt(gpu)
     except Exception as error:  # whatever a compiler and its caches can raise
-        return f"torch.compile fails here: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        return tr(
+            "torch.compile fails here: {kind}: {reason}",
+            kind=type(error).__name__,
+            reason=str(error).strip().splitlines()[0],
+        )
     return None

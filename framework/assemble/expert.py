@@ -17,6 +17,7 @@ from config.read import tasks
 from config.read.loader import RunConfig
 from config.read.loader import load as load_config
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.assemble.identity import check_identity, with_seed
 from framework.catalog import ALGOS, ENVS
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
@@ -58,12 +59,16 @@ class Expert:
         try:
             action = np.asarray(self._ask(obs, mask))
         except Exception as error:  # the user's own function may raise anything
-            raise JoystickError(f"algo_cfg.expert: {self.name} failed: {own.described(error)}") from error
+            raise JoystickError(
+                tr("algo_cfg.expert: {name} failed: {fault}", name=self.name, fault=own.described(error))
+            ) from error
         if action.shape != shape or action.dtype.kind not in "biuf":
-            raise self._unfit(f"an array of shape {action.shape} and type {action.dtype}", shape)
+            raise self._unfit(
+                tr("an array of shape {shape} and type {dtype}", shape=action.shape, dtype=action.dtype), shape
+            )
         if isinstance(space, Box):
             if not np.isfinite(action).all():
-                raise self._unfit("a number that is not finite", shape)
+                raise self._unfit(tr("a number that is not finite"), shape)
             return np.clip(action, space.low, space.high).astype(space.dtype)
         if not (np.equal(action, np.round(action)) & _within(action, space)).all():
             raise self._unfit(f"{np.unique(action)[:5].tolist()}", shape)
@@ -71,8 +76,15 @@ class Expert:
 
     def _unfit(self, result: str, shape: tuple[int, ...]) -> JoystickError:
         return JoystickError(
-            f"algo_cfg.expert: {self.name} returned {result}; expected {shape[0]} actions of {self._space}, "
-            f"as an array of shape {shape}"
+            tr(
+                "algo_cfg.expert: {name} returned {result}; expected {count} actions of {space}, as an "
+                "array of shape {shape}",
+                name=self.name,
+                result=result,
+                count=shape[0],
+                space=self._space,
+                shape=shape,
+            )
         )
 
 
@@ -103,7 +115,7 @@ def _everything(space: Space) -> Array | None:
 def _given(spec: EnvSpec) -> Ask:
     """Returns the expert that comes with the environment."""
     if spec.expert is None:
-        raise JoystickError(f"{spec.id} has no expert of its own; name a task directory or module:function")
+        raise JoystickError(tr("{id} has no expert of its own; name a task directory or module:function", id=spec.id))
     return spec.expert
 
 
@@ -111,7 +123,7 @@ def _function(name: str) -> Ask:
     """Returns a function of the user's own, which does not see the masks."""
     function = own.find(name)
     if not callable(function):
-        raise JoystickError(f"{name} is a {type(function).__name__}, and no function")
+        raise JoystickError(tr("{name} is a {kind}, and no function", name=name, kind=type(function).__name__))
     return lambda obs, mask: function(obs.copy())
 
 
@@ -128,7 +140,14 @@ def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) 
     try:
         agent.load_state(saved.tree["agent"])
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-        raise JoystickError(f"{as_written(saved.path)} does not fit its settings: {error}") from error
+        raise JoystickError(
+            tr("{path} does not fit its settings: {error}", path=as_written(saved.path), error=error)
+        ) from error
     if agent.initial_state(1) is not None:
-        raise JoystickError(f"{as_written(folder)} has a recurrent policy, which cannot be asked about single states")
+        raise JoystickError(
+            tr(
+                "{path} has a recurrent policy, which cannot be asked about single states",
+                path=as_written(folder),
+            )
+        )
     return lambda obs, mask: agent.predict_action(obs, None, mask).action

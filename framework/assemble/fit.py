@@ -12,6 +12,7 @@ from config.model.memory_spec import MemorySpec, ReplaySpec, RolloutSpec
 from config.model.schema import AlgoConfig
 from config.read import limits
 from config.read.loader import ConfigError, RunConfig
+from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import compiling, needs, resources
 from framework.dataset import minari_sets
@@ -35,7 +36,7 @@ def check(config: RunConfig) -> None:
     _check_schedules(config)
     _check_format(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
-        place = config.where.get("general_cfg.video_fre", "default")
+        place = config.where.get("general_cfg.video_fre", tr("default"))
         raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
         raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
@@ -49,13 +50,13 @@ def _check_format(config: RunConfig) -> None:
         try:
             mp4.check_package()
         except JoystickError as error:
-            place = config.where.get("general_cfg.video_format", "default")
+            place = config.where.get("general_cfg.video_format", tr("default"))
             raise ConfigError([f"{place}: general_cfg.video_format: {error}"]) from None
     if cfg.collect_traj and cfg.collect_format == "minari":
         try:
             minari_sets.storages()
         except DataError as error:
-            place = config.where.get("general_cfg.collect_format", "default")
+            place = config.where.get("general_cfg.collect_format", tr("default"))
             raise ConfigError([f"{place}: general_cfg.collect_format: {error}"]) from None
 
 
@@ -63,8 +64,8 @@ def _check_compile(config: RunConfig, several: bool) -> None:
     """Raises ConfigError if updates that cannot be compiled should be."""
     compiled = config.general.mode == "train" and compiling.is_asked_for(config)
     if compiled and (why := compiling.reason_not(config, several)):
-        place = config.where.get("general_cfg.compile", "default")
-        raise ConfigError([f"{place}: general_cfg.compile: {why}; auto and off do without"])
+        place = config.where.get("general_cfg.compile", tr("default"))
+        raise ConfigError([tr("{place}: general_cfg.compile: {why}; auto and off do without", place=place, why=why)])
 
 
 def _check_schedules(config: RunConfig) -> None:
@@ -73,10 +74,15 @@ def _check_schedules(config: RunConfig) -> None:
     for section, algo in (sections or {"algo_cfg": config.algo}).items():
         if algo.schedule() != "constant" and not limits.planned(config.general):
             places = (config.where.get(f"{part}.lr_schedule") for part in (section, "algo_cfg"))
-            message = f"{algo.schedule()} follows the plan of the run, and there is none"
-            needed = "general_cfg.max_episode, max_total_step or max_update"
-            place = next(filter(None, places), "default")
-            raise ConfigError([f"{place}: {section}.lr_schedule: {message}; set {needed}"])
+            place = next(filter(None, places), tr("default"))
+            problem = tr(
+                "{place}: {section}.lr_schedule: {schedule} follows the plan of the run, and there is none; "
+                "set general_cfg.max_episode, max_total_step or max_update",
+                place=place,
+                section=section,
+                schedule=algo.schedule(),
+            )
+            raise ConfigError([problem])
 
 
 def drawing_faults(config: RunConfig) -> list[str]:
@@ -93,9 +99,16 @@ def _rows_that_fit(config: RunConfig) -> None:
     """Raises ConfigError if there is not enough memory for that many environments; making them would take minutes."""
     rows, free = config.env.n_envs, machine.available_bytes()
     if free is not None and rows * ROW_BYTES > free:
-        place = config.where.get("env_cfg.n_envs", "default")
-        need = f"need at least {rows * ROW_BYTES / 2**30:,.0f} GiB and this machine has {free / 2**30:,.1f} GiB free"
-        raise ConfigError([f"{place}: env_cfg.n_envs: {rows:,} environments {need}"])
+        place = config.where.get("env_cfg.n_envs", tr("default"))
+        problem = tr(
+            "{place}: env_cfg.n_envs: {rows:,} environments need at least {needed:,.0f} GiB and this machine has "
+            "{free:,.1f} GiB free",
+            place=place,
+            rows=rows,
+            needed=rows * ROW_BYTES / 2**30,
+            free=free / 2**30,
+        )
+        raise ConfigError([problem])
 
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
@@ -105,7 +118,15 @@ def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
         return list(_joint_problems(config, env, env_id))
     if config.policies:
         first = f"policies_cfg.{next(iter(config.policies))}.agents"
-        return [(first, f"{env_id} has a single agent, whose settings are those of algo_cfg; leave policies_cfg out")]
+        return [
+            (
+                first,
+                tr(
+                    "{env_id} has a single agent, whose settings are those of algo_cfg; leave policies_cfg out",
+                    env_id=env_id,
+                ),
+            )
+        ]
     return misfits(config.algo_package.NAME, config.algo, env, env_id)
 
 
@@ -116,7 +137,7 @@ def misfits(name: str, algo: AlgoConfig, env: VectorEnv, env_id: str) -> list[tu
         return [(f"algo_cfg.{setting}", fault) for setting, fault in faults]
     able = ", ".join(needs.able(env, algos.offline() if type(algo).OFFLINE else algos.learning())) or "none"
     sentences = ". ".join(fault for _, fault in faults)
-    return [("general_cfg.algo_name", f"{sentences}. Algorithms that can: {able}")]
+    return [("general_cfg.algo_name", tr("{sentences}. Algorithms that can: {able}", sentences=sentences, able=able))]
 
 
 def _joint_problems(config: RunConfig, env: VectorEnv, env_id: str) -> Iterator[tuple[str, str]]:
@@ -163,24 +184,33 @@ def _refuse_policy(config: RunConfig, policy: PolicyPlan) -> None:
     """Raises ConfigError if processes cannot share the work of a policy."""
     cfg, name = config.general, policy.package.NAME
     if run_ahead(config) and (why := _must_not_lag(policy)):
-        place = config.where.get("general_cfg.run_ahead", "default")
-        raise ConfigError([f"{place}: general_cfg.run_ahead: {why}; set it to 0"])
-    place = config.where.get("general_cfg.n_learners", "default")
+        place = config.where.get("general_cfg.run_ahead", tr("default"))
+        raise ConfigError([tr("{place}: general_cfg.run_ahead: {why}; set it to 0", place=place, why=why)])
+    place = config.where.get("general_cfg.n_learners", tr("default"))
     if cfg.n_learners > 1 and not type(policy.algo).HAS_GRADIENTS:
-        raise ConfigError([f"{place}: general_cfg.n_learners: {name} has no gradients to share"])
+        raise ConfigError(
+            [tr("{place}: general_cfg.n_learners: {name} has no gradients to share", place=place, name=name)]
+        )
     batch = _minibatch(policy.memory, policy.spec.rows)
     if batch is not None and batch % cfg.n_learners:
         raise ConfigError(
-            [f"{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {cfg.n_learners}"]
+            [
+                tr(
+                    "{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {n_learners}",
+                    place=place,
+                    batch=batch,
+                    n_learners=cfg.n_learners,
+                )
+            ]
         )
 
 
 def _must_not_lag(policy: PolicyPlan) -> str | None:
     """Returns the reason why workers have to wait for the learner; None if they need not."""
     if not type(policy.algo).MAY_LAG:
-        return f"{policy.package.NAME} learns only from what its newest policy has done"
+        return tr("{name} learns only from what its newest policy has done", name=policy.package.NAME)
     if isinstance(policy.memory, RolloutSpec) and getattr(policy.algo, "normalize_reward", False):
-        return "normalize_reward follows each row without a gap, and windows of several workers come in any order"
+        return tr("normalize_reward follows each row without a gap, and windows of several workers come in any order")
     return policy.algo.must_wait()
 
 

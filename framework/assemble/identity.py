@@ -8,6 +8,7 @@ from config.model import policies
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_config import load_task_config
+from config.tell.language import tr
 from framework.catalog import ALGOS
 from framework.disk.checkpoints import Saved
 from framework.errors import CheckpointError
@@ -42,12 +43,17 @@ def identity(config: RunConfig, spec: EnvSpec) -> dict[str, Any]:
 def check_identity(saved: Saved, config: RunConfig, spec: EnvSpec) -> None:
     """Raises CheckpointError if the checkpoint belongs to another algorithm or environment."""
     here = identity(config, spec)
-    words = {"algo": "trained with", "env": "trained on", "observation_space": "observes", "action_space": "acts in",
-             "policies": "has the policies"}  # fmt: skip
-    for key, word in words.items():
+    sentences = {
+        "algo": tr("{path} trained with {there}, and this config says {here}"),
+        "env": tr("{path} trained on {there}, and this config says {here}"),
+        "observation_space": tr("{path} observes {there}, and this config says {here}"),
+        "action_space": tr("{path} acts in {there}, and this config says {here}"),
+        "policies": tr("{path} has the policies {there}, and this config says {here}"),
+    }
+    for key, sentence in sentences.items():
         there = saved.facts.get(key)
         if _fact_now(key, there) != _fact_now(key, here.get(key)):
-            raise CheckpointError(f"{as_written(saved.path)} {word} {there}, and this config says {here.get(key)}")
+            raise CheckpointError(sentence.format(path=as_written(saved.path), there=there, here=here.get(key)))
 
 
 def _fact_now(key: str, fact: Any) -> Any:

@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Space
 import algos
 from config.model.memory_spec import ReplaySpec
 from config.model.schema import OF_THE_ENVIRONMENT
+from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble.resources import LEAST_OBSERVATION, keeps_frames
 
@@ -54,46 +55,51 @@ class Fact(NamedTuple):
     """Message for a single agent that asks by the setting; text: without the name of the algorithm."""
 
 
-_ALONE = "is for a single agent"
-_WITH_MODEL = "without wrappers, FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy env_cfg.id=walk have one"
-_WITH_GOAL = "general_cfg.env_name=toy env_cfg.id=bitflip has them; the interface is in docs/environments.md"
-_LARGE = f"observations of at least {LEAST_OBSERVATION:,} bytes, without goals that are replaced"
+_ALONE = tr("is for a single agent")
+_WITH_MODEL = tr("without wrappers, FrozenLake-v1, CliffWalking-v1, Taxi-v4 and the toy env_cfg.id=walk have one")
+_WITH_GOAL = tr("general_cfg.env_name=toy env_cfg.id=bitflip has them; the interface is in docs/environments.md")
+_LARGE = tr(
+    "observations of at least {size:,} bytes, without goals that are replaced",
+    size=LEAST_OBSERVATION,
+)
 FACTS = {
     "model": Fact(
-        f"{{name}} needs a transition model, and {{env}} has none ({_WITH_MODEL})",
-        "{name} plans with the transition model of a single-agent environment",
-        "{name} plans with a model, and learns nothing from a buffer",
+        tr("{{name}} needs a transition model, and {{env}} has none ({examples})", examples=_WITH_MODEL),
+        tr("{name} plans with the transition model of a single-agent environment"),
+        tr("{name} plans with a model, and learns nothing from a buffer"),
     ),
     "bounds": Fact(
-        "{name} needs bounded actions; those of {env} are unbounded ({actions})",
-        "{name} needs bounded actions; those of {env} are unbounded",
+        tr("{name} needs bounded actions; those of {env} are unbounded ({actions})"),
+        tr("{name} needs bounded actions; those of {env} are unbounded"),
     ),
     "expert of its own": Fact(
-        "{name} needs an expert, and {env} has none of its own; algo_cfg.expert can name a task directory, or a "
-        "function of your own"
+        tr(
+            "{name} needs an expert, and {env} has none of its own; algo_cfg.expert can name a task "
+            "directory, or a function of your own"
+        )
     ),
-    "expert": Fact("", _ALONE, "{name} asks it only in a run", "expert"),
+    "expert": Fact("", _ALONE, tr("{name} asks it only in a run"), "expert"),
     "goals": Fact(
-        f"{{name}} needs an environment with goals, and {{env}} has none ({_WITH_GOAL})",
-        "{name} relabels the goals of a single-agent environment",
-        "{name} relabels goals only in a run; set it to 0",
+        tr("{{name}} needs an environment with goals, and {{env}} has none ({examples})", examples=_WITH_GOAL),
+        tr("{name} relabels the goals of a single-agent environment"),
+        tr("{name} relabels goals only in a run; set it to 0"),
         "her_ratio",
-        "{text}; set it to 0",
+        tr("{text}; set it to 0"),
     ),
     "images": Fact(
-        f"is for images: {_LARGE}, unlike those of {{env}}",
+        tr("is for images: {condition}, unlike those of {{env}}", condition=_LARGE),
         _ALONE,
-        "is for a run; here the buffer is what is learned from",
+        tr("is for a run; here the buffer is what is learned from"),
         "buffer_compress",
-        "{text}; set it to false",
+        tr("{text}; set it to false"),
     ),
     "global state": Fact(
-        "{name} needs the global state of several agents, and {env} has a single one",
+        tr("{name} needs the global state of several agents, and {env} has a single one"),
         setting="critic_input",
-        otherwise="global {text}; set it to own",
+        otherwise=tr("global {text}; set it to own"),
     ),
-    "data": Fact("", _ALONE, "is for a run; here the buffer is what is learned from", "data"),
-    "several agents": Fact(buffer="{name} controls several agents as one; here there is a single one"),
+    "data": Fact("", _ALONE, tr("is for a run; here the buffer is what is learned from"), "data"),
+    "several agents": Fact(buffer=tr("{name} controls several agents as one; here there is a single one")),
 }
 """Name -> what may be asked for, in the order in which it is looked at."""
 
@@ -163,19 +169,23 @@ def misfits(needs: Needs, offers: Offers) -> Iterator[tuple[str, str]]:
 
 def _wrong_spaces(needs: Needs, offers: Offers) -> Iterator[str]:
     """Yields the spaces that an algorithm does not support."""
-    for kind, space, names in (
-        ("actions", offers.actions, needs.actions),
-        ("observations", offers.observations, needs.observations),
+    for sentence, space, names in (
+        (tr("{name} needs actions that are {kinds}; {env} has {space}"), offers.actions, needs.actions),
+        (tr("{name} needs observations that are {kinds}; {env} has {space}"), offers.observations, needs.observations),
     ):
         if not any(base.__name__ in names for base in type(space).__mro__):
-            yield f"{needs.name} needs {kind} that are {' or '.join(names)}; {offers.name} has {described(space)}"
+            kinds = tr(" or ").join(names)
+            yield sentence.format(name=needs.name, kinds=kinds, env=offers.name, space=described(space))
 
 
 def described(space: Space) -> str:
     """Returns a space in a few words; the bounds of a Box would fill lines."""
     if not isinstance(space, Box):
         return str(space)
-    return f"Box, {' x '.join(map(str, space.shape)) or 1} number{'' if space.shape in ((), (1,)) else 's'}"
+    shape = " x ".join(map(str, space.shape)) or 1
+    if space.shape in ((), (1,)):
+        return tr("Box, {shape} number", shape=shape)
+    return tr("Box, {shape} numbers", shape=shape)
 
 
 def able(env: VectorEnv, names: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from config.model.memory_spec import DataSpec, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import resources
 from framework.collect.env_calls import Watch
@@ -50,7 +51,7 @@ def mask_notes(config: RunConfig, env: VectorEnv, idle: Watch | None = None) -> 
         with idle("reset"):  # which shows whether there are masks
             env.reset(np.ones(env.rows, bool), np.arange(env.rows))
     if env.action_mask is not None:
-        yield "algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data"
+        yield tr("algo_cfg.data has no action masks, and the environment has: all actions count as legal in the data")
 
 
 def memory_of(config: RunConfig) -> MemorySpec | None:

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from config import machine
 from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from framework.disk.journal import FRAME_BYTES, KEPT_JOURNALS
 from framework.errors import JoystickError, RayError
 
@@ -43,8 +44,14 @@ def memories_that_fit(config: RunConfig, plan: "Plan") -> float:
     if needed > free:
         names = "+".join(dict.fromkeys(policy.package.NAME for policy in plan.learning))
         raise JoystickError(
-            f"the memory of {names} needs {needed / 2**30:.1f} GiB and this machine has "
-            f"{free / 2**30:.1f} GiB free; choose a smaller {plan.learning[0].section}.buffer_size"
+            tr(
+                "the memory of {names} needs {needed:.1f} GiB and this machine has {free:.1f} GiB free; "
+                "choose a smaller {section}.buffer_size",
+                names=names,
+                needed=needed / 2**30,
+                free=free / 2**30,
+                section=plan.learning[0].section,
+            )
         )
     return free // needed
 
@@ -59,8 +66,13 @@ def data_that_fit(config: RunConfig, policy: "PolicyPlan", transitions: int) -> 
     needed, free = transitions * kept_bytes(config, policy), machine.available_bytes()
     if free is not None and needed > free:
         raise JoystickError(
-            f"algo_cfg.data: {transitions:,} transitions need {needed / 2**30:.1f} GiB and this machine has "
-            f"{free / 2**30:.1f} GiB free; data_top and data_fraction choose a part of the episodes"
+            tr(
+                "algo_cfg.data: {transitions:,} transitions need {needed:.1f} GiB and this machine has "
+                "{free:.1f} GiB free; data_top and data_fraction choose a part of the episodes",
+                transitions=transitions,
+                needed=needed / 2**30,
+                free=free / 2**30,
+            )
         )
 
 
@@ -223,7 +235,15 @@ def processes_that_fit(workers: int, learners: int, size: int = PROCESS_BYTES) -
     if free is not None and count * size > free:
         key = "n_workers" if workers >= learners else "n_learners"
         raise RayError(
-            f"general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need about "
-            f"{count * size // 2**20:,} MiB and this machine has {free // 2**20:,} MiB free, which is enough for "
-            f"{free // size} processes"
+            tr(
+                "general_cfg.{key}: n_workers {workers}, n_learners {learners} and the data server need "
+                "about {needed:,} MiB and this machine has {free:,} MiB free, which is enough for {enough} "
+                "processes",
+                key=key,
+                workers=workers,
+                learners=learners,
+                needed=count * size // 2**20,
+                free=free // 2**20,
+                enough=free // size,
+            )
         )

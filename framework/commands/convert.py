@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from config.program import PROGRAM
 from config.read import arguments
+from config.tell.language import tr
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "convert OLD.yaml > NEW.yaml": "a JoyRL file, for use here",
-    "convert ppo.yml --env ID > NEW.yaml": "the same for hyperparameters\nof rl-baselines3-zoo",
-    "convert DATA NEW.npz": "data in another format: .pkl,\n    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari",
+    "convert OLD.yaml > NEW.yaml": tr("a JoyRL file, for use here"),
+    "convert ppo.yml --env ID > NEW.yaml": tr("the same for hyperparameters\nof rl-baselines3-zoo"),
+    "convert DATA NEW.npz": tr("data in another format: .pkl,\n    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari"),
 }
 SETTINGS_ENDINGS = (".yaml", ".yml", ".json")
 DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
@@ -20,11 +21,15 @@ DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
     parser.add_argument("file", metavar="OLD.yaml|DATA", type=arguments.text)
-    help_text = "data in another format; one of several experiments of RLlib"
+    help_text = tr("data in another format; one of several experiments of RLlib")
     parser.add_argument("target", metavar="NEW|NAME", type=arguments.text, nargs="?", help=help_text)
-    which = "with hyperparameters of rl-baselines3-zoo: the {}"
-    parser.add_argument("--env", metavar="ID", type=arguments.text, help=which.format("environment"))
-    algo = which.format("algorithm, by default from the file's name")
+    parser.add_argument(
+        "--env",
+        metavar="ID",
+        type=arguments.text,
+        help=tr("with hyperparameters of rl-baselines3-zoo: the environment"),
+    )
+    algo = tr("with hyperparameters of rl-baselines3-zoo: the algorithm, by default from the file's name")
     parser.add_argument("--algo", metavar="NAME", type=arguments.text, help=algo)
 
 
@@ -35,7 +40,11 @@ def check(request: Namespace) -> Iterator[str]:
     settings = settings and not str(request.target).endswith((*DATA_ENDINGS, *SETTINGS_ENDINGS))
     request.name, request.target = (request.target, None) if settings else (None, request.target)
     if not request.target and request.file.endswith(DATA_ENDINGS):
-        yield f"{request.file!r} is data; name the new file too: {PROGRAM} convert DATA NEW.npz"
+        yield tr(
+            "{file!r} is data; name the new file too: {program} convert DATA NEW.npz",
+            file=request.file,
+            program=PROGRAM,
+        )
 
 
 def run(request: Namespace) -> int:
@@ -55,5 +64,5 @@ def _data(request: Namespace) -> int:
 
     data = convert(request.file, request.target)
     episodes, steps = counted(data.summary.episodes, "episode"), counted(data.summary.transitions, "transition")
-    print(*data.notes, f"{request.target}: {episodes}, {steps}", sep="\n")
+    print(*data.notes, tr("{file}: {episodes}, {steps}", file=request.target, episodes=episodes, steps=steps), sep="\n")
     return 0

@@ -2,12 +2,14 @@
 
 from argparse import Namespace
 
+from config.tell.language import tr
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "describe TOPIC": "settings and their help: an\n"
-    "    algorithm, environment, setting, layer, wrapper, general, or all",
+    "describe TOPIC": tr(
+        "settings and their help: an\n    algorithm, environment, setting, layer, wrapper, general, or all"
+    ),
 }
 
 

@@ -2,9 +2,10 @@
 
 from argparse import Namespace
 
+from config.tell.language import tr
 from framework.commands.line import shared
 
-HELP = {"doctor": "what a run needs here, and\nhow to mend what is missing"}
+HELP = {"doctor": tr("what a run needs here, and\nhow to mend what is missing")}
 flags = shared.permission
 
 

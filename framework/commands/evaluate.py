@@ -4,25 +4,26 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from config.read import arguments
+from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
-HELP = {"evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]": "score it, and write no folder"}
-REFUSED = {"--video --into": "evaluate writes no task directory; leave out --video and --into, or use test or film"}
+HELP = {"evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]": tr("score it, and write no folder")}
+REFUSED = {"--video --into": tr("evaluate writes no task directory; leave out --video and --into, or use test or film")}
 
 
 def flags(parser: Parser) -> None:
     parser.named = "test"
     shared.add(parser, "--yaml --algo --env --config --model --episodes")
-    parser.value("--steps", "N", "whole episodes, at least N steps", arguments.count)
-    parser.value("--out", "FILE", "a file for a JSON line per episode")
+    parser.value("--steps", "N", tr("whole episodes, at least N steps"), arguments.count)
+    parser.value("--out", "FILE", tr("a file for a JSON line per episode"))
     shared.add_settings(parser)
 
 
 def check(request: Namespace) -> Iterator[str]:
     yield from settings.twice(request)
     if request.steps and request.episodes:
-        yield "--steps and --episodes both set how much is played; leave one of them out"
+        yield tr("--steps and --episodes both set how much is played; leave one of them out")
 
 
 run = start.player("evaluate")

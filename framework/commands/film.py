@@ -4,21 +4,22 @@ import argparse
 from collections.abc import Iterator
 
 from config.read import arguments
+from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "film NAME [--episodes N] [--grid 3x3] [--worst]": "the same, and make a video",
-    "film NAME --episode N": "an episode of the training",
+    "film NAME [--episodes N] [--grid 3x3] [--worst]": tr("the same, and make a video"),
+    "film NAME --episode N": tr("an episode of the training"),
 }
 
 
 def flags(parser: Parser) -> None:
     parser.named = "test"
     shared.add(parser, "--yaml --env --config --model --episodes")
-    parser.switch("--worst", "the episode with the lowest return")
-    parser.value("--grid", "3x3", "rows and columns of episodes side by side", arguments.grid)
-    parser.value("--episode", "N", "this episode of the training, from its trajectory", arguments.count)
+    parser.switch("--worst", tr("the episode with the lowest return"))
+    parser.value("--grid", "3x3", tr("rows and columns of episodes side by side"), arguments.grid)
+    parser.value("--episode", "N", tr("this episode of the training, from its trajectory"), arguments.count)
     shared.add(parser, "--into")
     parser.add_argument("--video", action="store_true", default=True, help=argparse.SUPPRESS)
     shared.add_settings(parser)
@@ -30,9 +31,13 @@ def check(request: argparse.Namespace) -> Iterator[str]:
         request.episodes = places
     yield from settings.twice(request)
     if request.episode and (request.worst or request.grid or request.episodes or request.model is not None):
-        yield "--episode films one episode of the training; leave out --worst, --grid, --episodes and --model"
+        yield tr("--episode films one episode of the training; leave out --worst, --grid, --episodes and --model")
     if (request.episodes or places) < places:
-        yield f"--grid shows {places} episodes; --episodes {request.episodes} plays fewer"
+        yield tr(
+            "--grid shows {places} episodes; --episodes {episodes} plays fewer",
+            places=places,
+            episodes=request.episodes,
+        )
 
 
 run = start.player("film")

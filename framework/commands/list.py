@@ -3,12 +3,13 @@
 from argparse import Namespace
 from collections.abc import Iterator
 
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.commands import runs
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = {"list algos|envs|presets|tasks": "list algorithms, and so on"}
+HELP = {"list algos|envs|presets|tasks": tr("list algorithms, and so on")}
 KINDS = ("algos", "envs", "presets", "tasks")
 OF_RUNS = ("tasks", "runs")
 """Kinds that the word `runs` lists."""
@@ -22,7 +23,11 @@ def flags(parser: Parser) -> None:
 
 def check(request: Namespace) -> Iterator[str]:
     if request.what not in (None, *KINDS, *OF_RUNS):
-        yield f"nothing to list under {request.what!r}{did_you_mean(request.what, KINDS)}"
+        yield tr(
+            "nothing to list under {what!r}{nearest}",
+            what=request.what,
+            nearest=did_you_mean(request.what, KINDS),
+        )
 
 
 def run(request: Namespace) -> int:

@@ -3,11 +3,12 @@
 from argparse import Namespace
 from collections.abc import Iterator
 
+from config.tell.language import tr
 from framework.commands import train
 from framework.commands.line import settings, shared
 from framework.commands.line.parser import Parser
 
-HELP = {"resume NAME [section.key=value]": "train it further"}
+HELP = {"resume NAME [section.key=value]": tr("train it further")}
 REFUSED, run = settings.OF_RESUME, train.run
 
 

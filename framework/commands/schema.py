@@ -3,11 +3,13 @@
 import json
 from argparse import Namespace
 
+from config.tell.language import tr
 from framework.commands.line import shared, start
 
 HELP = {
-    "schema > joystick.schema.json": "for editors; first line of\n"
-    "    a YAML file: # yaml-language-server: $schema=joystick.schema.json",
+    "schema > joystick.schema.json": tr(
+        "for editors; first line of\n    a YAML file: # yaml-language-server: $schema=joystick.schema.json"
+    ),
 }
 flags = shared.permission
 

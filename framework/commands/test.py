@@ -1,10 +1,11 @@
 """Plays a saved model, by default the best, and scores it."""
 
+from config.tell.language import tr
 from framework.commands import train
 from framework.commands.line import settings, shared
 from framework.commands.line.parser import Parser
 
-HELP = {"test NAME": "play and score its best model"}
+HELP = {"test NAME": tr("play and score its best model")}
 
 
 def flags(parser: Parser) -> None:

@@ -6,34 +6,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.program import PROGRAM
+from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 if TYPE_CHECKING:
     from config.read.run_config import RunConfig
 
-HELP = {"train ...": "the same without the word"}
-ABOUT = """\
-Train or test a reinforcement learning agent. Settings come from the Python
-defaults, then the YAML file, then section.key=value; sections are general_cfg,
-algo_cfg and env_cfg, and policies_cfg for several agents."""
+HELP = {"train ...": tr("the same without the word")}
+ABOUT = tr(
+    "Train or test a reinforcement learning agent. Settings come from the Python\n"
+    "defaults, then the YAML file, then section.key=value; sections are general_cfg,\n"
+    "algo_cfg and env_cfg, and policies_cfg for several agents."
+)
 REFUSED = {
-    "--steps": "--steps is for evaluate; training ends at general_cfg.max_total_step=VALUE, or after VALUE iterations "
-    "of RLlib with --stop '{\"training_iteration\": VALUE}'",
+    "--steps": tr(
+        "--steps is for evaluate; training ends at general_cfg.max_total_step=VALUE, or after VALUE "
+        "iterations of RLlib with --stop '{\"training_iteration\": VALUE}'"
+    ),
 }
 
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--yaml --algo --env")
-    parser.value("--resume", "TASK", "the same as: resume TASK")
-    parser.value("--test", "TASK", "the same as: test TASK")
+    parser.value("--resume", "TASK", tr("the same as: resume TASK"))
+    parser.value("--test", "TASK", tr("the same as: test TASK"))
     shared.add(parser, "--video")
-    shared.add(parser, "--model", "with test, film, evaluate, export: ")
-    shared.add(parser, "--episodes", "with test, film, evaluate: ")
+    shared.add(parser, "--model", tr("with test, film, evaluate, export: "))
+    shared.add(parser, "--episodes", tr("with test, film, evaluate: "))
     shared.add(parser, "--seeds --jobs --into")
     shared.add_training(parser)
     shared.add_settings(parser, "--print-config --profile --dry-run")
-    parser.usage = f"{PROGRAM} [command] [--yaml FILE] [options] [section.key=value ...]"
+    parser.usage = tr("{program} [command] [--yaml FILE] [options] [section.key=value ...]", program=PROGRAM)
     parser.description = ABOUT
 
 
@@ -46,9 +50,12 @@ def check(request: Namespace) -> Iterator[str]:
         yield from settings.refusals(request, settings.OF_ONE_RUN)
     yield from settings.twice(request)
     if request.episodes and not request.test:
-        yield f"--episodes is for test, film and evaluate; training ends at general_cfg.max_episode={request.episodes}"
+        yield tr(
+            "--episodes is for test, film and evaluate; training ends at general_cfg.max_episode={episodes}",
+            episodes=request.episodes,
+        )
     if request.model is not None and not request.test:
-        yield "--model is for test, film and evaluate; another start of training is general_cfg.load_model_step"
+        yield tr("--model is for test, film and evaluate; another start of training is general_cfg.load_model_step")
     yield from settings.abbreviations(request)
     if request.seeds:
         request.overrides.append(f"general_cfg.seed={request.seeds[0]}")  # what is checked or shown is the first run

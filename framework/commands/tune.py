@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.read import arguments
+from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER": "try settings, such as\n"
-    "    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}",
+    "tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER": tr(
+        "try settings, such as\n    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}"
+    ),
 }
-REFUSED = {"": "tune trains the runs of a file; leave out FLAG"}
+REFUSED = {"": tr("tune trains the runs of a file; leave out FLAG")}
 SETTINGS = ("samples", "jobs")
 """Flags that are settings of tune_cfg."""
 OF_A_NEW_ONE = ("yaml", "algo", "env", "into", "samples", "overrides")
@@ -24,7 +26,7 @@ WHERE = "tune_cfg.ray_address"
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--yaml --algo --env")
-    parser.value("--resume", "FOLDER", "a tuning, to be continued")
+    parser.value("--resume", "FOLDER", tr("a tuning, to be continued"))
     parser.value("--samples", "N", "tune_cfg.samples", arguments.count)
     shared.add(parser, "--jobs --into")
     shared.add_settings(parser)
@@ -35,13 +37,15 @@ def check(request: Namespace) -> Iterator[str]:
     if request.resume:
         extra = [name for name in OF_A_NEW_ONE if getattr(request, name, None)]
         if extra and not (extra == ["overrides"] and keys == {WHERE}):
-            named = [f"settings but {WHERE}" if name == "overrides" else f"--{name}" for name in extra]
-            yield f"--resume continues a tuning with its own settings; leave out {', '.join(named)}"
+            named = [
+                tr("settings but {setting}", setting=WHERE) if name == "overrides" else f"--{name}" for name in extra
+            ]
+            yield tr("--resume continues a tuning with its own settings; leave out {flags}", flags=", ".join(named))
     elif not request.yaml:
-        yield "tune needs a file with values to try: --yaml FILE; or --resume FOLDER"
+        yield tr("tune needs a file with values to try: --yaml FILE; or --resume FOLDER")
     for name in SETTINGS:
         if getattr(request, name, None) and f"tune_cfg.{name}" in keys:
-            yield f"--{name} and tune_cfg.{name} are the same setting; leave one of them out"
+            yield tr("--{name} and tune_cfg.{name} are the same setting; leave one of them out", name=name)
     yield from settings.twice(request)
 
 

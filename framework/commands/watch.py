@@ -13,20 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.read import arguments
+from config.tell.language import tr
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = {"watch [FOLDER] [--port N] [--open]": "see them train, in a browser"}
+HELP = {"watch [FOLDER] [--port N] [--open]": tr("see them train, in a browser")}
 LOOK_SECONDS = 0.1
 """Seconds between two looks for a signal."""
 
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    help_text = "folder of runs (default tasks), or one run or group"
+    help_text = tr("folder of runs (default tasks), or one run or group")
     parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=help_text)
-    parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help="default: a free one")
-    parser.switch("--open", "open the page in the browser")
+    parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help=tr("default: a free one"))
+    parser.switch("--open", tr("open the page in the browser"))
 
 
 def run(request: Namespace) -> int:
@@ -43,21 +44,30 @@ def _serve(request: Namespace) -> int:
     root, port = Path(request.folder or ROOT), request.port
     if request.folder and not root.is_dir():
         raise JoystickError(
-            f"watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out"
+            tr("watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out", root=root)
         )
     try:
         server = Server(root, port)
     except OSError as error:
-        taken = "is taken; choose another one, or leave --port out for a free one"
-        why = taken if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
-        raise JoystickError(f"--port {port} {why}") from error
-    with StopSignals(doing="ending") as signals, server, contextlib.ExitStack() as stack:
+        if error.errno == errno.EADDRINUSE:
+            why = tr("--port {port} is taken; choose another one, or leave --port out for a free one", port=port)
+        else:
+            why = tr("--port {port} cannot be used: {reason}", port=port, reason=error.strerror)
+        raise JoystickError(why) from error
+    with StopSignals(doing=tr("ending")) as signals, server, contextlib.ExitStack() as stack:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
-        print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
+        print(
+            tr(
+                "the runs in {folder}\n\n  {address}\n\nCtrl-C ends it.",
+                folder=server.answers.folder,
+                address=server.address,
+            ),
+            flush=True,
+        )
         if not any(server.answers.overview.runs()):
-            print("There is no run in it yet; the page shows each one when it begins.", flush=True)
+            print(tr("There is no run in it yet; the page shows each one when it begins."), flush=True)
         if request.open and not webbrowser.open(stack.enter_context(_leading_to(server.address))):
-            print("no browser was found; open the address above", flush=True)
+            print(tr("no browser was found; open the address above"), flush=True)
         while not signals.came():
             time.sleep(LOOK_SECONDS)
         server.shutdown()

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.disk.atomic import naming, sync_folder
 from framework.errors import TaskDirError
 
@@ -135,7 +136,10 @@ class LineLog(AppendedFile):
                 self._write(header)
             else:
                 raise TaskDirError(
-                    f"{as_written(self.path)} has other columns than this run; move it away, or start a new run"
+                    tr(
+                        "{path} has other columns than this run; move it away, or start a new run",
+                        path=as_written(self.path),
+                    )
                 )
         sync_folder(self.path.parent)
 
@@ -173,8 +177,11 @@ class LineLog(AppendedFile):
         end = last_end(self._file, min(position, os.fstat(self._file.fileno()).st_size))
         if self.needed and (end < position or position < self._least):
             raise ValueError(
-                f"{as_written(self.path)} is shorter than at the checkpoint or was edited; a row cannot end at "
-                f"{position}"
+                tr(
+                    "{path} is shorter than at the checkpoint or was edited; a row cannot end at {position}",
+                    path=as_written(self.path),
+                    position=position,
+                )
             )
         self._cut(end)
         return end == position and crc in (None, self._crc)

@@ -25,6 +25,7 @@ from algos.base import Tree
 from config import machine
 from config.read.opening import read_regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.disk.atomic import (
     aside,
     copy_durably,
@@ -148,30 +149,55 @@ class CheckpointStore:
         if not path.exists():
             names = [str(number) for number in self.numbers()] + (["best"] if self.has_best() else [])
             raise CheckpointError(
-                f"no checkpoint {name} in {as_written(self.folder)}; it has {', '.join(names[-12:]) or 'none'}"
+                tr(
+                    "no checkpoint {name} in {path}; it has {names}",
+                    name=name,
+                    path=as_written(self.folder),
+                    names=", ".join(names[-12:]) or tr("none"),
+                )
             )
         if not path.is_dir():
             raise CheckpointError(
-                f"{as_written(path)} is a single file, not one of our checkpoints (a folder with manifest.json); it "
-                "was not opened"
+                tr(
+                    "{path} is a single file, not one of our checkpoints (a folder with "
+                    "manifest.json); it was not opened",
+                    path=as_written(path),
+                )
             )
         try:
             manifest = _read_manifest(path / "manifest.json")
             if manifest["format"] != FORMAT:
                 raise CheckpointError(
-                    f"{as_written(path)} has format {manifest['format']}; this version reads format {FORMAT}"
+                    tr(
+                        "{path} has format {format}; this version reads format {known}",
+                        path=as_written(path),
+                        format=manifest["format"],
+                        known=FORMAT,
+                    )
                 )
             free = machine.available_bytes()  # a larger state has no room
             data = read_regular(path / "state.safetensors", 2**62 if free is None else free)
             if hashlib.sha256(data).hexdigest() != manifest["state_sha256"]:
-                raise CheckpointError(f"{as_written(path)} is damaged: state.safetensors does not match its checksum")
+                raise CheckpointError(
+                    tr(
+                        "{path} is damaged: state.safetensors does not match its checksum",
+                        path=as_written(path),
+                    )
+                )
             tree, facts = unflatten(manifest["tree"], load_arrays(data)), dict(manifest["facts"])
             span = Span.from_json(manifest["journal"])
             part = JournalPart(self.journal, span) if with_journal and span else None
             if part is not None:
                 part.verify()
         except BAD_CONTENT as error:
-            raise CheckpointError(f"{as_written(path)} is damaged: {type(error).__name__}: {error}") from error
+            raise CheckpointError(
+                tr(
+                    "{path} is damaged: {kind}: {error}",
+                    path=as_written(path),
+                    kind=type(error).__name__,
+                    error=error,
+                )
+            ) from error
         return Saved(path, tree, facts, part)
 
     def newest(self, say: Callable[[str], None]) -> Saved:
@@ -181,10 +207,10 @@ class CheckpointStore:
             try:
                 return self.read(number)
             except CheckpointError as error:
-                say(f"{error}; going back to the one before")
-        raise CheckpointError(f"no {'whole ' if numbers else ''}checkpoint in {as_written(self.folder)}")
-
-    # writing ----------------------------------------------------------------------------------------------
+                say(tr("{error}; going back to the one before", error=error))
+        if numbers:
+            raise CheckpointError(tr("no whole checkpoint in {path}", path=as_written(self.folder)))
+        raise CheckpointError(tr("no checkpoint in {path}", path=as_written(self.folder)))
 
     def save(self, number: int, tree: Tree, memory: Any, facts: dict[str, Any]) -> Path:
         """Writes everything, and renames it last. An OSError leaves the earlier checkpoints as they were."""
@@ -228,7 +254,7 @@ class CheckpointStore:
         """Sets models/best to the best checkpoint that a resumed run knows of. Without one, models/best stays until the
         run has found a new best: it is never absent once it existed."""
         if number is not None and type(number) is not int:
-            raise CheckpointError(f"best_update is not an update number: {number!r}")
+            raise CheckpointError(tr("best_update is not an update number: {number!r}", number=number))
         if number is not None and self.has(number):
             self.mark_best(number)
 
@@ -268,7 +294,7 @@ class CheckpointStore:
 def _read_manifest(path: Path) -> dict[str, Any]:
     text, _, digest = read_regular(path, MOST_MANIFEST_BYTES).rstrip(b"\n").rpartition(b"\n")
     if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise CheckpointError(f"{as_written(path)} is damaged: it does not match its own checksum")
+        raise CheckpointError(tr("{path} is damaged: it does not match its own checksum", path=as_written(path)))
     return json.loads(text)
 
 
@@ -276,4 +302,4 @@ def _check_finite(arrays: dict[str, np.ndarray]) -> None:
     """Raises NumericsError for NaN: a spoilt model must not replace a good one."""
     for array in arrays.values():
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise NumericsError("the state holds NaN; it was not saved, and the earlier checkpoints are kept")
+            raise NumericsError(tr("the state holds NaN; it was not saved, and the earlier checkpoints are kept"))

@@ -12,6 +12,7 @@ import numpy as np
 from safetensors.numpy import load as load_arrays
 
 from config.read.opening import regular
+from config.tell.language import tr
 from framework.disk.atomic import ensure_folder, sync_folder
 from framework.errors import CheckpointError
 
@@ -100,15 +101,21 @@ class Journal:
             path = self._path(segment)
             if not path.exists():
                 raise CheckpointError(
-                    f"{path} is gone, and with it the replay memory of this checkpoint. The model itself can be tested "
-                    f"(mode test); to train on, choose one of the newest checkpoints ({KEPT_JOURNALS}, or as many as "
-                    "general_cfg.keep_checkpoints says)"
+                    tr(
+                        "{path} is gone, and with it the replay memory of this checkpoint. The model "
+                        "itself can be tested (mode test); to train on, choose one of the newest "
+                        "checkpoints ({kept}, or as many as general_cfg.keep_checkpoints says)",
+                        path=path,
+                        kept=KEPT_JOURNALS,
+                    )
                 )
             with open(path, "rb", opener=regular) as file:
                 size = os.fstat(file.fileno()).st_size
                 stop = span.end.offset if segment == span.end.segment else size
                 if stop > size:
-                    raise CheckpointError(f"{path} is damaged: it is shorter than when the checkpoint was saved")
+                    raise CheckpointError(
+                        tr("{path} is damaged: it is shorter than when the checkpoint was saved", path=path)
+                    )
                 file.seek(span.start.offset if segment == span.start.segment else 0)
                 while (offset := file.tell()) < stop:
                     arrays = load_arrays(_read_frame(file, stop - offset, path))
@@ -190,13 +197,13 @@ def _description(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 def _read_frame(file: BinaryIO, room: int, path: Path) -> bytes:
     if room < _HEADER.size:
-        raise CheckpointError(f"{path} is damaged: a frame is cut off")
+        raise CheckpointError(tr("{path} is damaged: a frame is cut off", path=path))
     magic, length, number, digest = _HEADER.unpack(file.read(_HEADER.size))
     if magic != _MAGIC or length > room - _HEADER.size:
-        raise CheckpointError(f"{path} is damaged: there is no whole frame where one should be")
+        raise CheckpointError(tr("{path} is damaged: there is no whole frame where one should be", path=path))
     data = file.read(length)
     expected = hashlib.sha256(number.to_bytes(8, "little"))
     expected.update(data)
     if expected.digest() != digest:
-        raise CheckpointError(f"{path} is damaged: a frame does not match its checksum")
+        raise CheckpointError(tr("{path} is damaged: a frame does not match its checksum", path=path))
     return data

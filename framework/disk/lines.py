@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from config.read.opening import read_regular, regular
+from config.tell.language import tr
 from framework.disk.csv_table import MOST_BYTES
 
 
@@ -35,7 +36,7 @@ def opened(path: Path) -> BinaryIO:
     """Opens a file for reading. Raises OSError if it, or a folder on the way to it, is a link: those of a run from a
     stranger may lead anywhere."""
     if path.resolve() != path:
-        raise OSError(errno.ELOOP, "leads through a link", str(path))
+        raise OSError(errno.ELOOP, tr("leads through a link"), str(path))
     return open(path, "rb", opener=regular)
 
 

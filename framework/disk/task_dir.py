@@ -17,6 +17,7 @@ from config.program import MAIN
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
 from config.read.task_files import TaskFiles
+from config.tell.language import tr
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
 from framework.errors import TaskDirError
@@ -60,10 +61,19 @@ class TaskDir(TaskFiles):
             sync_folder(self.path)
             self._lock = held_lock(self.path)
         except OSError as error:
-            raise TaskDirError(f"cannot write to {as_written(self.path)}: {error.strerror}") from error
+            raise TaskDirError(
+                tr(
+                    "cannot write to {path}: {reason}",
+                    path=as_written(self.path),
+                    reason=error.strerror,
+                )
+            ) from error
         if self._lock is None:
             raise TaskDirError(
-                f"{as_written(self.path)} is being written by another run; wait for it, or stop it first"
+                tr(
+                    "{path} is being written by another run; wait for it, or stop it first",
+                    path=as_written(self.path),
+                )
             )
 
     def check(self) -> None:
@@ -110,7 +120,7 @@ def check_new(into: Path | None, start: Path | None = None) -> None:
     """Raises TaskDirError if the folder that --into names exists. start: working directory that it is in; None: the
     current one."""
     if into and os.path.lexists(fixed(into, start)):
-        raise TaskDirError(f"{as_written(fixed(into, start))} exists; --into names a new folder")
+        raise TaskDirError(tr("{path} exists; --into names a new folder", path=as_written(fixed(into, start))))
 
 
 def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
@@ -126,10 +136,16 @@ def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, star
         except FileExistsError:
             continue
         except OSError as error:
-            raise TaskDirError(f"cannot make the task directory {as_written(path)}: {error.strerror}") from error
+            raise TaskDirError(
+                tr(
+                    "cannot make the task directory {path}: {reason}",
+                    path=as_written(path),
+                    reason=error.strerror,
+                )
+            ) from error
         return path
     check_new(into, start)
-    raise TaskDirError(f"no free name like {name} in {as_written(root)}")
+    raise TaskDirError(tr("no free name like {name} in {path}", name=name, path=as_written(root)))
 
 
 _held: "weakref.WeakSet[IO[str]]" = weakref.WeakSet()

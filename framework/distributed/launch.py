@@ -8,6 +8,7 @@ import cloudpickle
 
 from algos.base import EnvSpec
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from framework.assemble import build, resources
 from framework.assemble import fit as compatibility
 from framework.distributed import ray_cluster
@@ -34,9 +35,11 @@ def backend(
     spec = compatibility.spec_of_all(config, spec)
     agent = build.make_agent(config, spec, cfg.seed, build.CPU)
     build.choose_threads(config, agent)
-    place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
-    parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"
-    say(f"starting Ray{place}: {parts} ...")
+    workers, learners = counted(cfg.n_workers, "worker"), counted(cfg.n_learners, "learner")
+    sentence = tr("starting Ray: {workers}, {learners}, data server ...")
+    if cfg.ray_address:
+        sentence = tr("starting Ray in the cluster at {address}: {workers}, {learners}, data server ...")
+    say(sentence.format(address=cfg.ray_address, workers=workers, learners=learners))
     with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
         remote = RayBackend(ray, config, spec, agent, stopping)
         try:
@@ -53,8 +56,12 @@ def _refuse_unpicklable(config: RunConfig) -> None:
         except Exception as error:  # what it refers to may raise anything
             cause = " ".join(f"{type(error).__name__}: {error}".split())
             raise JoystickError(
-                f"{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside of it, or put it "
-                "into a module and name it as module:name"
+                tr(
+                    "{name!r} cannot be sent to Ray workers ({cause}): create what it refers to inside "
+                    "of it, or put it into a module and name it as module:name",
+                    name=name,
+                    cause=cause,
+                )
             ) from error
 
 
@@ -63,7 +70,10 @@ def _without_absent_gpu(config: RunConfig) -> RunConfig:
     cfg = config.general
     if not cfg.gpus or cfg.device != "auto" or cfg.ray_address or build.device_of(config).type == "cuda":
         return config
-    print(f"no GPU here: num_gpus_per_learner {cfg.gpus:g} is not used, and learners use the CPU", flush=True)
+    print(
+        tr("no GPU here: num_gpus_per_learner {number:g} is not used, and learners use the CPU", number=cfg.gpus),
+        flush=True,
+    )
     return replace(config, general=cfg.model_copy(update={"num_gpus_per_learner": 0}))
 
 

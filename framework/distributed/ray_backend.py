@@ -11,6 +11,7 @@ import torch.distributed
 from algos.base import Array, EnvSpec, Progress, TrainableActor, Tree
 from config.model.memory_spec import MOST_AT_ONCE
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from envs.base import EnvContext
 from framework.assemble import resources
 from framework.disk.journal import Frame
@@ -124,7 +125,7 @@ class RayBackend:
         self.memory: Any = RemoteMemory(self.ray, self.server, self._get, here if apart else None)
 
     def _begun(self, refs: Any) -> Any:
-        return ray_errors.begun(self.ray, refs, "the data server or a learner", self.stopping)
+        return ray_errors.begun(self.ray, refs, tr("the data server or a learner"), self.stopping)
 
     # a round ----------------------------------------------------------------------------------------------
 
@@ -165,7 +166,7 @@ class RayBackend:
             yield from self._receive(workers=False)
         self.agent.load_weights({name: np.array(value) for name, value in self._get(self.weights).items()})
         if len(self.learners) > 1 and len(set(self._get([learner.digest.remote() for learner in self.learners]))) > 1:
-            raise JoystickError("the learners no longer have the same weights; this is a defect of the algorithm")
+            raise JoystickError(tr("the learners no longer have the same weights; this is a defect of the algorithm"))
 
     def _learn(self, now: Now) -> None:
         """Hands what is owed to the learners; with run_ahead, one chunk is queued at them while they learn."""
@@ -283,7 +284,9 @@ class RayBackend:
         except self.ray.exceptions.RayError as error:
             cause = ray_errors.raised(self.ray.exceptions, error)
             if len(self.learners) > 1 and _of_meeting(cause):
-                raise Lost(f"the learners have lost one another ({ray_errors.reason(error)})") from None
+                raise Lost(
+                    tr("the learners have lost one another ({reason})", reason=ray_errors.reason(error))
+                ) from None
             if isinstance(cause, JoystickError):
                 raise cause from None
             raise JoystickError(ray_errors.reason(error)) from error

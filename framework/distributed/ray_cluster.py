@@ -19,6 +19,7 @@ import torch
 from algos.common.fast import switch
 from config.config import GeneralConfig
 from config.program import ROOT
+from config.tell.language import VARIABLE, language, tr
 from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, Stopped
 from framework.runs import signals
@@ -33,7 +34,7 @@ class Words(NamedTuple):
     """Advice on what works without Ray."""
 
 
-OF_A_RUN = Words("general_cfg.ray_address", "general_cfg.mp_backend=single trains without Ray")
+OF_A_RUN = Words("general_cfg.ray_address", tr("general_cfg.mp_backend=single trains without Ray"))
 OLDEST = (2, 54)
 LEAST_STORE = 80 * 2**20
 """Smallest object store with which Ray starts, in bytes."""
@@ -44,7 +45,7 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS + b"\0\0\0
 """Begin of an HTTP/2 connection, which Ray speaks: the answer is a frame of the same type."""
 CPUS_PER_LEARNER = 1
 """CPUs requested per learner. The data server is placed beside learner 0 and requests none."""
-SMALLER = {"CPU": "num_cpus_per_worker", "GPU": "num_gpus_per_worker or num_gpus_per_learner"}
+SMALLER = {"CPU": "num_cpus_per_worker", "GPU": tr("num_gpus_per_worker or num_gpus_per_learner")}
 """Kind of resource -> settings that request it."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -54,7 +55,12 @@ QUIET = {
 }
 ASLEEP = {"OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
 """Threads that wait sleep at once: the other processes of the run have use for their cores."""
-THERE = {**ASLEEP, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", switch.VARIABLE: str(int(switch.PLAIN))}
+THERE = {
+    **ASLEEP,
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    switch.VARIABLE: str(int(switch.PLAIN)),
+    VARIABLE: language(),
+}
 """Environment variables of our processes in a cluster."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
@@ -67,12 +73,21 @@ def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
         version = tuple(int(part) for part in ray.__version__.split(".")[:2])
     except Exception as error:  # an incompatible package raises anything: AttributeError, TypeError
         if isinstance(error, ImportError) and error.name == "ray":
-            raise RayError(f"Ray is not installed: pip install ray; {way_out}") from None
+            raise RayError(tr("Ray is not installed: pip install ray; {way_out}", way_out=way_out)) from None
         cause = " ".join(f"{type(error).__name__}: {error}".split())[: ray_errors.LONGEST_REASON]
-        raise RayError(f"Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}") from None
+        raise RayError(
+            tr("Ray cannot be imported ({cause}): pip install --upgrade ray; {way_out}", cause=cause, way_out=way_out)
+        ) from None
     if version < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        raise RayError(f"Ray {ray.__version__} is too old: pip install 'ray>={oldest}'; {way_out}")
+        raise RayError(
+            tr(
+                "Ray {version} is too old: pip install 'ray>={oldest}'; {way_out}",
+                version=ray.__version__,
+                oldest=oldest,
+                way_out=way_out,
+            )
+        )
     return ray
 
 
@@ -97,7 +112,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
         with inherited(_environment(folder)), _no_hangup():
             _init(
                 ray,
-                "could not be started",
+                tr("Ray could not be started"),
                 address="local",  # also where RAY_ADDRESS names a cluster: that takes general_cfg.ray_address
                 num_cpus=1,  # our actors request none, so any number of them can run
                 num_gpus=None if torch.cuda.is_available() else 0,
@@ -124,7 +139,7 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words =
     try:
         _init(
             ray,
-            f"cannot be reached at {address}",
+            tr("Ray cannot be reached at {address}", address=address),
             words.way_out,
             address=address,
             runtime_env={"working_dir": str(ROOT), "excludes": NOT_SHIPPED, "env_vars": THERE},
@@ -145,16 +160,22 @@ def _must_listen(address: str, words: Words) -> None:
         with socket.create_connection((host, int(port)), CONNECT_SECONDS) as connection:
             connection.sendall(GREETING)
             if connection.recv(9)[3:4] != SETTINGS:
-                raise OSError("the service there is not Ray")
+                raise OSError(tr("the service there is not Ray"))
     except (OSError, UnicodeError, OverflowError) as error:
         raise RayError(
-            f"{words.address}: nothing answers at {address} ({error}). `ray start --head` on the first machine prints "
-            f"the address; {words.way_out}"
+            tr(
+                "{setting}: nothing answers at {place} ({error}). `ray start --head` on the first "
+                "machine prints the address; {way_out}",
+                setting=words.address,
+                place=address,
+                error=error,
+                way_out=words.way_out,
+            )
         ) from None
 
 
-def _init(ray: ModuleType, place: str, way_out: str = OF_A_RUN.way_out, **settings: Any) -> None:
-    """Calls ray.init. Raises RayError with its text if it fails, and Stopped if a signal ends it."""
+def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **settings: Any) -> None:
+    """Calls ray.init. Raises RayError with `failure` if it fails, and Stopped if a signal ends it."""
     ours = {number: signal.getsignal(number) for number in signals.NAMES}
     interrupted = None
     try:
@@ -163,20 +184,22 @@ def _init(ray: ModuleType, place: str, way_out: str = OF_A_RUN.way_out, **settin
         interrupted = error
     except Exception as error:  # RuntimeError, ConnectionError, ValueError, OSError, ...
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise RayError(f"Ray {place}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
+        raise RayError(f"{failure}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in ours.items():
                 signal.signal(number, handler)
     if interrupted is not None:
         signal.raise_signal(signal.SIGTERM)  # now for our own handler
-        raise Stopped("stopped before Ray had started") from interrupted
+        raise Stopped(tr("stopped before Ray had started")) from interrupted
 
 
 def _environment(folder: Path) -> dict[str, str]:
     """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
-    return {**ASLEEP, "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder)}
+    return {
+        **ASLEEP, "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder), VARIABLE: language(),
+    }  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -235,8 +258,19 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
     demands = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
     demand = sum(count * need for count, need in demands.values())
     if demand > has:
-        parts = [f"general_cfg.{key} {count} times {need:g}" for key, (count, need) in demands.items() if need]
+        parts = [
+            tr("general_cfg.{key} {count} times {need:g}", key=key, count=count, need=need)
+            for key, (count, need) in demands.items()
+            if need
+        ]
         raise RayError(
-            f"Ray has {has:g} {kind}s and this run asks for {demand:g}: {' and '.join(parts)}; choose fewer of them, "
-            f"or a smaller {SMALLER[kind]}"
+            tr(
+                "Ray has {has:g} {kind}s and this run asks for {demand:g}: {parts}; choose fewer of "
+                "them, or a smaller {smaller}",
+                has=has,
+                kind=kind,
+                demand=demand,
+                parts=tr(" and ").join(parts),
+                smaller=SMALLER[kind],
+            )
         )

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from config.tell.language import tr
 from framework.errors import JoystickError, Stopped
 from framework.loop.backend import Lost
 
@@ -22,10 +23,10 @@ def reason(error: Exception) -> str:
     """Returns the cause of an actor's failure in one line, without the traceback that Ray sends along."""
     kind, cause, text = type(error).__name__, getattr(error, "cause", None), str(error).strip()
     if kind == "ActorUnavailableError":
-        return "its node or its process cannot be reached"
+        return tr("its node or its process cannot be reached")
     if kind == "ActorDiedError" and not getattr(error, "actor_init_failed", False):
         lost = "node has died" in text or "node was" in text
-        return "its node is gone" if lost else "its process is gone: killed, out of memory, or crashed"
+        return tr("its node is gone") if lost else tr("its process is gone: killed, out of memory, or crashed")
     if cause is not None:
         return _named(f"{type(cause).__module__}.{type(cause).__name__}", str(cause))
     if kind == "ActorDiedError":  # only the text of the traceback is left of an error of its constructor
@@ -49,8 +50,8 @@ def _named(kind: str, message: str) -> str:
 def who_died(error: Exception) -> str:
     """Returns the part of the run whose actor died."""
     match = re.search(r"class_name: (\w+)", str(error))
-    names = {"DataServer": "the data server", "LearnerActor": "a learner", "Worker": "a worker"}
-    return names.get(match[1] if match else "", "a learner or the data server")
+    names = {"DataServer": tr("the data server"), "LearnerActor": tr("a learner"), "Worker": tr("a worker")}
+    return names.get(match[1] if match else "", tr("a learner or the data server"))
 
 
 def raised(kinds: Any, error: Exception) -> Any:
@@ -58,10 +59,10 @@ def raised(kinds: Any, error: Exception) -> Any:
     was lost with another process or with a node."""
     cause = getattr(error, "cause", error)
     if isinstance(cause, kinds.RayActorError):
-        raise Lost(f"{who_died(cause)} died ({reason(cause)})") from None
+        raise Lost(tr("{who} died ({reason})", who=who_died(cause), reason=reason(cause))) from None
     # RayError itself stands for an error that cannot be pickled
     if isinstance(cause, kinds.RayError) and type(cause) is not kinds.RayError:
-        raise Lost(f"what a process has made is lost ({type(cause).__name__})") from None
+        raise Lost(tr("what a process has made is lost ({kind})", kind=type(cause).__name__)) from None
     return cause
 
 
@@ -70,13 +71,19 @@ def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
     pending, until = refs if isinstance(refs, list) else [refs], time.monotonic() + START_SECONDS
     while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
         if stopping():
-            raise Stopped(f"stopped before {who} had started")
+            raise Stopped(tr("stopped before {who} had started", who=who))
         if time.monotonic() > until:
-            raise JoystickError(f"{who} has not started after {START_SECONDS:g} s: does the cluster have room for it?")
+            raise JoystickError(
+                tr(
+                    "{who} has not started after {seconds:g} s: does the cluster have room for it?",
+                    who=who,
+                    seconds=START_SECONDS,
+                )
+            )
     try:
         return ray.get(refs)
     except Exception as error:
         died, why = isinstance(error, ray.exceptions.RayActorError) and not error.actor_init_failed, reason(error)
         if why.startswith("ModuleNotFoundError"):
-            why += "; a package of your own must be installed on every machine of a cluster"
-        raise (Lost if died else JoystickError)(f"{who} cannot start: {why}") from None
+            why = tr("{reason}; a package of your own must be installed on every machine of a cluster", reason=why)
+        raise (Lost if died else JoystickError)(tr("{who} cannot start: {why}", who=who, why=why)) from None

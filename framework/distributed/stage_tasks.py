@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from config.config import GeneralConfig
 from config.read.opening import read_regular
 from config.read.yaml_reader import MAX_BYTES
+from config.tell.language import tr
 from framework.disk.atomic import discard, replace_folder, unfinished, write_whole
 from framework.distributed import ray_cluster, ray_errors, reaper
 from framework.distributed.ray_cluster import CPUS_PER_LEARNER, Words
@@ -32,6 +33,14 @@ from framework.runs import signals
 MOST_LOSSES = 3
 """Number of times that the actor of a stage is lost until its trial has failed."""
 SECTIONS = {"trial": "tune_cfg", "run": "general_cfg"}
+_GOES_ON = {
+    "trial": tr("trial {label}: {why}; it goes on from where it was"),
+    "run": tr("run {label}: {why}; it goes on from where it was"),
+}
+_WITHOUT = {
+    "trial": tr("without {setting}, this machine trains the trials"),
+    "run": tr("without {setting}, this machine trains the runs"),
+}
 """Object that a stage trains -> the section with the address of the cluster."""
 LEAST_BYTES = 2**20
 """Size of an object store that is not used: a cluster has its own."""
@@ -192,9 +201,13 @@ class StageTasks:
             self._losses[entry.stage] += not entry.asked
             if self._losses[entry.stage] < MOST_LOSSES:
                 if not entry.asked:
-                    self._say(f"{self._noun} {entry.stage.label}: {why}; it goes on from where it was")
+                    self._say(_GOES_ON[self._noun].format(label=entry.stage.label, why=why))
                 return StageEnd(entry.stage, None)
-            return StageEnd(entry.stage, 1, complaint=f"lost {MOST_LOSSES} times in the cluster; at last {why}")
+            return StageEnd(
+                entry.stage,
+                1,
+                complaint=tr("lost {count} times in the cluster; at last {why}", count=MOST_LOSSES, why=why),
+            )
         return StageEnd(entry.stage, 1, complaint=ray_errors.reason(error))
 
     def stop(self, number: int) -> None:
@@ -226,7 +239,7 @@ def started(
     what a stage trains."""
     changes = {"ray_address": address, "n_workers": 0, "n_learners": 1}
     setting = f"{SECTIONS[noun]}.ray_address"
-    words = Words(setting, f"without {setting}, this machine trains the {noun}s")
+    words = Words(setting, _WITHOUT[noun].format(setting=setting))
     with ray_cluster.started(cfg.model_copy(update=changes), LEAST_BYTES, words) as ray:
         cpus = int(ray.cluster_resources().get("CPU", 1) // CPUS_PER_LEARNER)
         yield StageTasks(ray, jobs or max(1, cpus), cfg.gpus, say, noun)

@@ -2,6 +2,7 @@
 
 from algos.base import Progress
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from framework.policies.plan import Plan
 
 EARLY_SHARE = 0.02
@@ -66,4 +67,8 @@ class Throttle:
         """Returns a sentence if clearly fewer updates were made than the settings ask for."""
         if self.ratio is None or updates >= (1 - TOLERANCE) * due:
             return ""
-        return f"{self.ratio * updates / due:.2g} updates per step, {self.ratio:g} was asked for"
+        return tr(
+            "{reached:.2g} updates per step, {ratio:g} was asked for",
+            reached=self.ratio * updates / due,
+            ratio=self.ratio,
+        )

@@ -3,6 +3,8 @@
 import math
 import time
 
+from config.tell.language import tr
+
 MEMORY_SECONDS = 10.0
 """Time constant of the moving averages of busy shares, in seconds."""
 NEWEST = 0.1
@@ -65,8 +67,13 @@ class Utilization:
         if not self._begun:
             return "", ""
         return (
-            f"workers {_percents(self._workers)} busy, learners {_percents(self._learners)}; "
-            f"{self._owed:.1f} chunks wait, weights {self._late:.1f} versions old",
+            tr(
+                "workers {workers} busy, learners {learners}; {owed:.1f} chunks wait, weights {late:.1f} versions old",
+                workers=_percents(self._workers),
+                learners=_percents(self._learners),
+                owed=self._owed,
+                late=self._late,
+            ),
             self._limit(),
         )
 
@@ -74,17 +81,18 @@ class Utilization:
         collecting, learning = _mean(self._workers), _mean(self._learners)
         most = collecting + learning if self._lockstep else max(collecting, learning)
         if most >= FULL:
-            learner = "learner; a GPU or n_learners may help"
-            return learner if learning >= collecting else "workers; raise n_workers if there are free cores"
+            learner = tr("learner; a GPU or n_learners may help")
+            return learner if learning >= collecting else tr("workers; raise n_workers if there are free cores")
         if 1 - self.rounds.share >= (1 - most) / 2:
-            return "evaluation and saving; fewer online_eval_episode may help"
-        return "communication; raise env_cfg.n_envs or the batch size"
+            return tr("evaluation and saving; fewer online_eval_episode may help")
+        return tr("communication; raise env_cfg.n_envs or the batch size")
 
 
 def _percents(shares: list[float]) -> str:
     """Returns all of up to four shares; of more, the smallest and the largest."""
-    extremes = shares if len(shares) <= 4 else [min(shares), max(shares)]
-    return (", " if extremes is shares else " to ").join(f"{share:.0%}" for share in extremes)
+    if len(shares) <= 4:
+        return ", ".join(f"{share:.0%}" for share in shares)
+    return tr("{low:.0%} to {high:.0%}", low=min(shares), high=max(shares))
 
 
 def _mean(numbers: list[float]) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from algos.base import EnvSpec, Progress, Tree
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from framework.assemble import build
 from framework.collect.training import beginning
 from framework.distributed import ray_cluster, ray_errors
@@ -136,10 +137,14 @@ class WorkerPool:
             worker.begun = None
         elif time.monotonic() - worker.born > ray_errors.START_SECONDS:
             worker.begun = None
-            text = f"worker {worker.number} has not started after {ray_errors.START_SECONDS:g} s: is there room for it?"
+            text = tr(
+                "worker {number} has not started after {seconds:g} s: is there room for it?",
+                number=worker.number,
+                seconds=ray_errors.START_SECONDS,
+            )
             if not self.ahead or len(self.workers) == 1:
                 raise JoystickError(text)
-            self.say(f"{text} The others continue")
+            self.say(tr("{text} The others continue", text=text))
 
     def awaited(self) -> dict[Any, WorkerHandle]:
         """Returns the workers that are at work, by the reference to their next report."""
@@ -183,17 +188,35 @@ class WorkerPool:
             # Ray's error of a task is also an instance of its cause: the death of a learner whose weights it was given
             cause = ray_errors.raised(kinds, error)
             if isinstance(cause, Exception) and type(cause).__module__.split(".")[0] in ("framework", "envs"):
-                cause.add_note(f"In worker {worker.number}:\n{error}")  # for the log: only Ray has it
+                cause.add_note(
+                    tr("In worker {number}:\n{error}", number=worker.number, error=error)
+                )  # for the log: only Ray has it
                 raise cause from None
-            raise JoystickError(f"worker {worker.number}: {ray_errors.reason(error)}") from error
+            raise JoystickError(
+                tr("worker {number}: {reason}", number=worker.number, reason=ray_errors.reason(error))
+            ) from error
         worker.deaths += 1
         why, silent = ray_errors.reason(error), time.monotonic() - worker.heard
         if worker.requests and 0 < self.config.general.env_timeout <= silent:
-            why = f"its environment has not answered for {silent:.0f} s"
+            why = tr("its environment has not answered for {silent:.0f} s", silent=silent)
         if worker.deaths > MOST_DEATHS:
-            raise JoystickError(f"worker {worker.number} died {worker.deaths} times, the last time because {why}")
+            raise JoystickError(
+                tr(
+                    "worker {number} died {deaths} times, the last time because {why}",
+                    number=worker.number,
+                    deaths=worker.deaths,
+                    why=why,
+                )
+            )
         pause = FIRST_PAUSE * 2 ** (worker.deaths - 1)
-        self.say(f"worker {worker.number} died ({why}); another takes its place in {pause:g} s")
+        self.say(
+            tr(
+                "worker {number} died ({why}); another takes its place in {pause:g} s",
+                number=worker.number,
+                why=why,
+                pause=pause,
+            )
+        )
         worker.actor, worker.not_before = None, time.monotonic() + pause
         worker.requests.clear()
         worker.incarnation += 1

@@ -14,7 +14,9 @@ from config import machine
 from config.program import ENVIRONMENT, PROGRAM
 from config.read.loader import RunConfig
 from config.read.opening import read_regular, regular
+from config.tell.language import tr
 from framework.disk.task_dir import take_lock
+from framework.errors import ERROR
 from framework.runs import signals
 
 POLL_SECONDS = 0.1
@@ -121,8 +123,8 @@ class Child:
         with contextlib.suppress(OSError):
             lines = read_regular(self.errors, MOST_BYTES).decode(errors="replace").strip().splitlines()
         for n, line in enumerate(lines):
-            if line.startswith("error: "):
+            if line.startswith(ERROR):
                 return "\n".join(lines[n:])
         if self.status == 128 + signal.SIGKILL:
-            return "killed, perhaps because memory ran out"
-        return lines[-1] if lines else "no message"
+            return tr("killed, perhaps because memory ran out")
+        return lines[-1] if lines else tr("no message")

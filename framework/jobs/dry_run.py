@@ -2,10 +2,12 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 
 from config.program import PROGRAM
 from config.read.loader import RunConfig
+from config.tell.language import english, tr
 from config.tell.names import printable
 from config.tune.section import Tuning
 from framework.jobs import schedulers, session
@@ -14,6 +16,7 @@ from framework.jobs.tuning_plan import RunPlan
 from framework.pages.tuning_page import short_names
 from framework.screen import tables
 from framework.screen.formatting import byte_size, cell, counted
+from framework.screen.tables import entry
 
 
 def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
@@ -22,16 +25,16 @@ def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
     checked, place = plan.check(check), tuning.into or Path.cwd()
     config, free = plan.config(plan.first[0]), shutil.disk_usage(session.existing(place)).free
     lines = [
-        f"trains        {config.algorithms} on {checked[0].env_id}",
+        entry(tr("trains"), tr("{algorithms} on {env_id}", algorithms=config.algorithms, env_id=checked[0].env_id)),
         *_search(plan),
         *_budget(plan),
         *_machine(plan, checked),
-        f"disk          {session.room(plan, checked, place)}; {byte_size(free)} free",
-        *([f"note          {note}" for note in plan.notes]),
+        entry(tr("disk"), tr("{room}; {size} free", room=session.room(plan, checked, place), size=byte_size(free))),
+        *(entry(tr("note"), note) for note in plan.notes),
         "",
         *_trials(plan),
         "",
-        f"all settings  {PROGRAM} tune ... --print-config",
+        entry(tr("all settings"), f"{PROGRAM} tune ... --print-config"),
     ]
     print("\n".join(lines))
     return 0
@@ -46,8 +49,11 @@ def settings(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
 
 def _search(plan: RunPlan) -> Iterator[str]:
     cfg = plan.cfg
-    yield f"trials        {plan.search.total:,} by {cfg.search}, {counted(plan.runs, 'run')} in all"
-    yield f"score         {cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better"
+    runs = counted(plan.runs, "run")
+    text = tr("{total:,} by {search}, {runs} in all", total=plan.search.total, search=cfg.search, runs=runs)
+    yield entry(tr("trials"), text)
+    text = tr("{score}, higher is better") if cfg.mode == "max" else tr("{score}, lower is better")
+    yield entry(tr("score"), text.format(score=cfg.score))
 
 
 def _budget(plan: RunPlan) -> Iterator[str]:
@@ -55,22 +61,28 @@ def _budget(plan: RunPlan) -> Iterator[str]:
     cfg, budget = plan.cfg, plan.budget
     if cfg.halves:
         counts = schedulers.halving_counts(len(plan.first), cfg.eta)
-        ends = (f"{count} to {_end(until)}" for count, until in zip(counts, plan.rungs, strict=True))
-        yield f"scheduler     {cfg.scheduler}: {', '.join(ends)}"
+        ends = ", ".join(starmap(_end, zip(counts, plan.rungs, strict=True)))
+        scheduler = f"{cfg.scheduler}: {ends}"
     elif cfg.scheduler == "pbt":
-        yield f"scheduler     pbt: {counted(len(plan.rungs) - 1, 'comparison')}, the first at step {plan.rungs[0]:,}"
+        comparisons = counted(len(plan.rungs) - 1, "comparison")
+        scheduler = tr("pbt: {comparisons}, the first at step {step:,}", comparisons=comparisons, step=plan.rungs[0])
     else:
-        yield "scheduler     none: every trial is trained to its end"
+        scheduler = tr("none: every trial is trained to its end")
+    yield entry(tr("scheduler"), scheduler)
     if budget is None:
-        yield "budget        not known: no limit of steps ends a run"
+        text = tr("not known: no limit of steps ends a run")
+    elif len(plan.first) < plan.search.total:
+        text = tr("about {steps:,} environment steps; {budget:,} for a run that comes to its end")
     else:
-        about = "about " if len(plan.first) < plan.search.total else ""
-        whole = f"{about}{_steps(plan, budget):,} environment steps"
-        yield f"budget        {whole}; {budget:,} for a run that comes to its end"
+        text = tr("{steps:,} environment steps; {budget:,} for a run that comes to its end")
+    yield entry(tr("budget"), text if budget is None else text.format(steps=_steps(plan, budget), budget=budget))
 
 
-def _end(until: int | None) -> str:
-    return "the end" if until is None else f"step {until:,}"
+def _end(count: int, until: int | None) -> str:
+    """Returns how many trials are trained, and up to where."""
+    if until is None:
+        return tr("{count} to the end", count=count)
+    return tr("{count} to step {step:,}", count=count, step=until)
 
 
 def _steps(plan: RunPlan, budget: int) -> int:
@@ -86,20 +98,24 @@ def _steps(plan: RunPlan, budget: int) -> int:
 
 
 def _machine(plan: RunPlan, checked: Sequence[Checked]) -> Iterator[str]:
-    memory = f"up to {byte_size(max(check.memory for check in checked))} for what a run collects, besides its program"
     if plan.cfg.ray_address:
-        yield f"runs at once  as many as the cluster at {plan.cfg.ray_address} has room for"
+        number = tr("as many as the cluster at {address} has room for", address=plan.cfg.ray_address)
     else:
-        count = session.runs_at_once(plan, checked)
-        yield f"runs at once  {count}"
-    yield f"memory        {memory}"
+        number = str(session.runs_at_once(plan, checked))
+    yield entry(tr("runs at once"), number)
+    size = byte_size(max(check.memory for check in checked))
+    yield entry(tr("memory"), tr("up to {size} for what a run collects, besides its program", size=size))
 
 
 def _trials(plan: RunPlan) -> Iterator[str]:
     """Yields the trials that are known: all, or the first batch of a search that depends on scores."""
     if len(plan.first) < plan.search.total:
-        some = f"the first {len(plan.first)} of {counted(plan.search.total, 'trial')}"
-        yield f"{some}; the next ones are chosen when these have ended:"
+        trials = counted(plan.search.total, "trial")
+        yield tr(
+            "the first {count} of {trials}; the next ones are chosen when these have ended:",
+            count=len(plan.first),
+            trials=trials,
+        )
     names = short_names([domain.path for domain in plan.domains])
     rows = (dict(zip(names, map(printable, map(cell, row)), strict=True)) for row in plan.first)
-    yield from tables.lines([{"trial": f"{number:03}", **row} for number, row in enumerate(rows)])
+    yield from tables.lines([{english("trial"): f"{number:03}", **row} for number, row in enumerate(rows)])

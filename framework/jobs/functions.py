@@ -20,6 +20,7 @@ from config.read.loader import ConfigError
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.read.yaml_reader import Dumper, read
+from config.tell.language import tr
 from config.tune import space
 from config.tune.section import Tuning
 from framework.disk.atomic import make_folder, sync_folder
@@ -48,17 +49,24 @@ class FunctionPlan(TuningPlan):
         """Refuses what functions cannot do."""
         cfg, problems = self.cfg, []
         if cfg.scheduler == "pbt" or cfg.seeds > 1:
-            problems.append("Python: a function is tried with scheduler none or halving, and with one seed")
+            problems.append(tr("Python: a function is tried with scheduler none or halving, and with one seed"))
         if cfg.ray_address:
-            problems.append("Python: ray_address: a function is tried on this machine; leave it out, or use a file")
+            problems.append(tr("Python: ray_address: a function is tried on this machine; leave it out, or use a file"))
         if cfg.halves and cfg.rungs is None:
-            problems.append("Python: rungs: halving needs the number of steps between two comparisons of a function")
+            problems.append(
+                tr("Python: rungs: halving needs the number of steps between two comparisons of a function")
+            )
         if cfg.score in SCORES:
-            problems.append("Python: score: write the name of a number that the function reports")
+            problems.append(tr("Python: score: write the name of a number that the function reports"))
         try:
             self.tuning.to_yaml(Path())
         except RepresenterError as error:
-            problems.append(f"Python: space: got {error.args[-1]!r}, which no file can hold; write a name or a number")
+            problems.append(
+                tr(
+                    "Python: space: got {value!r}, which no file can hold; write a name or a number",
+                    value=error.args[-1],
+                )
+            )
         if problems:
             raise ConfigError(problems)
 
@@ -144,7 +152,7 @@ class Functions(Processes):
 
     def __init__(self, function: Function, at_once: int) -> None:
         if "fork" not in multiprocessing.get_all_start_methods():
-            raise JoystickError("a function can be tried only where processes can be forked; use a file instead")
+            raise JoystickError(tr("a function can be tried only where processes can be forked; use a file instead"))
         super().__init__(at_once)
         self.function = function
         self._pipes: dict[str, Connection] = {}

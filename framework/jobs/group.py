@@ -10,6 +10,8 @@ from typing import Any
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.tell.cells import cells, padded
+from config.tell.language import english, tr
 from framework.archive.groups import RunResult, group_curves, mean_fact, result, summary
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
@@ -104,11 +106,18 @@ class Group(Job):
         """Trains until all runs have ended."""
         self.write_table()
         self.refresh()
-        self.screen.say(f"{counted(len(self.runs), 'run')}, {self.at_once} at once: {as_written(self.folder)}")
+        self.screen.say(
+            tr(
+                "{runs}, {at_once} at once: {path}",
+                runs=counted(len(self.runs), "run"),
+                at_once=self.at_once,
+                path=as_written(self.folder),
+            )
+        )
         device = self.config.general.device
         if device != "cpu" and self.at_once > 1 and not self.address and build.device_of(self.config).type != "cpu":
-            self.screen.say(f"they share one GPU ({device}); --jobs 1 runs them one after the other")
-        self.complete(list(self.runs), "ended", stop)
+            self.screen.say(tr("they share one GPU ({device}); --jobs 1 runs them one after the other", device=device))
+        self.complete(list(self.runs), tr("ended"), stop)
 
     def over(self, stage: Stage) -> bool:
         """Returns True if the run of a stage has ended in this session, or is finished."""
@@ -123,9 +132,17 @@ class Group(Job):
         if end.status == 0:
             self.screen.say(f"{name}: {results.sentence(self._result(end.stage))}", "green")
         elif end.stopped:
-            self.screen.say(f"{name}: stopped")
+            self.screen.say(tr("{name}: stopped", name=name))
         else:
-            self.screen.say(f"warning: {name} failed with status {end.status}: {end.complaint}", "red")
+            self.screen.say(
+                tr(
+                    "warning: {name} failed with status {status}: {complaint}",
+                    name=name,
+                    status=end.status,
+                    complaint=end.complaint,
+                ),
+                "red",
+            )
         with contextlib.suppress(OSError):  # the next end writes it again; a full disk must not stop the other runs
             self.write_table()
 
@@ -144,10 +161,13 @@ class Group(Job):
         experiments, subject = self._experiments(), ""
         if self._same_environment():
             names = dict.fromkeys(config.algorithms for config in configs)
-            subject = f"{' and '.join(names)} on {results.environment(self.config)}"
+            algorithms = tr(" and ").join(names)
+            subject = tr(
+                "{algorithms} on {environment}", algorithms=algorithms, environment=results.environment(self.config)
+            )
         counts = counted(len(self.runs), "run" if experiments else "seed")
         return group_page.Group(
-            title=f"{subject}, {counts}" if subject else counts,
+            title=tr("{subject}, {counts}", subject=subject, counts=counts) if subject else counts,
             runs=[
                 group_page.Member(stage.label, self._state(stage), row, self._reason(stage))
                 for stage, row in zip(self.runs, rows, strict=True)
@@ -163,11 +183,14 @@ class Group(Job):
         )
 
     def _state(self, stage: Stage) -> str:
-        """Returns the state of a run in a word."""
+        """Returns the state of a run in English, one of `outcome.STATES`."""
         end = self.turns[stage].end
         if end is None:
-            return "running" if stage in self.runner.running else "not started" if self._over else "waiting"
-        return "finished" if end.status == 0 else "stopped" if end.stopped else f"failed (status {end.status})"
+            not_yet = english("not started") if self._over else english("waiting")
+            return english("running") if stage in self.runner.running else not_yet
+        if end.status == 0:
+            return english("finished")
+        return english("stopped") if end.stopped else f"failed (status {end.status})"
 
     def _reason(self, stage: Stage) -> str:
         """Returns the first line of what a run that failed complained of; empty if it did not fail."""
@@ -190,13 +213,13 @@ class Group(Job):
         scored = {stage: ending.best for stage in self.runs if (ending := self._result(stage)).best is not None}
         if scored:
             best = max(scored, key=lambda stage: scored[stage] or 0.0)
-            rows.append((f"Test the best model ({best.label})", play_command(best.task, allowed)))
+            rows.append((tr("Test the best model ({label})", label=best.label), play_command(best.task, allowed)))
             if TaskDir(best.task).read_run().get("can_film", True):
-                rows.append(("Film it", video_command(best.task, allowed)))
+                rows.append((tr("Film it"), video_command(best.task, allowed)))
         if not self._over:
-            rows.append(("Go on, if the group was interrupted", self.resume_command()))
+            rows.append((tr("Go on, if the group was interrupted"), self.resume_command()))
         elif self.interrupted:
-            rows.append(("Go on with all runs that have not finished", self.resume_command()))
+            rows.append((tr("Go on with all runs that have not finished"), self.resume_command()))
         rows += [
             (f"{name[0].upper()}{name[1:]}", command)
             for stage in self.runs
@@ -204,11 +227,11 @@ class Group(Job):
             for name, command in [self._next_command(stage)]
         ]
         if done := next((stage for stage in self.runs if self.turns[stage].status == 0), None):
-            label = f"Resume {done.label}, with a higher limit behind it"
+            label = tr("Resume {label}, with a higher limit behind it", label=done.label)
             rows.append((label, resume_command(done.task, allowed)))
         if self.unit == "run":
-            return [*rows, ("Compare them", compare_command(self.folder))]
-        return [*rows, ("Compare with another run or group", f"{compare_command(self.folder)} OTHER")]
+            return [*rows, (tr("Compare them"), compare_command(self.folder))]
+        return [*rows, (tr("Compare with another run or group"), f"{compare_command(self.folder)} OTHER")]
 
     def _same_environment(self) -> bool:
         return len(set(map(results.environment, self.members.values()))) == 1
@@ -252,16 +275,16 @@ class Group(Job):
             figure = results.draw(self.folder, lambda path: self._draw(path, runs, groups), self.screen.say)
         add_facts(self.files.group, facts)
         self._over = True
-        rows = [("report", str(as_written(page)))] if (page := self.refresh()) else []
-        rows += [("curves", str(as_written(figure)))] if figure else []
-        rows.append(("table", str(as_written(self.write_table()))))
+        rows = [(tr("report"), str(as_written(page)))] if (page := self.refresh()) else []
+        rows += [(tr("curves"), str(as_written(figure)))] if figure else []
+        rows.append((tr("table"), str(as_written(self.write_table()))))
         if figure:
-            rows.append(("compare", compare_command(self.folder) + ("" if groups else " OTHER")))
+            rows.append((tr("compare"), compare_command(self.folder) + ("" if groups else " OTHER")))
         rows += [self._next_command(stage) for stage in self.runs if self.turns[stage].status != 0]
-        rows += [("to go on", self.resume_command())] if self.interrupted else []
-        width = max(len(label) for label, _ in rows)
+        rows += [(tr("to go on"), self.resume_command())] if self.interrupted else []
+        width = max(cells(label) for label, _ in rows)
         for label, text in rows:
-            self.screen.say(f"{label:<{width}}  {text}")
+            self.screen.say(f"{padded(label, width)}  {text}")
         ends = [turn.end for turn in self.turns.values() if turn.end]
         failed = any(end.status and not end.stopped for end in ends)
         return stop.exit_status if stop.received is not None else FAILED if failed else 0
@@ -290,10 +313,11 @@ class Group(Job):
     def _next_command(self, stage: Stage) -> terminal.Row:
         allowed = self.config.allow_import
         if CheckpointStore(stage.task / "models").numbers():
-            return f"resume {stage.label}", resume_command(stage.task, allowed)
-        return f"start {stage.label}", begin_command(stage.file, stage.words, stage.task, allowed)
+            return tr("resume {label}", label=stage.label), resume_command(stage.task, allowed)
+        return tr("start {label}", label=stage.label), begin_command(stage.file, stage.words, stage.task, allowed)
 
     def resume_command(self) -> str:
         """Returns what continues the group."""
-        words = [f"general_cfg.mp_backend=ray general_cfg.ray_address={self.address}"] if self.address else self.where
+        ray = [f"general_cfg.mp_backend=ray general_cfg.ray_address={self.address}"]
+        words = ray if self.address else self.where
         return " ".join([resume_command(self.folder, self.config.allow_import), *words])

@@ -11,6 +11,7 @@ from typing import Any
 
 from config.config import GeneralConfig
 from config.read.task_files import GroupFiles
+from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import make_folder
 from framework.disk.csv_table import last_row
@@ -58,7 +59,7 @@ class Job(ABC):
     def __init__(self, folder: Path, runner: Runner, screen: Screen, in_cluster: bool = False) -> None:
         """in_cluster: True if machines of a cluster train, from where progress comes with the result."""
         self.folder, self.files, self.runner, self.screen = folder, GroupFiles(folder), runner, screen
-        self._starting = "in the cluster" if in_cluster else "starting"
+        self._starting = tr("in the cluster") if in_cluster else tr("starting")
         self.turns: defaultdict[Stage, Turn] = defaultdict(Turn)
         self.began = time.monotonic()
         self._page_failed = False
@@ -109,7 +110,7 @@ class Job(ABC):
             return write()
         except Exception as error:  # a page is no reason to end a job of hours
             if not self._page_failed:
-                self.screen.say(f"warning: cannot write the report: {error}", "red")
+                self.screen.say(tr("warning: cannot write the report: {error}", error=error), "red")
             self._page_failed = True
             return None
 
@@ -166,11 +167,20 @@ class Job(ABC):
         running = set(self.runner.running)
         looks = {stage: self.progress(stage, stage in running) for stage in every}
         share = sum(share for share, _ in looks.values()) / len(looks)
-        done = counted(len(looks), "run")
-        head = f"{sum(map(self.over, every))} of {done} {goal}, {clock(now - self.began)} so far"
+        head = tr(
+            "{ended} of {runs} {goal}, {duration} so far",
+            ended=sum(map(self.over, every)),
+            runs=counted(len(looks), "run"),
+            goal=goal,
+            duration=clock(now - self.began),
+        )
         began, before = begun
         if before < share < 1:  # runs wait for a free place, so that all of them move at an even pace
-            head += f", about {clock((now - began) * (1 - share) / (share - before))} left"
+            head = tr(
+                "{head}, about {duration} left",
+                head=head,
+                duration=clock((now - began) * (1 - share) / (share - before)),
+            )
         stages = every if len(every) <= MOST_ROWS else [stage for stage in every if stage in running]
         self.screen.draw(share, head, [(stage.label, looks[stage][1]) for stage in stages])
         if now >= self._next_page:
@@ -186,7 +196,7 @@ class Job(ABC):
         if self.over(stage):
             return 1.0, _ended(turn)
         if not running:
-            return 0.0, "waiting"
+            return 0.0, tr("waiting")
         cfg = self.general(stage)
         share, text = progress(TaskDir(stage.task), cfg, stage.until)
         if text and cfg.max_time > 0 and turn.began is not None:
@@ -197,10 +207,12 @@ class Job(ABC):
 def _ended(turn: Turn) -> str:
     """Returns how a stage has ended, in words."""
     if turn.end is None:
-        return "ended"
+        return tr("ended")
     if turn.status == 0:
-        return f"ended in {clock(turn.seconds)}"
-    return f"stopped after {clock(turn.seconds)}" if turn.end.stopped else f"ended with status {turn.status}"
+        return tr("ended in {duration}", duration=clock(turn.seconds))
+    if turn.end.stopped:
+        return tr("stopped after {duration}", duration=clock(turn.seconds))
+    return tr("ended with status {status}", status=turn.status)
 
 
 def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:
@@ -209,10 +221,13 @@ def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tup
     episode: Any = RecordedRun(task.path).newest_episode()
     if episode is None:
         return 0.0, ""
-    parts = [f"step {episode['step']:,}", f"return {short(episode['return'])}"]
+    parts = [
+        tr("step {step:,}", step=episode["step"]),
+        tr("return {value}", value=short(episode["return"])),
+    ]
     evaluation: Any = last_row(task.eval)
     if evaluation:
-        parts.append(f"evaluation {spread(evaluation)}")
+        parts.append(tr("evaluation {score}", score=spread(evaluation)))
     parts += filter(None, [pausing_for(task.log)])
     share = cfg.share(episode["step"], episode["episode"], episode["update"])
     return min(1.0, episode["step"] / until) if until else share, "   ".join(parts)

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 
 from config.read.loader import ConfigError, RunConfig
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
 from framework.disk.task_dir import new_folder
@@ -17,7 +18,7 @@ from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
 from framework.jobs.members import Member, file_names, of_experiments, of_seeds
-from framework.jobs.processes import locked
+from framework.jobs.processes import TRAINED, locked
 from framework.jobs.runners import runner
 from framework.policies.plan import plan
 from framework.screen import terminal
@@ -98,8 +99,7 @@ def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None
     facts, problems = [], []
     for name, config in configs.items():
         try:
-            who = ("a group of experiments", "run it alone") if name else ("--seeds", "omit --seeds")
-            refuse_loaded(config, *who)
+            refuse_loaded(config, "group of experiments" if name else "--seeds")
             check(config)
             facts.append(checked(config))
         except (JoystickError, EnvError, ConfigError) as error:
@@ -133,7 +133,7 @@ def _train(
         is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
-        with locked(folder, next(iter(members)).file, "trained"):
+        with locked(folder, next(iter(members)).file, TRAINED):
             if is_new:
                 work.begin(command_line)
             else:
@@ -147,15 +147,26 @@ def beside_others(config: RunConfig) -> RunConfig:
     return replace(config, general=config.general.model_copy(update=changes))
 
 
-def refuse_loaded(config: RunConfig, who: str, otherwise: str) -> None:
+def refuse_loaded(config: RunConfig, who: Literal["group of experiments", "--seeds", "tune"]) -> None:
     """Raises ConfigError for a test or a loaded model."""
-    for key, wrong, why in (
-        ("mode", "test", f"trains; to test one of its runs, {otherwise}"),
-        ("load_checkpoint", True, f"starts every run from the beginning; omit it, or {otherwise}"),
-    ):
+    tests, loads = {
+        "group of experiments": (
+            tr("a group of experiments trains; to test one of its runs, run it alone"),
+            tr("a group of experiments starts every run from the beginning; omit it, or run it alone"),
+        ),
+        "--seeds": (
+            tr("--seeds trains; to test one of its runs, omit --seeds"),
+            tr("--seeds starts every run from the beginning; omit it, or omit --seeds"),
+        ),
+        "tune": (
+            tr("tune trains; to test one of its runs, use resume, test or film"),
+            tr("tune starts every run from the beginning; omit it, or use resume, test or film"),
+        ),
+    }[who]
+    for key, wrong, why in (("mode", "test", tests), ("load_checkpoint", True, loads)):
         if getattr(config.general, key) == wrong:
-            place = config.where.get(f"general_cfg.{key}", "default")
-            raise ConfigError([f"{place}: general_cfg.{key}: {who} {why}"])
+            place = config.where.get(f"general_cfg.{key}", tr("default"))
+            raise ConfigError([f"{place}: general_cfg.{key}: {why}"])
 
 
 def checked(config: RunConfig) -> Checked:

@@ -11,6 +11,7 @@ from config.read.opening import fault_below, regular
 from config.read.paths import as_written
 from config.read.task_files import GroupFiles
 from config.read.yaml_reader import DocumentError, read
+from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import read_facts
 
@@ -110,9 +111,14 @@ def with_settings(
     extra = [word for word in words if not word.startswith(WHERE)]
     if extra:
         example = as_written(folder / members[0].folder)
-        raise ConfigError([f"resume continues a group with its own settings; leave out {', '.join(extra)}, or name one "
-                           f"of its runs, such as {example}"])  # fmt: skip
-    if fault := fault_below(folder, "a group of runs"):
+        problem = tr(
+            "resume continues a group with its own settings; leave out {words}, or name one of its runs, such as "
+            "{example}",
+            words=", ".join(extra),
+            example=example,
+        )
+        raise ConfigError([problem])
+    if fault := fault_below(folder, tr("a group of runs")):
         raise ConfigError([fault])
     configs: dict[str, RunConfig] = {}
     for file in dict.fromkeys(member.file for member in members):
@@ -124,6 +130,11 @@ def with_settings(
         address = config.general.ray_address if config.general.mp_backend == "ray" else None
         if address and not any(word.startswith(WHERE[1]) for word in words):
             key = f"general_cfg.ray_address={address}"
-            raise ConfigError([f"{as_written(folder / file)}: the cluster of the group is not used unless the command "
-                               f"names it: add {key}, or general_cfg.ray_address=null"])  # fmt: skip
+            problem = tr(
+                "{path}: the cluster of the group is not used unless the command names it: add {key}, or "
+                "general_cfg.ray_address=null",
+                path=as_written(folder / file),
+                key=key,
+            )
+            raise ConfigError([problem])
     return {member: configs[member.file] for member in members}

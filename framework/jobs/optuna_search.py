@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from config.read.loader import ConfigError
+from config.tell.language import tr
 from config.tune.space import LISTS, Domain
 from framework.jobs.search import Outcome, Settings, within
 
@@ -25,10 +26,21 @@ def package(place: str) -> ModuleType:
     try:
         import optuna
     except ImportError as error:
-        raise ConfigError([f"{place} needs the package {error.name}, which is not installed: {INSTALL}"]) from None
+        raise ConfigError(
+            [
+                tr(
+                    "{place} needs the package {name}, which is not installed: {install}",
+                    place=place,
+                    name=error.name,
+                    install=INSTALL,
+                )
+            ]
+        ) from None
     version: str = optuna.__version__
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise ConfigError([f"{place}: Optuna {version} is too old: {INSTALL}"])
+        raise ConfigError(
+            [tr("{place}: Optuna {version} is too old: {install}", place=place, version=version, install=INSTALL)]
+        )
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 
@@ -106,7 +118,13 @@ def _sampler(optuna: ModuleType, search: str, seed: int, where: str) -> Any:
         import cmaes  # noqa: F401 (Optuna imports it when it is first needed)
     except ImportError:
         raise ConfigError(
-            [f"{where}: tune_cfg.search: cmaes needs the package cmaes, which is not installed: {INSTALL_CMAES}"]
+            [
+                tr(
+                    "{where}: tune_cfg.search: cmaes needs the package cmaes, which is not installed: {install}",
+                    where=where,
+                    install=INSTALL_CMAES,
+                )
+            ]
         ) from None
     return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
 
@@ -145,7 +163,7 @@ def importance(domains: Sequence[Domain], trials: Sequence[tuple[Settings, float
     largest first. Empty if there are too few trials. trials: settings and finite scores."""
     if len(trials) < LEAST_TRIALS or len({score for _, score in trials}) == 1:
         return {}
-    optuna = package("the importance of settings")
+    optuna = package(tr("the importance of settings"))
     space = {domain.path: _distribution(optuna, domain) for domain in domains}
     study = optuna.create_study(direction=f"{mode}imize")
     for settings, score in trials:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.disk.task_dir import held_lock, take_lock
 from framework.errors import TaskDirError
 from framework.jobs.children import Begin, Child, of_command
@@ -132,11 +133,15 @@ def is_locked(stage: Stage) -> bool:
         return not take_lock(errors)
 
 
+TUNED = tr("{path} is being tuned by another process; wait for it, or stop it first")
+TRAINED = tr("{path} is being trained by another process; wait for it, or stop it first")
+
+
 @contextlib.contextmanager
-def locked(folder: Path, file: str = ".lock", doing: str = "tuned") -> Iterator[None]:
-    """Keeps a second session out of a folder. file: the one that is locked."""
+def locked(folder: Path, file: str = ".lock", sentence: str = TUNED) -> Iterator[None]:
+    """Keeps a second session out of a folder. file: the one that is locked; sentence: why it is kept out."""
     lock = held_lock(folder, file)
     if lock is None:
-        raise TaskDirError(f"{as_written(folder)} is being {doing} by another process; wait for it, or stop it first")
+        raise TaskDirError(sentence.format(path=as_written(folder)))
     with lock:
         yield

@@ -10,6 +10,8 @@ import numpy as np
 
 from config.read.loader import ConfigError, RunConfig
 from config.read.task_files import GroupFiles
+from config.tell.cells import cells, padded
+from config.tell.language import english, tr
 from config.tell.names import printable
 from config.tune.space import Domain
 from framework.archive import statistics
@@ -28,8 +30,8 @@ LESS = (("min", "max"), ("steps",), ("time",))
 """Columns of the table of a group to leave out, in this order, until it fits; the CSV file has all of them."""
 LONGEST_NAME = 30
 """Characters of a name in the table."""
-STATUS: dict[int | None, str] = {None: "not started", 0: "finished"}
-STATUS |= {128 + number: "stopped" for number in signals.NAMES}
+STATUS: dict[int | None, str] = {None: tr("not started"), 0: tr("finished")}
+STATUS |= {128 + number: tr("stopped") for number in signals.NAMES}
 """Exit status -> what the table says of it."""
 MOST_ROWS = 20
 """Trials that the printed table has, best first; the file has all."""
@@ -69,7 +71,7 @@ def draw(folder: Path, draw_into: Callable[[Path], bool], warn: Callable[[str], 
     try:
         return path if draw_into(path) else None
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
-        warn(f"warning: cannot draw the learning curves: {error}")
+        warn(tr("warning: cannot draw the learning curves: {error}", error=error))
         return None
 
 
@@ -114,9 +116,11 @@ def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Import
 
 def sentence(result: RunResult) -> str:
     """Describes a finished run in a few words."""
-    score = "no evaluation" if result.mean is None else _spread(result)
-    steps = f", {counted(result.step, 'step')}" if result.step else ""  # none from given data alone
-    return f"{score}{steps} in {clock(result.seconds or 0.0)}"
+    score = tr("no evaluation") if result.mean is None else _spread(result)
+    if not result.step:  # none from given data alone
+        return tr("{score} in {duration}", score=score, duration=clock(result.seconds or 0.0))
+    steps, duration = counted(result.step, "step"), clock(result.seconds or 0.0)
+    return tr("{score}, {steps} in {duration}", score=score, steps=steps, duration=duration)
 
 
 def table_of_runs(
@@ -127,7 +131,7 @@ def table_of_runs(
     rows = [{unit: str(result.name)[-LONGEST_NAME:], **_cells(result)} for result in results]
     table = tables.lines(rows)
     for names in LESS:
-        if len(table[0]) <= tables.WIDTH:
+        if cells(table[0]) <= tables.WIDTH:
             break
         rows = [{head: cell for head, cell in row.items() if head not in names} for row in rows]
         table = tables.lines(rows)
@@ -143,9 +147,9 @@ def _means(name: str, results: Sequence[RunResult], called: str) -> dict[str, st
     facts = summary(results)
     interval = facts.get("mean_interval") if statistics.name_of_interval(facts["finished"]) == called else None
     return {
-        "experiment": name[-LONGEST_NAME:],
-        "finished": str(facts["finished"]),
-        "mean": short(facts["mean"]) if facts["finished"] else "",
+        english("experiment"): name[-LONGEST_NAME:],
+        english("finished"): str(facts["finished"]),
+        english("mean"): short(facts["mean"]) if facts["finished"] else "",
         called: between(interval),
     }
 
@@ -154,12 +158,12 @@ def _cells(result: RunResult) -> dict[str, str]:
     """Returns the cells of a run by the head of their column."""
     evaluated = result.mean is not None
     return {
-        "mean ± std": _spread(result) if evaluated else "",
+        english("mean ± std"): _spread(result) if evaluated else "",
         "min": _number(result.min) if evaluated else "",
         "max": _number(result.max) if evaluated else "",
-        "best": _number(result.best) if evaluated else "",
+        english("best"): _number(result.best) if evaluated else "",
         **_course(result.step, result.seconds),
-        "status": STATUS.get(result.status, f"status {result.status}"),
+        english("status"): STATUS.get(result.status, tr("status {status}", status=result.status)),
     }
 
 
@@ -169,7 +173,10 @@ def _number(value: float | None) -> str:
 
 def _course(step: int | None, seconds: float | None) -> dict[str, str]:
     """Returns the cells that say how far a training came, and how long it took."""
-    return {"steps": "" if step is None else f"{step:,}", "time": "" if seconds is None else clock(seconds)}
+    return {
+        english("steps"): "" if step is None else f"{step:,}",
+        english("time"): "" if seconds is None else clock(seconds),
+    }
 
 
 def _spread(result: RunResult) -> str:
@@ -180,32 +187,37 @@ def _together(results: Sequence[RunResult]) -> list[str]:
     facts = summary(results)
     count = facts["finished"]
     if not count:
-        return ["no run finished with an evaluation"]
+        return [tr("no run finished with an evaluation")]
     lines = []
-    for key, name in (("mean", "mean"), ("interquartile_mean", "interquartile mean")):
+    for key, name in (("mean", tr("mean")), ("interquartile_mean", tr("interquartile mean"))):
         limits = between(facts[f"{key}_interval"])
         interval = f"   {statistics.name_of_interval(count)} {limits}" if limits else ""
-        lines.append(f"{name:<18}   {short(facts[key]):>7}{interval}")
+        lines.append(f"{padded(name, 18)}   {short(facts[key]):>7}{interval}")
     episodes = {result.episodes for result in results if result.status == 0 and result.episodes}
-    detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    return [*lines, f"(last evaluations of {count} of {counted(len(results), 'run')}{detail})"]
+    runs = counted(len(results), "run")
+    if len(episodes) == 1:
+        each = counted(episodes.pop(), "episode")
+        text = tr("(last evaluations of {count} of {runs}, {episodes} each)", count=count, runs=runs, episodes=each)
+    else:
+        text = tr("(last evaluations of {count} of {runs})", count=count, runs=runs)
+    return [*lines, text]
 
 
 def table_of_trials(paths: Sequence[str], rows: Sequence[TrialResult]) -> list[str]:
     """Returns the lines of the table of a tuning. paths: settings that are tried; rows: best first."""
     names = [path.rpartition(".")[2] for path in paths]
-    cells = []
+    shown = []
     for row in rows[:MOST_ROWS]:
         settings = (printable(cell(value))[:24] for value in row.trial.settings)
-        cells.append(
+        shown.append(
             {
-                "trial": row.trial.name,
+                english("trial"): row.trial.name,
                 **dict(zip(names, settings, strict=True)),
-                "score": _number(row.score),
-                "best": _number(row.best),
+                english("score"): _number(row.score),
+                english("best"): _number(row.best),
                 **_course(row.step, row.seconds),
-                "state": row.state,
+                english("state"): tr(row.state),
             }
         )
-    more = [f"and {len(rows) - MOST_ROWS} more in trials.csv"] if len(rows) > MOST_ROWS else []
-    return ["", *tables.lines(cells), *more, ""]
+    more = [tr("and {count} more in trials.csv", count=len(rows) - MOST_ROWS)] if len(rows) > MOST_ROWS else []
+    return ["", *tables.lines(shown), *more, ""]

@@ -8,6 +8,7 @@ from pathlib import Path
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_files import GroupFiles
+from config.tell.language import tr
 from config.tune.section import Tuning
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, new_folder
@@ -48,7 +49,12 @@ def runs_at_once(plan: RunPlan, checks: Sequence[Checked]) -> int:
 
 def drive(plan: TuningPlan, folder: Path, running: Runner, screen: Screen) -> tuple[Tuner, int]:
     """Tunes in a folder that has been begun, as `run` does."""
-    text = f"{counted(plan.search.total, 'trial')}, {counted(running.free, 'run')} at once: {as_written(folder)}"
+    text = tr(
+        "{trials}, {runs} at once: {path}",
+        trials=counted(plan.search.total, "trial"),
+        runs=counted(running.free, "run"),
+        path=as_written(folder),
+    )
     screen.say(text)
     tuner = Tuner(plan, folder, running, screen)
     with locked(folder):
@@ -79,11 +85,20 @@ def room(plan: RunPlan, checks: Sequence[Checked], place: Path) -> str:
     place = existing(place)
     needed, free = max(check.disk for check in checks) * plan.runs, shutil.disk_usage(place).free
     size = f"{max(1, needed / 2**20):,.0f} MiB"
-    text = f"{counted(plan.runs, 'run')} may write about {size} of checkpoints and replay memories"
+    text = tr(
+        "{runs} may write about {size} of checkpoints and replay memories",
+        runs=counted(plan.runs, "run"),
+        size=size,
+    )
     if needed > free:
         raise JoystickError(
-            f"{text}, and {as_written(place)} has {free / 2**20:,.0f} MiB free; try fewer samples, a smaller "
-            "buffer_size, or general_cfg.keep_checkpoints=1"
+            tr(
+                "{text}, and {path} has {free:,.0f} MiB free; try fewer samples, a smaller "
+                "buffer_size, or general_cfg.keep_checkpoints=1",
+                text=text,
+                path=as_written(place),
+                free=free / 2**20,
+            )
         )
     return text
 

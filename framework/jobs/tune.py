@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from config import machine
 from config.read.loader import ConfigError
 from config.read.paths import fixed
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from config.tune.section import Tuning, continued, from_file, from_values
 from framework.archive.trials import TrialResult
@@ -36,7 +37,7 @@ def _with_hints(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
             if name not in names:
                 instead = other_words.OF_TUNE.get(name)
                 hint = f"; write {instead}" if instead else did_you_mean(name, names)
-                raise TypeError(f"tune has no argument {name!r}{hint}")
+                raise TypeError(tr("tune has no argument {name!r}{hint}", name=name, hint=hint))
         return function(*args, **kwargs)
 
     return call
@@ -83,9 +84,9 @@ def tune(
              "score": score, "mode": mode, "rungs": rungs, "eta": eta,
              "seeds": seeds, "seed": seed, "jobs": jobs}  # fmt: skip
     if isinstance(words, str) or isinstance(allow_import, str):
-        raise ConfigError(["Python: words and allow_import: got text; expected lists"])
+        raise ConfigError([tr("Python: words and allow_import: got text; expected lists")])
     if not isinstance(space, Mapping | None):
-        raise ConfigError([f"Python: space: got {space!r}; expected values to try by section.key"])
+        raise ConfigError([tr("Python: space: got {space!r}; expected values to try by section.key", space=space)])
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
     function = what if callable(what) else None
     folder = Path(resume) if resume is not None else None
@@ -114,18 +115,28 @@ def _tuning(
         extra = [name for name, value in flags.items() if value is not None and name not in where]
         if extra or space or words or not (what is None or callable(what)):
             raise ConfigError(
-                ["Python: resume continues a tuning with its own settings; give nothing else but jobs and ray_address"]
+                [
+                    tr(
+                        "Python: resume continues a tuning with its own settings; give nothing else but jobs "
+                        "and ray_address"
+                    )
+                ]
             )
         return continued(folder, (), where, **options)
     if isinstance(what, str) and what.lower() in map(str.lower, ALGOS.available()):
         raise ConfigError(
-            [f"Python: got {what!r}; expected {{'general_cfg': {{'algo_name': {what!r}}}}}, a file or a function"]
+            [
+                tr(
+                    "Python: got {what!r}; expected {{'general_cfg': {{'algo_name': {what!r}}}}}, a file or a function",
+                    what=what,
+                )
+            ]
         )
     if isinstance(what, str | Path):
         return from_file(what, words, flags, leaves=space, **options)
     if isinstance(what, Mapping) or callable(what):
         return from_values(what if isinstance(what, Mapping) else {}, words, flags, leaves=space, **options)
-    raise ConfigError([f"Python: got {what!r}; expected a file, a mapping of settings, or a function"])
+    raise ConfigError([tr("Python: got {what!r}; expected a file, a mapping of settings, or a function", what=what)])
 
 
 def _of_function(function: Function, tuning: Tuning, screen: terminal.Screen, folder: Path | None) -> tuple[Tuner, int]:

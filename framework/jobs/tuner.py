@@ -20,7 +20,9 @@ from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.yaml_reader import MAX_BYTES
+from config.tell.cells import padded
 from config.tell.error_text import shown
+from config.tell.language import tr
 from framework.archive.groups import curves_of
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult, combined, facts
@@ -36,7 +38,7 @@ from framework.jobs.stages import Stage
 from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
-from framework.screen.formatting import begin_command, counted, play_command, resume_command, short, video_command
+from framework.screen.formatting import begin_command, play_command, resume_command, short, video_command
 from framework.screen.terminal import Screen
 
 FAILED = 1
@@ -131,8 +133,13 @@ class Tuner(Job):
             write_whole(path, data)
         elif read_regular(path, MAX_BYTES) != data:
             raise JoystickError(
-                f"{as_written(path)} has other settings than {as_written(self.files.config)} gives trial "
-                f"{trial.name} now: one of them, or the program, has changed; start a new tuning"
+                tr(
+                    "{path} has other settings than {config} gives trial {name} now: one of "
+                    "them, or the program, has changed; start a new tuning",
+                    path=as_written(path),
+                    config=as_written(self.files.config),
+                    name=trial.name,
+                )
             )
 
     def file(self, trial: Trial) -> Path:
@@ -177,9 +184,9 @@ class Tuner(Job):
         """Runs all stages of some legs that are not done."""
         self.legs = list(legs)
         until = self.legs[0].until
-        where = "the end" if until is None else f"step {until:,}"
+        goal = tr("at the end") if until is None else tr("at step {step:,}", step=until)
         try:
-            self.complete([stage for leg in self.legs for stage in self.stages(leg)], f"at {where}", stop)
+            self.complete([stage for leg in self.legs for stage in self.stages(leg)], goal, stop)
         except Waiting:
             self.note(self.finished_legs())
             raise
@@ -193,11 +200,17 @@ class Tuner(Job):
         stage = end.stage
         if stage.done() or end.stopped:
             return
-        reason = end.complaint or "it has ended without a result"
+        reason = end.complaint or tr("it has ended without a result")
         self.failures[stage.trial] = self.records[stage.trial].failure = {"status": end.status, "reason": reason}
         self.records[stage.trial].state = "failed"
         self.screen.say(
-            f"warning: trial {stage.label} failed with status {end.status} and is left out: {reason}", "red"
+            tr(
+                "warning: trial {label} failed with status {status} and is left out: {reason}",
+                label=stage.label,
+                status=end.status,
+                reason=reason,
+            ),
+            "red",
         )
         self.write()
 
@@ -279,13 +292,13 @@ class Tuner(Job):
             self.session = "interrupted"
             self.write()
             self.report()
-            self.screen.say(f"to go on: {self.plan.resume_command(self.folder)}")
+            self.screen.say(tr("to go on: {command}", command=self.plan.resume_command(self.folder)))
             return stop.exit_status if stop.received is not None else 128 + signal.SIGTERM
         say, cfg = self.screen.say, self.cfg
         if self.best is None:
             self.write({"finished": True, "best": None})
             self.report()
-            say("no trial has come to its end with a score; trials.csv and tune.json say why", "red")
+            say(tr("no trial has come to its end with a score; trials.csv and tune.json say why"), "red")
             return FAILED
         best = self.records[self.best.name]
         self.write({"finished": True, "best": best.trial.name, "score": best.score})
@@ -295,15 +308,17 @@ class Tuner(Job):
         config = best.ready.config
         self._write_best(best, rows[0])
         figure = results.draw(self.folder, lambda path: self._draw(path, config, rows), say) if config else None
-        files = {"table": self.files.table("trial"), "curves": figure, "report": self.report()}
+        files = {tr("table"): self.files.table("trial"), tr("curves"): figure, tr("report"): self.report()}
         if config is None:
-            files["settings"] = self.files.best
-        say(f"{'best':<11}  trial {best.trial.name}, {cfg.score} {short(best.score)}", "bold")
+            files[tr("settings")] = self.files.best
+        text = tr("trial {name}, {score} {value}", name=best.trial.name, score=cfg.score, value=short(best.score))
+        say(f"{padded(tr('best'), 11)}  {text}", "bold")
         for label, path in files.items():
             if path is not None:
-                say(f"{label:<11}  {as_written(path)}")
+                say(f"{padded(label, 11)}  {as_written(path)}")
         if config is not None:
-            say(f"{'to train it':<11}  {begin_command(self.files.best, (), self.folder, config.allow_import)}")
+            command = begin_command(self.files.best, (), self.folder, config.allow_import)
+            say(f"{padded(tr('to train it'), 11)}  {command}")
         return 0
 
     def _write_best(self, best: TrialState, row: TrialResult) -> None:
@@ -311,7 +326,8 @@ class Tuner(Job):
         tasks, ready = self.tasks(best.trial), best.ready
         score = combined([RecordedRun(task).score_at(None, "evaluation", self.cfg.mode) for task in tasks])
         promise = "" if score is None else f"Return {np.format_float_positional(score, 6, trim='-')}: "
-        remark = f"trial {best.trial.name} of {as_written(self.folder)}, after {counted(row.step or 0, 'step')}"
+        steps = f"{row.step or 0:,} step{'' if row.step == 1 else 's'}"
+        remark = f"trial {best.trial.name} of {as_written(self.folder)}, after {steps}"
         text = replace(ready.config, expected_return=None).to_yaml() if ready.config else ready.text
         write_whole(self.files.best, f"# {promise}{remark}\n{text}".encode())
 
@@ -365,15 +381,15 @@ class Tuner(Job):
         """Returns what can be done next; nothing with the best trial of a function of the user's own. The page of a
         tuning that runs shows its command only if the tuning turns out to have been killed."""
         if self.session != "ended":
-            return [("Continue the tuning", self.plan.resume_command(self.folder))]
+            return [(tr("Continue the tuning"), self.plan.resume_command(self.folder))]
         if self.best is None or not configs:
             return []
         task, allowed = self.tasks(self.best)[0], configs[0].allow_import
         return [
-            ("Train with the best settings", begin_command(self.files.best, (), self.folder, allowed)),
-            ("Train the best trial further", resume_command(task, allowed)),
-            ("Play and score its best model", play_command(task, allowed)),
-            ("Film its best model", video_command(task, allowed)),
+            (tr("Train with the best settings"), begin_command(self.files.best, (), self.folder, allowed)),
+            (tr("Train the best trial further"), resume_command(task, allowed)),
+            (tr("Play and score its best model"), play_command(task, allowed)),
+            (tr("Film its best model"), video_command(task, allowed)),
         ]
 
 
@@ -385,8 +401,12 @@ def _failures(file: Path) -> dict[str, Any]:
     ):
         return failed
     raise TaskDirError(
-        f"{as_written(file)}: failed: got {shown(failed)}; expected status and reason of each trial that has failed, "
-        "by its name; without the entry all of them are trained"
+        tr(
+            "{path}: failed: got {failed}; expected status and reason of each trial that has "
+            "failed, by its name; without the entry all of them are trained",
+            path=as_written(file),
+            failed=shown(failed),
+        )
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from config.read.loader import ConfigError, RunConfig
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from config.tune.section import TuneConfig, Tuning
 from config.tune.space import LISTS, Domain
@@ -153,7 +154,7 @@ class RunPlan(TuningPlan):
         of_trials = [note for settings in self.first for note in self.config(settings).notes]
         notes = list(dict.fromkeys([*self.tuning.notes, *of_trials]))
         more = len(notes) - MOST_NOTES
-        return [*notes[:MOST_NOTES], *([f"and {counted(more, 'other note')}"] if more > 0 else [])]
+        return [*notes[:MOST_NOTES], *([tr("and {notes}", notes=counted(more, "other note"))] if more > 0 else [])]
 
     # checks -----------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class RunPlan(TuningPlan):
         for settings in self.first:
             try:
                 config = self.config(settings)
-                refuse_loaded(config, "tune", "use resume, test or film")
+                refuse_loaded(config, "tune")
                 check(config)
                 results.append(checked(config))
             except ConfigError as error:
@@ -185,37 +186,84 @@ class RunPlan(TuningPlan):
         columns = set.intersection(*(set(check.columns) for check in checks)) if checks else None
         if self.cfg.score in SCORES or columns is None or self.cfg.score in columns:
             return []
-        hint = did_you_mean(self.cfg.score, [*SCORES, *columns]) or f"; known: {', '.join(sorted({*SCORES, *columns}))}"
-        return [f"{self._where('score')}: tune_cfg.score: {self.cfg.score} is not a column of progress.csv{hint}"]
+        hint = did_you_mean(self.cfg.score, [*SCORES, *columns]) or tr(
+            "; known: {names}", names=", ".join(sorted({*SCORES, *columns}))
+        )
+        return [
+            tr(
+                "{where}: tune_cfg.score: {score} is not a column of progress.csv{hint}",
+                where=self._where("score"),
+                score=self.cfg.score,
+                hint=hint,
+            )
+        ]
 
     def _course_problems(self) -> list[str]:
-        cfg, where = self.cfg, self._where("scheduler")
+        cfg = self.cfg
         if cfg.scheduler == "none":
             return []
+        scheduler, first = f"{self._where('scheduler')}: tune_cfg.scheduler", f"{self._where('rungs')}: tune_cfg.rungs"
         budgets = {budget(self.config(settings)) for settings in self.first}
         if len(budgets) > 1:
-            return [f"{where}: tune_cfg.scheduler: trials are compared at the same step, so that all of them need the "
-                    "same limits"]  # fmt: skip
+            return [
+                tr(
+                    "{place}: trials are compared at the same step, so that all of them need the same limits",
+                    place=scheduler,
+                )
+            ]
         [steps] = budgets
         if steps is None and (cfg.rungs is None or cfg.scheduler == "pbt"):
-            return [f"{where}: tune_cfg.scheduler: {cfg.scheduler} compares trials at steps; limit them by "
-                    "general_cfg.max_total_step"]  # fmt: skip
+            return [
+                tr(
+                    "{place}: {scheduler} compares trials at steps; limit them by general_cfg.max_total_step",
+                    place=scheduler,
+                    scheduler=cfg.scheduler,
+                )
+            ]
         *rungs, _ = self.rungs
         if cfg.scheduler == "pbt" and not rungs:
-            return [f"{self._where('rungs')}: tune_cfg.rungs: the first comparison would be at step {cfg.rungs or 1}, "
-                    f"and the run has {steps}; compare more often"]  # fmt: skip
+            return [
+                tr(
+                    "{place}: the first comparison would be at step {step}, and the run has {steps}; compare more "
+                    "often",
+                    place=first,
+                    step=cfg.rungs or 1,
+                    steps=steps,
+                )
+            ]
         if steps is not None and rungs and (rungs[-1] or 0) >= steps:
-            return [f"{self._where('rungs')}: tune_cfg.rungs: the last of {len(rungs)} comparisons would be at step "
-                    f"{rungs[-1]}, and the run has {steps}; compare more often"]  # fmt: skip
+            return [
+                tr(
+                    "{place}: the last of {count} comparisons would be at step {step}, and the run has {steps}; "
+                    "compare more often",
+                    place=first,
+                    count=len(rungs),
+                    step=rungs[-1],
+                    steps=steps,
+                )
+            ]
         iteration = max(self.config(settings).general.iteration_steps for settings in self.first)
         if rungs and cfg.score not in SCORES and (rungs[0] or 0) < iteration:
-            return [f"{self._where('score')}: tune_cfg.score: {cfg.score} is known when an iteration has ended, after "
-                    f"{iteration} steps, and the first comparison is at step {rungs[0]}; set "
-                    f"general_cfg.iteration_steps={rungs[0]} or compare later"]  # fmt: skip
+            return [
+                tr(
+                    "{place}: {score} is known when an iteration has ended, after {iteration} steps, and the first "
+                    "comparison is at step {step}; set general_cfg.iteration_steps={step} or compare later",
+                    place=f"{self._where('score')}: tune_cfg.score",
+                    score=cfg.score,
+                    iteration=iteration,
+                    step=rungs[0],
+                )
+            ]
         if cfg.scheduler == "pbt" and not self._adjusted:
             changeable = sorted(adjustable(self.config(self.first[0]))["algo_cfg"])
-            return [f"{where}: tune_cfg.scheduler: pbt changes settings while it trains, and none of those that are "
-                    f"tried may change then; of algo_cfg these may: {', '.join(changeable)}"]  # fmt: skip
+            return [
+                tr(
+                    "{place}: pbt changes settings while it trains, and none of those that are tried may change then; "
+                    "of algo_cfg these may: {names}",
+                    place=scheduler,
+                    names=", ".join(changeable),
+                )
+            ]
         return []
 
     def _where(self, key: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import Act, Actor, Progress
+from config.tell.language import tr
 from envs.base import Array, VectorEnv
 from envs.several.joint import JointActionSpace
 from framework.collect.collector import Collector
@@ -118,7 +119,7 @@ class Evaluator:
         evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
-                "an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier",
+                tr("an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier"),
                 LONGEST_EPISODE,
             )
         return evaluation

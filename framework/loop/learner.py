@@ -12,6 +12,7 @@ import torch
 
 from algos.base import Agent, Batch, OwnLossError, Progress, Result, TrainableActor, on_device
 from config.model.memory_spec import MemorySpec, RolloutSpec
+from config.tell.language import tr
 from framework.errors import JoystickError, NumericsError
 from framework.log import first_shapes
 from framework.loop.share import Share
@@ -139,8 +140,13 @@ def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:
         for at, value in enumerate(values, start=first_update + 1):
             if not math.isfinite(value):
                 raise NumericsError(
-                    f"{name} became {value} at update {at}; a smaller learning rate (algo_cfg.lr), scaled rewards "
-                    "or algo_cfg.max_grad_norm may help"
+                    tr(
+                        "{name} became {value} at update {at}; a smaller learning rate (algo_cfg.lr), "
+                        "scaled rewards or algo_cfg.max_grad_norm may help",
+                        name=name,
+                        value=value,
+                        at=at,
+                    )
                 )
 
 

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-REST = "everything else"
+from config.tell.language import english, tr
+
+REST = english("everything else")
 
 
 class Part(NamedTuple):
@@ -79,8 +81,8 @@ def lines(parts: Sequence[Part]) -> list[tuple[str, str]]:
     total = sum(part.seconds for part in parts)
     rows = []
     for part in parts:
-        calls = f"  {part.calls:,} calls" if part.calls else ""
-        rows.append((part.name, f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
+        calls = tr("  {count:,} calls", count=part.calls) if part.calls else ""
+        rows.append((tr(part.name), f"{part.seconds:8.2f} s {100 * part.seconds / total:5.1f} %{calls}"))
     return rows
 
 
@@ -90,20 +92,24 @@ def profiling(trainer: Any, log: Any) -> Iterator[Profile]:
     profile, backend = Profile(), trainer.backend
     if (collector := getattr(backend, "collector", None)) is not None:
         _watch_collector(profile, collector)
-        for name, part in (("add", "storing"), ("take", "sampling"), ("feedback", "sampling")):
+        for name, part in (
+            ("add", english("storing")),
+            ("take", english("sampling")),
+            ("feedback", english("sampling")),
+        ):
             profile.watch(backend.memory, name, part)
-        profile.watch(backend.learner, "learn", "learning: forward pass, loss, targets")
-        profile.watch(torch.Tensor, "backward", "learning: backward pass")
+        profile.watch(backend.learner, "learn", english("learning: forward pass, loss, targets"))
+        profile.watch(torch.Tensor, "backward", english("learning: backward pass"))
         for optimizer in backend.agent.optimizers():
-            profile.watch(optimizer, "step", "learning: optimizer")
+            profile.watch(optimizer, "step", english("learning: optimizer"))
         for step in backend.agent.gradient_steps():
-            profile.watch(step, "by_graph", "learning: compiled steps")
-    profile.watch(trainer.evaluator, "play", "evaluation")
-    profile.watch(trainer.points.store, "save", "saving")
+            profile.watch(step, "by_graph", english("learning: compiled steps"))
+    profile.watch(trainer.evaluator, "play", english("evaluation"))
+    profile.watch(trainer.points.store, "save", english("saving"))
     for name in ("episodes", "updates", "evaluation", "result", "recorded", "flush"):
-        profile.watch(log, name, "logging")
+        profile.watch(log, name, english("logging"))
     for name in ("episodes", "evaluation", "round"):
-        profile.watch(trainer.narrator, name, "console")
+        profile.watch(trainer.narrator, name, english("console"))
     try:
         yield profile
     finally:
@@ -112,6 +118,6 @@ def profiling(trainer: Any, log: Any) -> Iterator[Profile]:
 
 def _watch_collector(profile: Profile, collector: Any) -> None:
     for name in ("step", "reset"):
-        profile.watch(collector.env, name, "environment")
-    profile.watch(collector.agent, "sample_action", "acting")
-    profile.watch(collector, "collect", "collecting: episodes, fragments")
+        profile.watch(collector.env, name, english("environment"))
+    profile.watch(collector.agent, "sample_action", english("acting"))
+    profile.watch(collector, "collect", english("collecting: episodes, fragments"))

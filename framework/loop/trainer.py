@@ -7,6 +7,7 @@ from typing import Any
 
 from algos.base import Progress, TrainableActor, Tree
 from config.config import GeneralConfig
+from config.tell.language import tr
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.errors import Interrupted
 from framework.loop import rllib_names
@@ -119,7 +120,9 @@ class Trainer:
         for observer in self.observers:
             observer.result(self.last)
         if self.phases.follow(self.last):
-            self.narrator.note(f"phase {self.phases.now:g} begins after {self.count.step:,} steps")
+            self.narrator.note(
+                tr("phase {phase:g} begins after {step:,} steps", phase=self.phases.now, step=self.count.step)
+            )
 
     def _validate(self) -> None:
         """Measures the losses on given data that are kept from learning, if there are any."""
@@ -250,7 +253,7 @@ class Trainer:
 
     def evaluate(self) -> Evaluation:
         """Plays the evaluation episodes."""
-        with self.narrator.during(f"evaluating the model of update {self.count.update:,}"):
+        with self.narrator.during(tr("evaluating the model of update {update:,}", update=self.count.update)):
             return self.evaluator.play(self.agent, self.cfg.online_eval_episode)
 
     def save(self) -> None:
@@ -264,8 +267,12 @@ class Trainer:
                 observer.checkpoint(path, self.count)
         except OSError as error:
             self.narrator.warn(
-                f"checkpoint {self.count.update} could not be saved ({error.strerror or error}); "
-                "the earlier ones are untouched and training continues"
+                tr(
+                    "checkpoint {update} could not be saved ({reason}); the earlier ones are untouched "
+                    "and training continues",
+                    update=self.count.update,
+                    reason=error.strerror or error,
+                )
             )
         finally:
             self.saving = False

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from algos.base import Tree
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from envs.base import Array, EnvError, Step, VectorEnv
 from framework.collect.fragment import Episode, Recorder
@@ -132,9 +133,21 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
     episode, policy (the name of the only one, default) and worker for episodes; trainer and result, evaluation or path
     for the run."""
     if unknown := [name for name in functions if name not in EVENTS]:
-        raise JoystickError(f"callbacks: there is no event {unknown[0]!r}{_events_like(unknown[0])}")
+        raise JoystickError(
+            tr(
+                "callbacks: there is no event {event!r}{hint}",
+                event=unknown[0],
+                hint=_events_like(unknown[0]),
+            )
+        )
     if wrong := [name for name, function in functions.items() if not callable(function)]:
-        raise JoystickError(f"callbacks: {wrong[0]} is {functions[wrong[0]]!r}; a function of one dict is needed")
+        raise JoystickError(
+            tr(
+                "callbacks: {event} is {value!r}; a function of one dict is needed",
+                event=wrong[0],
+                value=functions[wrong[0]],
+            )
+        )
 
     def method(function: Callable[[dict[str, Any]], Any]) -> Callable[..., None]:
         def call(self: Callbacks, **facts: Any) -> None:
@@ -152,23 +165,34 @@ def from_functions(functions: Mapping[str, Callable[[dict[str, Any]], Any]], met
 
 def _events_like(name: str) -> str:
     """Returns the end of a sentence about an unknown event: the nearest one, or all."""
-    return did_you_mean(name, EVENTS) or f"; there are {', '.join(EVENTS)}"
+    return did_you_mean(name, EVENTS) or tr("; there are {events}", events=", ".join(EVENTS))
 
 
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of callbacks; empty if nothing is."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
-        return f"{cls!r} is not a class that inherits from joystick.Callbacks"
+        return tr("{thing!r} is not a class that inherits from joystick.Callbacks", thing=cls)
     for name in dir(cls):
         if name.startswith("on_") and name not in EVENTS:
-            return f"{cls.__name__} has a method {name}, and there is no such event{_events_like(name)}"
+            return tr(
+                "{callbacks} has a method {name}, and there is no such event{hint}",
+                callbacks=cls.__name__,
+                name=name,
+                hint=_events_like(name),
+            )
     if fault := _signature_fault(cls):
         return fault
     if not isinstance(cls.METRICS, list | tuple):
-        return f"{cls.__name__}.METRICS is {cls.METRICS!r}; a tuple of names is needed"
+        return tr(
+            "{callbacks}.METRICS is {metrics!r}; a tuple of names is needed",
+            callbacks=cls.__name__,
+            metrics=cls.METRICS,
+        )
     for name in cls.METRICS:
         if not isinstance(name, str) or not name.replace("/", "_").replace(".", "_").isidentifier():
-            return f"{cls.__name__}.METRICS: {name!r} is not a valid name of a column"
+            return tr(
+                "{callbacks}.METRICS: {name!r} is not a valid name of a column", callbacks=cls.__name__, name=name
+            )
     return ""
 
 
@@ -178,7 +202,13 @@ def _signature_fault(cls: type[Callbacks]) -> str:
         try:
             inspect.signature(getattr(cls, event)).bind(None, **dict.fromkeys(arguments))
         except TypeError as error:
-            return f"{cls.__name__}.{event} is called with {' and '.join(arguments)}, by keyword: {error}"
+            return tr(
+                "{callbacks}.{event} is called with {arguments}, by keyword: {error}",
+                callbacks=cls.__name__,
+                event=event,
+                arguments=tr(" and ").join(arguments),
+                error=error,
+            )
         except ValueError:  # a builtin, whose parameters Python cannot tell
             continue
     return ""
@@ -190,7 +220,7 @@ def taken(metrics: Sequence[str], columns: Sequence[str], where: str) -> str:
     names = list(columns)
     for name in (column for metric in metrics for column in spread_names(metric)):
         if name in names:
-            return f"{where} gives a column {name!r}, and there is one of this name"
+            return tr("{where} gives a column {name!r}, and there is one of this name", where=where, name=name)
         names.append(name)
     return ""
 
@@ -207,7 +237,13 @@ def call(callbacks: Callbacks, event: str, *args: Any, **kwargs: Any) -> Any:
     except Exception as error:
         if isinstance(error, EnvError) or (isinstance(error, JoystickError) and type(error) is not JoystickError):
             raise  # a failure of the run itself, which says what it is, and may forbid to save
-        message = f"{type(callbacks).__name__}.{event} has failed: {type(error).__name__}: {error}"
+        message = tr(
+            "{callbacks}.{event} has failed: {kind}: {error}",
+            callbacks=type(callbacks).__name__,
+            event=event,
+            kind=type(error).__name__,
+            error=error,
+        )
         raise CallbackError(message) from error
 
 
@@ -244,13 +280,32 @@ class CallbackRecorder(Recorder):
         for name, value in metrics.items():
             if name not in cls.METRICS:
                 near = did_you_mean(str(name), cls.METRICS)
-                raise CallbackError(f"{cls.__name__}: episode.metrics has {name!r}, which METRICS does not name{near}")
+                raise CallbackError(
+                    tr(
+                        "{callbacks}: episode.metrics has {name!r}, which METRICS does not name{near}",
+                        callbacks=cls.__name__,
+                        name=name,
+                        near=near,
+                    )
+                )
             if not np.isscalar(value) or isinstance(value, str | bytes | complex):
-                raise CallbackError(f"{cls.__name__}: episode.metrics[{name!r}] is {value!r}; a number is needed")
+                raise CallbackError(
+                    tr(
+                        "{callbacks}: episode.metrics[{name!r}] is {value!r}; a number is needed",
+                        callbacks=cls.__name__,
+                        name=name,
+                        value=value,
+                    )
+                )
             if not np.isfinite(value):
                 raise CallbackError(
-                    f"{cls.__name__}: episode.metrics[{name!r}] is {value}; a finite number is needed, or none: "
-                    "an episode may leave a name out"
+                    tr(
+                        "{callbacks}: episode.metrics[{name!r}] is {value}; a finite number is needed, or "
+                        "none: an episode may leave a name out",
+                        callbacks=cls.__name__,
+                        name=name,
+                        value=value,
+                    )
                 )
         return {name: float(value) for name, value in metrics.items()}
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
+from config.tell.language import tr
 from framework.disk.checkpoints import flatten
 
 HOMES = {
@@ -42,7 +43,7 @@ class Logger:
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of a logger; empty if nothing is."""
     fits = isinstance(cls, type) and issubclass(cls, Logger)
-    return "" if fits else f"{cls!r} is not a class that inherits from joystick.Logger"
+    return "" if fits else tr("{thing!r} is not a class that inherits from joystick.Logger", thing=cls)
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -112,7 +113,9 @@ class Loggers:
     def _drop(self, name: str, why: str, method: str) -> None:
         logger = self._running.pop(name)
         self._all.pop(name)
-        self._warn(f"logger {name} stopped: {why}. Training goes on; results/ holds the same numbers")
+        self._warn(
+            tr("logger {name} stopped: {why}. Training goes on; results/ holds the same numbers", name=name, why=why)
+        )
         if method != "close":
             try:
                 logger.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
+from config.tell.language import tr
 from framework.errors import JoystickError
 from framework.record.loggers import Logger, flat
 
@@ -32,7 +33,9 @@ class MlflowLogger(Logger):
             import mlflow
             from mlflow import entities
         except ImportError as error:
-            raise JoystickError(f"mlflow needs a package that is not installed here: {INSTALL}") from error
+            raise JoystickError(
+                tr("mlflow needs a package that is not installed here: {install}", install=INSTALL)
+            ) from error
         self._client_of, self._entities = mlflow.MlflowClient, entities
         self._client: Any = None
         self._run = ""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from config.tell.language import tr
 from framework.errors import Interrupted
 from framework.loop.iteration import Count
 from framework.loop.observer import Observer
@@ -53,7 +54,9 @@ class Redraw(Observer):
         except Exception as error:  # a picture is not worth a run
             self._failed = True
             self._console.log_traceback(error)
-            self._console.warn(f"the report could not be drawn while the run trains: {error}; training goes on")
+            self._console.warn(
+                tr("the report could not be drawn while the run trains: {error}; training goes on", error=error)
+            )
         self._ended = self._now()
         self._next = self._ended - begin
         self._spent += self._next

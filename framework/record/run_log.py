@@ -8,6 +8,7 @@ from typing import Any
 
 from algos.base import Tree
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.collect.fragment import RETURN, Episode
 from framework.dataset.store import StepStore
 from framework.disk.csv_log import CsvLog, JsonLog, LineLog
@@ -136,8 +137,10 @@ class RunLog(Observer):
         names = self.task.facts().altered_files or []
         name = str(path.relative_to(self.task.path))
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
-        fault = "has lost rows that it had at" if lost else "was altered or damaged since"
-        self.console.warn(f"{as_written(path)} {fault} the checkpoint; the run continues, the file is kept")
+        sentence = tr("{path} was altered or damaged since the checkpoint; the run continues, the file is kept")
+        if lost:
+            sentence = tr("{path} has lost rows that it had at the checkpoint; the run continues, the file is kept")
+        self.console.warn(sentence.format(path=as_written(path)))
 
     def close(self) -> None:
         """Writes buffered rows and closes the files."""

@@ -18,6 +18,7 @@ import yaml
 from algos.base import Tree
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.disk.appended import AppendedFile
 from framework.disk.atomic import ensure_folder, sync_folder
 from framework.log import LOGGER
@@ -128,7 +129,9 @@ class EventFile(AppendedFile):
         old = {int(path.name.split(".")[3]): path for path in folder.glob("events.out.tfevents.*.joystick")}
         self.number = max(old, default=0) + 1
         if number is not None and not _cut(old, number, offset):
-            LOGGER.warning("%s has lost points that it had at the checkpoint; the run continues", as_written(folder))
+            LOGGER.warning(
+                tr("%s has lost points that it had at the checkpoint; the run continues"), as_written(folder)
+            )
         super().__init__(folder / f"events.out.tfevents.{self.number:010d}.joystick")
         sync_folder(folder)
         self.put(_record(_event(time.time(), 0, _message(3, b"brain.Event:2"))))

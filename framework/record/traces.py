@@ -17,6 +17,7 @@ import numpy as np
 
 from config.config import task_folder
 from config.read.paths import as_written
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.fragment import Fragment, Record, Recorder
 from framework.dataset.store import StepStore
@@ -178,8 +179,11 @@ class TraceWriter(StepStore):
             match = NAME.fullmatch(end["name"])
             if match is None or not (folder / end["name"]).is_file():
                 raise ValueError(
-                    f"{as_written(folder / end['name'])}, which the checkpoint continues, is missing; "
-                    "general_cfg.traces=null resumes without it"
+                    tr(
+                        "{path}, which the checkpoint continues, is missing; "
+                        "general_cfg.traces=null resumes without it",
+                        path=as_written(folder / end["name"]),
+                    )
                 )
             last[worker] = int(match[2])
         for path, worker, number in trace_files(folder):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
+from config.tell.language import tr
 from framework.errors import JoystickError
 from framework.record.loggers import Logger
 
@@ -27,7 +28,9 @@ class WandbLogger(Logger):
         try:
             import wandb
         except ImportError as error:
-            raise JoystickError(f"wandb needs a package that is not installed here: {INSTALL}") from error
+            raise JoystickError(
+                tr("wandb needs a package that is not installed here: {install}", install=INSTALL)
+            ) from error
         self._wandb: Any = wandb
         self._run: Any = None
         self._folder: Path | None = None

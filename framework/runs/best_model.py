@@ -2,6 +2,7 @@
 
 from algos.base import TrainableActor
 from config.read.paths import as_written
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.errors import CheckpointError
@@ -25,13 +26,13 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            with trainer.narrator.during(f"evaluating the model of update {number:,}"):
+            with trainer.narrator.during(tr("evaluating the model of update {number:,}", number=number)):
                 evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
         except EnvError as error:
-            warn(f"the last models could not all be evaluated: {error}")
+            warn(tr("the last models could not all be evaluated: {error}", error=error))
             break
         except (*BAD_CONTENT, RuntimeError) as error:
-            warn(f"{as_written(saved.path)} does not fit this run: {error}")
+            warn(tr("{path} does not fit this run: {error}", path=as_written(saved.path), error=error))
             continue
         better = best.mean is None or evaluation.mean >= best.mean
         if better:
@@ -65,5 +66,5 @@ def _read(trainer: Trainer, number: int, quiet: bool = False) -> Saved | None:
         return trainer.points.store.read(number, with_journal=False)
     except CheckpointError as error:
         if not quiet:
-            trainer.narrator.warn(f"{error}; it is left out of the comparison")
+            trainer.narrator.warn(tr("{error}; it is left out of the comparison", error=error))
         return None

@@ -9,26 +9,27 @@ import torch
 from algos.common.fast import product, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
+from config.tell.language import english, reworded, tr
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
 
-_LABELS = {
+_CHANGES = {
     "device": "device",
-    "torch_threads": "torch threads",
-    "torch": "torch version",
-    "numpy": "numpy version",
-    "gymnasium": "gymnasium version",
-    "machine": "processor architecture",
-    "cpu_capability": "vector instructions",
-    "matrix_products": "matrix products",
-    "fast": "faster parts",
-    "mp_backend": "mp_backend",
-    "n_workers": "n_workers",
-    "n_learners": "n_learners",
-    "run_ahead": "run_ahead",
-    "compile": "compiled updates",
+    "torch_threads": english("torch threads: {before} -> {now}"),
+    "torch": english("torch version: {before} -> {now}"),
+    "numpy": english("numpy version: {before} -> {now}"),
+    "gymnasium": english("gymnasium version: {before} -> {now}"),
+    "machine": english("processor architecture: {before} -> {now}"),
+    "cpu_capability": english("vector instructions: {before} -> {now}"),
+    "matrix_products": english("matrix products: {before} -> {now}"),
+    "fast": english("faster parts: {before} -> {now}"),
+    "mp_backend": "mp_backend: {before} -> {now}",
+    "n_workers": "n_workers: {before} -> {now}",
+    "n_learners": "n_learners: {before} -> {now}",
+    "run_ahead": "run_ahead: {before} -> {now}",
+    "compile": english("compiled updates: {before} -> {now}"),
 }
-"""Fact that the last bits of a result depend on -> its name in a message."""
+"""Fact that the last bits of a result depend on -> what is said of a change."""
 _UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on"}
 """Facts of checkpoints that are older than their record."""
 UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode"}
@@ -37,6 +38,14 @@ LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max
 """Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"
 """Fact of a checkpoint: sentence on changes that the program has made to the environments; absent without one."""
+ROWS = english("the running episodes of rows {rows} could not be repeated and start again")
+SUMS = english("sums on {device} differ in their last bits")
+AHEAD = english("workers run ahead of the learner (run_ahead {run_ahead})")
+UNRECORDED = english("the checkpoint does not record the versions and the device that it was made with")
+CHANGED_ONCE = english("environments were changed by foreach_env at step {step}")
+CHANGED = english("environments were changed by foreach_env {count} times, the last time at step {step}")
+SENTENCES = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, *_CHANGES.values())
+"""Reasons, which run.json has in English."""
 
 
 class Exactness(NamedTuple):
@@ -53,9 +62,11 @@ class Exactness(NamedTuple):
 
     def __str__(self) -> str:
         if self.exact:
-            return "the resume is exact to the byte"
-        verdict = "it is unknown whether the resume is exact" if self.exact is None else "the resume is not exact"
-        return f"{verdict}: {'; '.join(self.because)}"
+            return tr("the resume is exact to the byte")
+        reasons = tr("; ").join(reworded(reason, SENTENCES) for reason in self.because)
+        if self.exact is None:
+            return tr("it is unknown whether the resume is exact: {reasons}", reasons=reasons)
+        return tr("the resume is not exact: {reasons}", reasons=reasons)
 
 
 def of_limits(config: RunConfig, changed: Sequence[str]) -> Iterator[str]:
@@ -67,9 +78,13 @@ def of_limits(config: RunConfig, changed: Sequence[str]) -> Iterator[str]:
     followers = [f"{name}.{key}" for name, model in models.items() for key in _schedules(model)]
     names = ", ".join(followers)
     if followers:
-        yield f"{names}: from here on as in a run that was planned with {', '.join(limits)} as now"
+        yield tr(
+            "{names}: from here on as in a run that was planned with {limits} as now",
+            names=names,
+            limits=", ".join(limits),
+        )
     else:
-        yield f"{', '.join(limits)}: changes when the run ends, and no schedule"
+        yield tr("{limits}: changes when the run ends, and no schedule", limits=", ".join(limits))
 
 
 def _schedules(model: Any) -> Iterator[str]:
@@ -107,20 +122,22 @@ def compare(
     those whose running episodes could not be replayed."""
     reasons = []
     if rows:
-        reasons.append(f"the running episodes of rows {', '.join(rows)} could not be repeated and start again")
+        reasons.append(ROWS.format(rows=", ".join(rows)))
     if not str(now["device"]).startswith("cpu"):
-        reasons.append(f"sums on {now['device']} differ in their last bits")
+        reasons.append(SUMS.format(device=now["device"]))
     if now["run_ahead"]:
-        reasons.append(f"workers run ahead of the learner (run_ahead {now['run_ahead']})")
+        reasons.append(AHEAD.format(run_ahead=now["run_ahead"]))
     reasons += [change for change in changed if change.partition(":")[0] not in UNIMPORTANT]
     if before is not None:
         before = {**_UNRECORDED, **before}
         reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
         reasons += [
-            f"{label}: {before.get(key)} -> {now[key]}" for key, label in _LABELS.items() if before.get(key) != now[key]
+            sentence.format(before=before.get(key), now=now[key])
+            for key, sentence in _CHANGES.items()
+            if before.get(key) != now[key]
         ]
     if reasons:
         return Exactness(False, tuple(reasons))
     if before is None:
-        return Exactness(None, ("the checkpoint does not record the versions and the device that it was made with",))
+        return Exactness(None, (UNRECORDED,))
     return Exactness(True)

@@ -18,6 +18,7 @@ from algos.base import TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.archive.run import RecordedRun
 from framework.assemble import build, offline, resources
@@ -49,6 +50,7 @@ from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, FinalOutput
 from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
+from framework.screen import outcome
 from framework.screen.formatting import counted, resume_command
 
 T = TypeVar("T")
@@ -131,9 +133,13 @@ class Experiment:
         """Raises JoystickError in a forked child."""
         if not self.is_own:
             raise JoystickError(
-                f"process {os.getpid()} is forked from process {self.process}, which trains "
-                f"{as_written(self.task.path)}, and cannot use its run; Run.branch continues from a checkpoint of it "
-                "in a new folder"
+                tr(
+                    "process {child} is forked from process {process}, which trains {path}, and "
+                    "cannot use its run; Run.branch continues from a checkpoint of it in a new folder",
+                    child=os.getpid(),
+                    process=self.process,
+                    path=as_written(self.task.path),
+                )
             )
 
     def _open(self) -> None:
@@ -207,7 +213,7 @@ class Experiment:
     def sampler(self) -> Sampler:
         """The collector of Run.sample, with an environment of its own."""
         if self.env.joint is not None:
-            raise JoystickError("sample is for a run of one agent; train() trains several policies")
+            raise JoystickError(tr("sample is for a run of one agent; train() trains several policies"))
         env = self._stack.enter_context(build.opened_env(self.config, self.config.env.n_envs, self.watch))
         return Sampler(self.config, env, self.trainer.agent)
 
@@ -243,11 +249,11 @@ class Experiment:
         yield from self.config.notes
         size = resources.journal_bytes(self.config, plan(self.config, self.spec))
         if size >= LEAST_NOTED and (self.start.saved is None or self.start.branch):  # a run that goes on has said it
-            yield f"disk space for the replay buffer: up to {size / 2**20:,.0f} MiB (models/journal)"
-        yield f"task directory: {as_written(self.task.path)}"
-        yield f"seed: {self.config.general.seed}"
+            yield tr("disk space for the replay buffer: up to {size:,.0f} MiB (models/journal)", size=size / 2**20)
+        yield tr("task directory: {path}", path=as_written(self.task.path))
+        yield tr("seed: {seed}", seed=self.config.general.seed)
         if self.config.general.compile == "on":
-            yield "updates are compiled (general_cfg.compile): the first one takes up to a minute"
+            yield tr("updates are compiled (general_cfg.compile): the first one takes up to a minute")
         yield from offline.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
 
     def _load(self) -> None:
@@ -257,10 +263,17 @@ class Experiment:
             try:
                 different = self._restore(saved, self.start.branch)
             except EnvError as error:
-                error.add_note(f"It failed while the running episodes of {as_written(saved.path)} were repeated.")
+                error.add_note(
+                    tr(
+                        "It failed while the running episodes of {path} were repeated.",
+                        path=as_written(saved.path),
+                    )
+                )
                 raise
             except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-                raise CheckpointError(f"{as_written(saved.path)} does not fit this run: {error}") from error
+                raise CheckpointError(
+                    tr("{path} does not fit this run: {error}", path=as_written(saved.path), error=error)
+                ) from error
             if not self.start.branch:
                 self.store.continue_from(saved)
             self._note_exactness(saved, different)
@@ -286,7 +299,14 @@ class Experiment:
 
     def _note_exactness(self, saved: Saved, different: list[str]) -> None:
         count = self.trainer.count
-        self.console.note(f"resuming from {as_written(saved.path)}: {count.episode} episodes, {count.step} steps")
+        self.console.note(
+            tr(
+                "resuming from {path}: {episode} episodes, {step} steps",
+                path=as_written(saved.path),
+                episode=count.episode,
+                step=count.step,
+            )
+        )
         rows = different if self.env.replayable else ["all"]
         verdict = exactness.compare(saved.facts.get("exactness"), self.numbers, self.start.changed, rows)
         (self.console.warn if rows else self.console.note)(str(verdict))
@@ -310,11 +330,19 @@ class Experiment:
     def _train(self, before: Count) -> str | None:
         reason = self.trainer.run()
         if self.trainer.count == before and not self.stopping():
-            self.console.note(f"nothing was left to train: {reason}; {self._continuation()}")
+            self.console.note(
+                tr(
+                    "nothing was left to train: {reason}; {continuation}",
+                    reason=outcome.shown(reason),
+                    continuation=self._continuation(),
+                )
+            )
         elif 0 < self.config.general.max_episode < self.trainer.count.episode:
             played = counted(self.trainer.count.episode, "episode")
             limit = self.config.general.max_episode
-            self.console.note(f"{played} for max_episode {limit}: the last round was played to its end")
+            self.console.note(
+                tr("{played} for max_episode {limit}: the last round was played to its end", played=played, limit=limit)
+            )
         if self.stopping():
             self.trainer.save()
             return None
@@ -328,8 +356,12 @@ class Experiment:
         """Describes how to train a run further whose limit is reached."""
         settings = self.trainer.rules.as_much_again(self.trainer.training())
         if not settings:
-            return "a higher limit continues"
-        return f"to train as much again: {resume_command(self.task.path, self.config.allow_import)} {settings}"
+            return tr("a higher limit continues")
+        return tr(
+            "to train as much again: {command} {settings}",
+            command=resume_command(self.task.path, self.config.allow_import),
+            settings=settings,
+        )
 
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;
@@ -345,8 +377,8 @@ class Experiment:
     def note_env_change(self) -> None:
         """Records that the program changes the environments: those of a resume begin without the change."""
         self._env_changes += 1
-        times = f"{self._env_changes} times, the last time " if self._env_changes > 1 else ""
-        text = f"environments were changed by foreach_env {times}at step {self.trainer.count.step}"
+        sentence = exactness.CHANGED if self._env_changes > 1 else exactness.CHANGED_ONCE
+        text = sentence.format(count=self._env_changes, step=self.trainer.count.step)
         self.numbers[exactness.ENVS_CHANGED] = text
         self.trainer.points.last = None
         self.task.write_run({exactness.ENVS_CHANGED: text})
@@ -375,7 +407,9 @@ class Experiment:
                 lost_at = saved.path
                 if losses > MOST_LOSSES:
                     raise
-                self.console.warn(f"{lost}; all processes begin again at checkpoint {saved.path.name}")
+                self.console.warn(
+                    tr("{lost}; all processes begin again at checkpoint {name}", lost=lost, name=saved.path.name)
+                )
 
     def _finish(self) -> None:
         """Saves the last checkpoint."""
@@ -428,7 +462,7 @@ class Experiment:
         resume then does all of it again."""
         trainer, cfg, console, output = self.trainer, self.config.general, self.console, self.output
         if cfg.compile == "on" and self.backend.processes is None and trainer.count.update and not trainer.compiling():
-            console.warn("no update was compiled: none had as many samples as the settings name (missing steps?)")
+            console.warn(tr("no update was compiled: none had as many samples as the settings name (missing steps?)"))
         if self.load:
             console.note(f"processes: {self.load}")
             output.write_run({"processes_said": self.load})
@@ -436,19 +470,19 @@ class Experiment:
         try:
             # checkpoints are evaluated with a second agent, so that the trained one stays as it is
             second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
-            agent = output.guarded("no second agent could be made", second)
+            agent = output.guarded(tr("no second agent could be made"), second)
             if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent, self.log)
-                score = output.guarded("the best model could not be chosen", choose) or score
-            failure = "the random policy's return could not be measured"
-            with console.during("measuring the random policy"):
+                score = output.guarded(tr("the best model could not be chosen"), choose) or score
+            failure = tr("the random policy's return could not be measured")
+            with console.during(tr("measuring the random policy")):
                 random_return = output.guarded(failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
                 figure = output.draw_curve(random_return)
             self._check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
-                output.guarded("the best model could not be filmed", partial(self._film, agent))
+                output.guarded(tr("the best model could not be filmed"), partial(self._film, agent))
             self._check()
             output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure), self._check)
         except Interrupted:
@@ -456,7 +490,7 @@ class Experiment:
             return False
         if trainer.points.unsaved:
             command = resume_command(self.task.path, self.config.allow_import)
-            console.warn(f"the last model could NOT be saved; once there is room: {command}")
+            console.warn(tr("the last model could NOT be saved; once there is room: {command}", command=command))
         return True
 
     def pause(self, reason: str) -> bool:

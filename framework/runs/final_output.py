@@ -11,6 +11,7 @@ from algos.base import EnvSpec
 from config import machine
 from config.read.loader import RunConfig
 from config.read.task_files import REPORT
+from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.assemble.fit import drawing_faults
@@ -64,10 +65,14 @@ class FilmSelection(NamedTuple):
         if not self.grid:
             return ""
         if config.env.FILM[0] == "text":
-            return "--grid is for pictures, and this environment gives text; leave it out"
+            return tr("--grid is for pictures, and this environment gives text; leave it out")
         places, played = math.prod(self.grid), config.general.max_episode
         return (
-            f"--grid shows {places} episodes, and {played} are played; add --episodes {places}"
+            tr(
+                "--grid shows {places} episodes, and {played} are played; add --episodes {places}",
+                places=places,
+                played=played,
+            )
             if played < places
             else ""
         )
@@ -108,7 +113,7 @@ class FinalOutput:
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
         """Adds facts to run.json."""
-        self.guarded("run.json could not be written", lambda: self.task.write_run(facts))
+        self.guarded(tr("run.json could not be written"), lambda: self.task.write_run(facts))
 
     def tell(self, trainer: Trainer, log: RunLog, ending: Ending, check: Callable[[], None] = lambda: None) -> None:
         """Writes run.json and report.html, and prints the summary of a training run. `check` is called before the
@@ -177,7 +182,7 @@ class FinalOutput:
     def draw_curve(self, random_return: float | None) -> Path | None:
         """Draws results/learning_curve.png, and returns its path."""
         draw = partial(self._curve, random_return, self.config.general.show_fig)
-        return self.guarded("the learning curve could not be drawn", draw)
+        return self.guarded(tr("the learning curve could not be drawn"), draw)
 
     def curve_now(self) -> bytes:
         """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
@@ -213,7 +218,7 @@ class FinalOutput:
         """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
         before each step and may raise. Returns the path of the video."""
         taped = selection.of(evaluation, tape)
-        with self.console.during(f"filming {counted(len(taped), 'episode')}"):
+        with self.console.during(tr("filming {episodes}", episodes=counted(len(taped), "episode"))):
             path, open_env = self.task.videos / file_name(self.config), build.open_drawing(self.config, watch)
             film, different = film_into(path, open_env, taped, check, watch, selection.columns)
         if different:
@@ -221,13 +226,22 @@ class FinalOutput:
         if self.config.env.render_mode == self.config.env.FILM[0]:
             self.console.note(film.text)
         if selection.worst:
-            returns = ", ".join(f"{episode.number:,} (return {short(episode.episode.total)})" for episode in taped)
-            self.console.note(f"the worst of {counted(len(evaluation.episodes), 'episode')}: {returns}")
+            returns = ", ".join(
+                tr("{number:,} (return {value})", number=episode.number, value=short(episode.episode.total))
+                for episode in taped
+            )
+            self.console.note(
+                tr(
+                    "the worst of {episodes}: {returns}",
+                    episodes=counted(len(evaluation.episodes), "episode"),
+                    returns=returns,
+                )
+            )
         return film.path
 
     def write_report(self) -> None:
         """Writes report.html."""
-        self.guarded("report.html could not be written", lambda: html_report.write(self.task.path))
+        self.guarded(tr("report.html could not be written"), lambda: html_report.write(self.task.path))
 
 
 def so_far(trainer: Trainer) -> dict[str, Any]:
@@ -259,23 +273,34 @@ def remarks(
     0 whatever the policies do."""
     if not count.update:
         starts = getattr(config.algo, "learning_starts", None)
-        yield "nothing was learned: 0 updates" + (f"; learning_starts is {starts} steps" if starts else "")
+        if starts:
+            yield tr("nothing was learned: 0 updates; learning_starts is {starts} steps", starts=starts)
+        else:
+            yield tr("nothing was learned: 0 updates")
     cfg = config.general
     limits = {
-        "max_episode": (cfg.max_episode, count.episode, "episodes"),
-        "max_total_step": (cfg.max_total_step, count.step, "steps"),
-        "max_update": (cfg.max_update, count.update, "updates"),
+        "max_episode": (cfg.max_episode, count.episode, "episode"),
+        "max_total_step": (cfg.max_total_step, count.step, "step"),
+        "max_update": (cfg.max_update, count.update, "update"),
     }
     limit, done, unit = limits.get(reason.partition(" ")[0], (0, 0, ""))
     if limit > 0 and done > OVERSHOOT * limit:
         every = plan(config, spec).fragment * spec.rows
-        yield f"stopped at {done:,} {unit}: the limit of {limit:,} is checked every {every:,} steps"
+        yield tr(
+            "stopped at {amount}: the limit of {limit:,} is checked every {every:,} steps",
+            amount=counted(done, unit),
+            limit=limit,
+            every=every,
+        )
     zero_sum = evaluations and not any(row["min"] or row["max"] for row in evaluations)
     if config.policies and not cfg.score_policy and zero_sum:
         yield (
-            "the returns of all agents added up to 0 in every episode of every evaluation, so no model is better than "
-            f"another; general_cfg.score_policy={next(iter(config.policies))} in a new run scores the agents of one "
-            "policy"
+            tr(
+                "the returns of all agents added up to 0 in every episode of every evaluation, so no "
+                "model is better than another; general_cfg.score_policy={name} in a new run scores the "
+                "agents of one policy",
+                name=next(iter(config.policies)),
+            )
         )
 
 

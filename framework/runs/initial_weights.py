@@ -9,6 +9,7 @@ from algos.base import Array, TrainableActor, Tree
 from config.read import tasks
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore
 from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import JoystickError
@@ -35,7 +36,9 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     place = config.where.get("general_cfg.start_from", "default")
     try:
         if config.policies:
-            raise JoystickError("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
+            raise JoystickError(
+                tr("is for a single policy; with several, policies_cfg.NAME.load names the run of each")
+            )
         theirs, saved = _state(config, name, "")
     except (tasks.TaskError, JoystickError) as error:
         raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
@@ -51,15 +54,34 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
             if tensor is not None and tensor.shape == weight.shape:
                 arrays.setdefault(part, {})[key] = tensor
             else:
-                unlike = "" if tensor is None else f" ({_shape(tensor)} there, {_shape(weight)} here)"
+                if tensor is None:
+                    unlike = ""
+                else:
+                    unlike = tr(" ({there} there, {here} here)", there=_shape(tensor), here=_shape(weight))
                 new.append(f"{part}.{key}{unlike}")
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
-        here = f"; here are {', '.join(new[:MOST_NAMED])}" if new else f": {config.algo_package.NAME} has no networks"
-        why = f"no weights of {saved} have a name and a shape of this run's{here}"
+        why = _no_weights(saved, new, config.algo_package.NAME)
         raise ConfigError([f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED)])
-    additions = f"; new: {_listed(new, taken)}" if new else ""
-    return Fitting(arrays, f"weights of {saved}: {_listed(taken, new)}{additions}")
+    text = tr("weights of {saved}: {names}", saved=saved, names=_listed(taken, new))
+    if new:
+        text = tr("{taken}; new: {names}", taken=text, names=_listed(new, taken))
+    return Fitting(arrays, text)
+
+
+def _no_weights(saved: str, new: Sequence[str], algorithm: str) -> str:
+    """Returns why nothing can be taken over. new: weights of this run."""
+    if not new:
+        return tr(
+            "no weights of {saved} have a name and a shape of this run's: {algorithm} has no networks",
+            saved=saved,
+            algorithm=algorithm,
+        )
+    return tr(
+        "no weights of {saved} have a name and a shape of this run's; here are {names}",
+        saved=saved,
+        names=", ".join(new[:MOST_NAMED]),
+    )
 
 
 def _listed(names: Sequence[str], others: Sequence[str]) -> str:
@@ -75,7 +97,7 @@ def _network(name: str) -> str:
 
 
 def _shape(array: Array) -> str:
-    return "x".join(map(str, array.shape)) or "one number"
+    return "x".join(map(str, array.shape)) or tr("one number")
 
 
 def start_with(backend: Any, weights: Fitting) -> None:
@@ -116,13 +138,26 @@ def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
     policies = agent.get("policies")
     if not isinstance(policies, Mapping):
         if policy:
-            raise JoystickError(f"{as_written(folder)} has a single policy without a name; leave out :{policy}")
+            raise JoystickError(
+                tr(
+                    "{path} has a single policy without a name; leave out :{policy}",
+                    path=as_written(folder),
+                    policy=policy,
+                )
+            )
         return agent, str(as_written(saved.path))
     chosen = policy or (name if name in policies else "")
     if not chosen and len(policies) == 1:
         chosen = next(iter(policies))
     if chosen not in policies:
-        raise JoystickError(f"{as_written(folder)} has the policies {', '.join(policies)}; write {task}:POLICY")
+        raise JoystickError(
+            tr(
+                "{path} has the policies {policies}; write {task}:POLICY",
+                path=as_written(folder),
+                policies=", ".join(policies),
+                task=task,
+            )
+        )
     return policies[chosen], str(as_written(saved.path))
 
 
@@ -132,7 +167,14 @@ def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
     for name, (state, place) in states.items():  # they come last, so that they count for layers that they share
         current = whole["agent"]["policies"].pop(name)
         if misfit := _misfit(current, state):
-            raise JoystickError(f"policies_cfg.{name}.load: {place} does not fit this policy: {misfit}")
+            raise JoystickError(
+                tr(
+                    "policies_cfg.{name}.load: {place} does not fit this policy: {misfit}",
+                    name=name,
+                    place=place,
+                    misfit=misfit,
+                )
+            )
         whole["agent"]["policies"][name] = {**state, **({"learn": current["learn"]} if "learn" in current else {})}
     try:
         backend.load_state(whole, ())
@@ -140,7 +182,7 @@ def install(backend: Any, states: Mapping[str, tuple[Tree, str]]) -> None:
         backend.set_weights(backend.agent.weights())
     except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
         names = ", ".join(f"policies_cfg.{name}.load" for name in states)
-        raise JoystickError(f"{names}: the weights do not fit: {error}") from error
+        raise JoystickError(tr("{names}: the weights do not fit: {error}", names=names, error=error)) from error
 
 
 def _misfit(ours: object, theirs: object, path: str = "") -> str:
@@ -150,7 +192,7 @@ def _misfit(ours: object, theirs: object, path: str = "") -> str:
             where = f"{path}.{name}" if path else str(name)
             if name not in theirs or name not in ours:
                 if not path:  # an optimizer has moments only after its first step
-                    return f"only one of them has {where}"
+                    return tr("only one of them has {part}", part=where)
                 continue
             if where != "learn" and (misfit := _misfit(ours[name], theirs[name], where)):
                 return misfit
@@ -158,4 +200,8 @@ def _misfit(ours: object, theirs: object, path: str = "") -> str:
     if path.endswith("carry"):  # of each row; the rows may differ
         return ""
     mine, its = getattr(ours, "shape", None), getattr(theirs, "shape", None)
-    return f"{path} has shape {tuple(its or ())}, and needs {tuple(mine or ())}" if mine != its else ""
+    return (
+        tr("{path} has shape {shape}, and needs {needed}", path=path, shape=tuple(its or ()), needed=tuple(mine or ()))
+        if mine != its
+        else ""
+    )

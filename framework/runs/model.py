@@ -8,13 +8,14 @@ from typing import NamedTuple
 from algos.base import TrainableActor
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import build
 from framework.assemble.identity import check_identity
 from framework.collect.env_calls import Watch
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
-from framework.errors import MISTAKE, CheckpointError, TaskDirError
+from framework.errors import ERROR, MISTAKE, CheckpointError, TaskDirError
 from framework.loop.evaluator import MOST_ROWS
 from framework.runs.signals import Watchdog, leave
 
@@ -36,7 +37,7 @@ def opened(config: RunConfig) -> Iterator[Model]:
     as the online evaluation, so that the score is the same."""
     cfg, watch = config.general, Watch()
     if config.task is None:
-        raise TaskDirError("mode test needs load_checkpoint: true and load_path: NAME")
+        raise TaskDirError(tr("mode test needs load_checkpoint: true and load_path: NAME"))
     TaskDir(config.task).check()
     saved, note = _model(CheckpointStore(config.task / "models"), cfg.load_model_step)
     watchdog = Watchdog(cfg.env_timeout, watch, lambda: _hangs(config, watch))
@@ -49,14 +50,22 @@ def opened(config: RunConfig) -> Iterator[Model]:
         try:
             agent.load_state(saved.tree["agent"])
         except (*BAD_CONTENT, RuntimeError, AttributeError) as error:
-            raise CheckpointError(f"{as_written(saved.path)} does not fit this config: {error}") from error
+            raise CheckpointError(
+                tr("{path} does not fit this config: {error}", path=as_written(saved.path), error=error)
+            ) from error
         yield Model(saved, note, agent, env, watch)
 
 
 def _hangs(config: RunConfig, watch: Watch) -> None:
     """Ends the process when an environment hangs; called by the watchdog."""
     name = getattr(config.env, "id", config.general.env_name)
-    print(f"\nerror: {name} has not answered for {config.general.env_timeout:g} s, {watch.describe()}", file=sys.stderr)
+    text = tr(
+        "{name} has not answered for {seconds:g} s, {activity}",
+        name=name,
+        seconds=config.general.env_timeout,
+        activity=watch.describe(),
+    )
+    print(f"\n{ERROR}{text}", file=sys.stderr)
     leave(MISTAKE)
 
 
@@ -64,7 +73,7 @@ def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
     """Returns the checkpoint to test, and a note on the choice."""
     if step == "best" and not store.has_best():
         saved = store.newest(print)
-        return saved, f"there is no best model yet; testing the newest, {saved.path.name}"
+        return saved, tr("there is no best model yet; testing the newest, {name}", name=saved.path.name)
     if step == "latest":
         return store.newest(print), ""
     return store.read(step, with_journal=False), ""

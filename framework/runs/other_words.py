@@ -3,56 +3,61 @@
 import re
 
 from config.program import PROGRAM
+from config.tell.language import tr
 
 _LOAD = "joystick.load(run.task).act(obs)"
+_EXPORT = tr("joystick.load(run.task), or {program} export NAME", program=PROGRAM)
 OF_A_RUN = {
     "learn": "run.train(steps)", "fit": "run.train(steps)", "step": "run.train(steps)", "play": "run.film()",
     "test": "run.evaluate(episodes)", "eval": "run.evaluate(episodes)", "render": "run.film()",
     "predict": _LOAD, "act": _LOAD, "compute_single_action": _LOAD, "compute_action": _LOAD, "compute_actions": _LOAD,
-    "load": "joystick.load(run.task) or run.restore(N)",
+    "load": tr("joystick.load(run.task) or run.restore(N)"),
     "stop": "run.close()", "get_weights": "run.weights()", "get_policy": "run.agent", "policy": "run.agent",
-    "optimizer": "run.foreach_worker(f) and run.foreach_env(f)", "workers": "run.foreach_worker(f)",
-    "local_evaluator": "run.agent and run.foreach_env(f)", "foreach_evaluator": "run.foreach_worker(f)",
-    "foreach_evaluator_with_index": "run.foreach_worker(f), which gets agent and index", "env_runner": "run.agent",
-    "foreach_policy": "run.foreach_worker(f)", "export_model": f"joystick.load(run.task), or {PROGRAM} export NAME",
-    "export_policy_model": f"joystick.load(run.task), or {PROGRAM} export NAME",
+    "optimizer": tr("run.foreach_worker(f) and run.foreach_env(f)"), "workers": "run.foreach_worker(f)",
+    "local_evaluator": tr("run.agent and run.foreach_env(f)"), "foreach_evaluator": "run.foreach_worker(f)",
+    "foreach_evaluator_with_index": tr("run.foreach_worker(f), which gets agent and index"), "env_runner": "run.agent",
+    "foreach_policy": "run.foreach_worker(f)", "export_model": _EXPORT, "export_policy_model": _EXPORT,
     "export_policy_checkpoint": "run.save()", "save_checkpoint": "run.save()", "save_to_path": "run.save()",
 }  # fmt: skip
 """Methods."""
 OF_THE_CONSTRUCTOR = {
-    "stop": "write general_cfg={'stop_return': 200} or {'max_iteration': 10}, and train until result['done']",
-    "logger_creator": "write general_cfg={'loggers': ['csv', 'my_module:MyLogger']}",
-    "env_config": "write env_cfg={...}, or config={'env_config': {...}}",
-    "model": "write algo_cfg={'actor_layers': [...]} (docs/networks.md), or config={'model': {...}}",
-    "multiagent": "write policies_cfg={...}, or config={'multiagent': {...}}",
-    "checkpoint_freq": "write general_cfg={'model_save_unit': 'iteration', 'model_save_fre': N}",
-    "local_dir": "write into='FOLDER'", "name": "write into='FOLDER'", "restore": "call joystick.Run.resume(NAME)",
+    "stop": tr("write general_cfg={'stop_return': 200} or {'max_iteration': 10}, and train until result['done']"),
+    "logger_creator": tr("write general_cfg={'loggers': ['csv', 'my_module:MyLogger']}"),
+    "env_config": tr("write env_cfg={...}, or config={'env_config': {...}}"),
+    "model": tr("write algo_cfg={'actor_layers': [...]} (docs/networks.md), or config={'model': {...}}"),
+    "multiagent": tr("write policies_cfg={...}, or config={'multiagent': {...}}"),
+    "checkpoint_freq": tr("write general_cfg={'model_save_unit': 'iteration', 'model_save_fre': N}"),
+    "local_dir": tr("write into='FOLDER'"), "name": tr("write into='FOLDER'"),
+    "restore": tr("call joystick.Run.resume(NAME)"),
 }  # fmt: skip
 """Arguments of joystick.Run."""
 OF_TUNE = {
-    "num_samples": "samples", "config": "what, a mapping with general_cfg, algo_cfg and env_cfg, and space",
+    "num_samples": "samples", "config": tr("what, a mapping with general_cfg, algo_cfg and env_cfg, and space"),
     "stop": "what={'general_cfg': {'stop_return': ...}}", "resources_per_trial": "jobs", "local_dir": "into",
     "name": "into", "search_alg": "search", "metric": "score", "max_concurrent_trials": "jobs", "verbose": "show",
     "env": "what={'env_cfg': {'id': ...}}", "algo": "what={'general_cfg': {'algo_name': ...}}", "param_space": "space",
 }  # fmt: skip
 """Arguments of joystick.tune."""
 OF_THE_MODULE = {
-    "ModelCatalog": "a model of your own is a layer {layer_type: custom, module: 'my_module:MyModel'}",
-    "Model": "a model of your own is a torch.nn.Module as a custom layer (docs/networks.md)",
-    "Preprocessor": "write a wrapper: env_cfg={'wrappers': ['my_module:MyWrapper']}",
-    "MultiAgentEnv": "a class with possible_agents, observation_space(agent), action_space(agent), reset and step "
-    "needs no base class",
-    "Trainer": "write joystick.Run(\"PPO\", env)", "Algorithm": "write joystick.Run(\"PPO\", env)",
-    "Tuner": "write joystick.tune(what, space)", "run": "write joystick.tune(what, space)",
-    "grid_search": "write joystick.grid([...])", "sample_from": "write joystick.choice([...])",
-    "loguniform": "write joystick.log(low, high)", "randint": "write joystick.integer(low, high)",
-    "init": "Ray starts by itself with general_cfg={'mp_backend': 'ray'}",
-    "shutdown": "run.close() ends what it started",
-    "rollout": f"write run.evaluate(episodes), or {PROGRAM} evaluate NAME",
-    "pretty_print": "write joystick.pretty(result)",
-    "DefaultCallbacks": "inherit from joystick.Callbacks",
-    "register_custom_model": "write a layer {layer_type: custom, module: 'my_module:MyModel'}",
-    "DEFAULT_CONFIG": f"{PROGRAM} describe PPO shows all settings", "function": "give the function itself",
+    "ModelCatalog": tr("a model of your own is a layer {layer_type: custom, module: 'my_module:MyModel'}"),
+    "Model": tr("a model of your own is a torch.nn.Module as a custom layer (docs/networks.md)"),
+    "Preprocessor": tr("write a wrapper: env_cfg={'wrappers': ['my_module:MyWrapper']}"),
+    "MultiAgentEnv": tr(
+        "a class with possible_agents, observation_space(agent), action_space(agent), reset and step needs no base "
+        "class"
+    ),
+    "Trainer": tr('write joystick.Run("PPO", env)'), "Algorithm": tr('write joystick.Run("PPO", env)'),
+    "Tuner": tr("write joystick.tune(what, space)"), "run": tr("write joystick.tune(what, space)"),
+    "grid_search": tr("write joystick.grid([...])"), "sample_from": tr("write joystick.choice([...])"),
+    "loguniform": tr("write joystick.log(low, high)"), "randint": tr("write joystick.integer(low, high)"),
+    "init": tr("Ray starts by itself with general_cfg={'mp_backend': 'ray'}"),
+    "shutdown": tr("run.close() ends what it started"),
+    "rollout": tr("write run.evaluate(episodes), or {program} evaluate NAME", program=PROGRAM),
+    "pretty_print": tr("write joystick.pretty(result)"),
+    "DefaultCallbacks": tr("inherit from joystick.Callbacks"),
+    "register_custom_model": tr("write a layer {layer_type: custom, module: 'my_module:MyModel'}"),
+    "DEFAULT_CONFIG": tr("{program} describe PPO shows all settings", program=PROGRAM),
+    "function": tr("give the function itself"),
 }  # fmt: skip
 """Names of the module joystick."""
 _TRAINER = re.compile("(Trainer|Agent|Algorithm|Config)$")

@@ -11,6 +11,7 @@ import numpy as np
 from algos.base import Array
 from config.read.loader import load as load_config
 from config.read.paths import as_written
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from envs.base import VectorEnv
 from framework.assemble.identity import with_seed
@@ -36,7 +37,7 @@ class _Trained(ABC):
 
     def _sentence(self) -> str:
         """Returns what it is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""
-        name = " on ".join(self.about[key] for key in ("algorithm", "environment") if key in self.about)
+        name = tr(" on ").join(self.about[key] for key in ("algorithm", "environment") if key in self.about)
         return ", ".join(filter(None, (name, self.about.get("model", ""))))
 
     def __repr__(self) -> str:
@@ -77,11 +78,19 @@ class TrainedPolicy(_Trained):
         try:
             encoded = self._env.encode(obs)
         except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise JoystickError(f"act: the observation does not fit {space}: {error}") from error
+            raise JoystickError(
+                tr("act: the observation does not fit {space}: {error}", space=space, error=error)
+            ) from error
         if encoded.shape != space.shape and np.shape(obs) == space.shape:  # as an exported program gets it
             encoded = np.asarray(obs, space.dtype)
         if encoded.shape != space.shape:
-            raise JoystickError(f"act: the observation has shape {encoded.shape}; expected {space.shape}")
+            raise JoystickError(
+                tr(
+                    "act: the observation has shape {shape}; expected {expected}",
+                    shape=encoded.shape,
+                    expected=space.shape,
+                )
+            )
         check_finite(encoded, "act")
         return encoded
 
@@ -97,13 +106,26 @@ class AgentPolicy(TrainedPolicy):
         self, agents: MultiPolicyAgent, env: VectorEnv, name: str, member: str | None, about: Mapping[str, str]
     ) -> None:
         if name not in agents.slots:
-            raise JoystickError(f"there is no policy {name!r}{did_you_mean(name, agents.slots)}")
+            raise JoystickError(
+                tr(
+                    "there is no policy {name!r}{nearest}",
+                    name=name,
+                    nearest=did_you_mean(name, agents.slots),
+                )
+            )
         self._slots, self._layout = agents.slots[name], agents.layout
         if isinstance(self._slots, JointSlots):
-            raise JoystickError(f"policy {name} controls its agents as one: load the run without policy=")
+            raise JoystickError(tr("policy {name} controls its agents as one: load the run without policy=", name=name))
         self.member = self._slots.agents[0] if member is None else member
         if self.member not in self._slots.agents:
-            raise JoystickError(f"agent={member!r}: policy {name} has {', '.join(self._slots.agents)}")
+            raise JoystickError(
+                tr(
+                    "agent={member!r}: policy {name} has {agents}",
+                    member=member,
+                    name=name,
+                    agents=", ".join(self._slots.agents),
+                )
+            )
         self._place = self._slots.agents.index(self.member)
         super().__init__(agents.agents[name], env, about)
 
@@ -152,7 +174,7 @@ class TrainedPolicies(_Trained):
             if name not in slots:
                 free = [slot for slot in self._env.slots_of(name) if slot not in slots.values()]
                 if not free:
-                    raise JoystickError(f"agent {name!r}: more agents act than env_cfg.max_agents allows")
+                    raise JoystickError(tr("agent {name!r}: more agents act than env_cfg.max_agents allows", name=name))
                 slots[name] = next((slot for slot in free if slot not in self._agents), free[0])
         return slots
 
@@ -162,11 +184,11 @@ def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array])
     records: Array = env.joint.decode(env.encode(obs)[None])
     for slot in obs:
         number, place = env.joint.place(slot)
-        check_finite(records[f"t{number}"]["obs"][0, place], f"act: agent {slot!r}")
+        check_finite(records[f"t{number}"]["obs"][0, place], tr("act: agent {slot!r}", slot=slot))
     for slot, mask in masks.items():
         number, place = env.joint.place(slot)
         if not env.joint.types[number].masked:
-            raise JoystickError(f"agent {slot!r} had no action masks in training")
+            raise JoystickError(tr("agent {slot!r} had no action masks in training", slot=slot))
         records[f"t{number}"]["mask"][:, place] = np.asarray(mask, bool)
     return records
 
@@ -190,14 +212,14 @@ def load(
         if loaded.note:
             LOGGER.warning(loaded.note)
         assert config.task is not None
-        place = f"update {loaded.saved.facts.get('update')} of {as_written(config.task)}"
+        place = tr("update {update} of {path}", update=loaded.saved.facts.get("update"), path=as_written(config.task))
         about = {"algorithm": config.algorithms, "environment": loaded.agent.spec.id, "model": place}
         if not isinstance(loaded.agent, MultiPolicyAgent):
             if policy or agent:
-                raise JoystickError(f"{task} has a single agent, and no policies to choose from")
+                raise JoystickError(tr("{task} has a single agent, and no policies to choose from", task=task))
             return TrainedPolicy(loaded.agent, loaded.env, about)
         if policy is not None:
             return AgentPolicy(loaded.agent, loaded.env, policy, agent, about)
         if agent is not None:
-            raise JoystickError("agent= needs policy=: the policy that controls it")
+            raise JoystickError(tr("agent= needs policy=: the policy that controls it"))
         return TrainedPolicies(loaded.agent, loaded.env, about)

@@ -13,6 +13,7 @@ from config.model.schema import AlgoConfig
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
 from config.read.task_config import load_task_config
+from config.tell.language import tr
 from framework.assemble.identity import check_identity, name_now
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
@@ -53,8 +54,10 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
         return replace(_new(config, spec), saved=saved, branch=True, changed=changed)
     if config.into is not None:
         raise TaskDirError(
-            f"the run continues in {as_written(config.task)}; leave out --into, or say which load_model_step to branch "
-            "at"
+            tr(
+                "the run continues in {path}; leave out --into, or say which load_model_step to branch at",
+                path=as_written(config.task),
+            )
         )
     task = TaskDir(config.task)
     task.open()
@@ -93,10 +96,22 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
                 changed.append(line)
             elif key not in recorded:
                 setting = f"{section}.{key}={json.dumps(before[key])}"
-                refused.append(f"{line}: the run began before this setting existed; {setting} goes on as it began")
+                refused.append(
+                    tr(
+                        "{line}: the run began before this setting existed; {setting} goes on as it began",
+                        line=line,
+                        setting=setting,
+                    )
+                )
             else:
                 place = config.where.get(f"{section}.{key}", "default")
-                refused.append(f"{place}: {line}: cannot change in a resumed run; start a new run for that")
+                refused.append(
+                    tr(
+                        "{place}: {line}: cannot change in a resumed run; start a new run for that",
+                        place=place,
+                        line=line,
+                    )
+                )
     if refused:
         raise ConfigError(refused)
     return tuple(changed)
@@ -121,9 +136,17 @@ def _other_policies(old: Sections, new: Sections, config: RunConfig) -> Iterator
     for section in filter(policies.name_of, {**old, **new}):
         place = config.where.get(f"{section}.agents", "policies_cfg")
         if section not in old:
-            yield f"{place}: {section}: cannot be added in a resumed run; start a new run for that"
+            yield tr(
+                "{place}: {section}: cannot be added in a resumed run; start a new run for that",
+                place=place,
+                section=section,
+            )
         elif section not in new:
-            yield f"{place}: {section}: cannot be left out in a resumed run; start a new run for that"
+            yield tr(
+                "{place}: {section}: cannot be left out in a resumed run; start a new run for that",
+                place=place,
+                section=section,
+            )
 
 
 def plain(config: RunConfig) -> Sections:

@@ -23,6 +23,7 @@ from config.read.loader import ConfigError, RunConfig, load
 from config.read.paths import as_written
 from config.read.tasks import find as find_task
 from config.tell.hints import setting_of
+from config.tell.language import tr
 from config.tell.names import did_you_mean, nearest
 from envs.base import EnvContext
 from framework.assemble import fit as compatibility
@@ -53,11 +54,19 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
     @wraps(init)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         if len(args) > 3:
-            raise TypeError(f"Run takes algo and env by position, and settings by name: config={args[3]!r:.80}")
+            raise TypeError(
+                tr("Run takes algo and env by position, and settings by name: config={value!r:.80}", value=args[3])
+            )
         for name in kwargs:
             if name not in names:
                 algo = str(kwargs.get("algo") or next(iter(args[1:2]), ""))
-                raise TypeError(f"Run has no argument {name!r}{_setting_for(name, kwargs[name], names, algo)}")
+                raise TypeError(
+                    tr(
+                        "Run has no argument {name!r}{hint}",
+                        name=name,
+                        hint=_setting_for(name, kwargs[name], names, algo),
+                    )
+                )
         init(*args, **kwargs)
 
     return call
@@ -66,14 +75,23 @@ def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
 def _copy(name: str, settings: Settings | None, names: str = "name") -> dict[str, Any]:
     """Returns settings; none for None. Raises ConfigError for what is not a mapping. names: whose they are."""
     if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
-        raise ConfigError([f"Python: {name}: got {settings!r}; expected a mapping of settings by {names}"])
+        raise ConfigError(
+            [
+                tr(
+                    "Python: {name}: got {settings!r}; expected a mapping of settings by {names}",
+                    name=name,
+                    settings=settings,
+                    names=names,
+                )
+            ]
+        )
     return dict(settings or {})
 
 
 def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
     """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
     if name in ("verbose", "progress_bar"):
-        return "; use show=True"
+        return tr("; use show=True")
     if name in other_words.OF_THE_CONSTRUCTOR:
         return f"; {other_words.OF_THE_CONSTRUCTOR[name]}"
     path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
@@ -81,7 +99,7 @@ def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> 
         return f"; {remark}" if remark else did_you_mean(name, arguments)
     section, _, key = path.partition(".")
     spelling = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
-    return f"; a setting is written {spelling}{remark and f' ({remark})'}"
+    return tr("; a setting is written {spelling}{remark}", spelling=spelling, remark=remark and f" ({remark})")
 
 
 class Run:
@@ -129,7 +147,9 @@ class Run:
             values["general_cfg"].setdefault("preset", preset)
         values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
         if not (env is None or isinstance(env, str) or callable(env)):
-            raise ConfigError([f"Python: env: got {env!r}; expected an id, or the class or function that makes it"])
+            raise ConfigError(
+                [tr("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)]
+            )
         flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
         self._begin(show, yaml, words, values, callbacks, metrics, **flags)
 
@@ -186,19 +206,28 @@ class Run:
         for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
             if isinstance(value, str) or not isinstance(value, Iterable):
                 text = " (text)" if isinstance(value, str) else ""
-                raise ConfigError([f"Python: {name}: got {value!r}{text}; expected a list"])
+                raise ConfigError(
+                    [tr("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)]
+                )
         if metrics and not isinstance(callbacks, Mapping):
-            raise ConfigError(["Python: metrics: only callbacks that are functions need it; a class has METRICS"])
+            raise ConfigError([tr("Python: metrics: only callbacks that are functions need it; a class has METRICS")])
         if isinstance(callbacks, Mapping):
             callbacks = from_functions(callbacks, metrics)
         if callbacks is not None:
             if not isinstance(callbacks, str | type):
-                raise ConfigError([f"Python: callbacks: got {callbacks!r}; expected a class, or functions by event"])
+                raise ConfigError(
+                    [
+                        tr(
+                            "Python: callbacks: got {callbacks!r}; expected a class, or functions by event",
+                            callbacks=callbacks,
+                        )
+                    ]
+                )
             values = {**values, "general_cfg": {**values.get("general_cfg", {}), "callbacks": callbacks}}
         flags, values = own.by_name(flags), own.by_name(values)
         config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
         if config.general.mode != "train":
-            raise ConfigError(["Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model"])
+            raise ConfigError([tr("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model")])
         compatibility.check(config)
         self._show = show
         self._preset_to_name = "" if show or "general_cfg.preset" in config.explicit else config.preset or ""
@@ -236,7 +265,7 @@ class Run:
         """Returns a run for the callbacks of an experiment that the command line drives."""
         run = cls.__new__(cls)
         run._experiment, run._broken, run._reason, run._closed = experiment, "", None, False
-        run._busy, run._preset_to_name = "the command line drives this run", ""
+        run._busy, run._preset_to_name = tr("the command line drives this run"), ""
         run._call, run._thread = "train", threading.get_ident()
         run._show = True
         return run
@@ -327,7 +356,10 @@ class Run:
                 trainer.save()
             if trainer.points.unsaved:
                 raise JoystickError(
-                    f"checkpoint {trainer.count.update} could not be saved; logs/log.txt has the reason"
+                    tr(
+                        "checkpoint {update} could not be saved; logs/log.txt has the reason",
+                        update=trainer.count.update,
+                    )
                 )
             return experiment.store.folder / str(trainer.count.update)
 
@@ -354,7 +386,11 @@ class Run:
         path = Path(str(checkpoint))
         if path.name != str(checkpoint) and path.resolve().parent != self._experiment.store.folder.resolve():
             raise JoystickError(
-                f"{path} is not a checkpoint of {as_written(self.task)}; Run.branch continues from another run"
+                tr(
+                    "{path} is not a checkpoint of {run}; Run.branch continues from another run",
+                    path=path,
+                    run=as_written(self.task),
+                )
             )
         return path.name
 
@@ -373,7 +409,9 @@ class Run:
         memory = algo.memory(self.config.env.n_envs)
         if not isinstance(memory, RolloutSpec) or self.config.policies:
             name = self.config.algo_package.NAME
-            raise JoystickError(f"update is for algorithms that learn from fresh steps; {name} learns by train()")
+            raise JoystickError(
+                tr("update is for algorithms that learn from fresh steps; {name} learns by train()", name=name)
+            )
         progress = experiment.trainer.progress()
         windows = sampling.chunks(memory, sample, self.config.env.n_envs, progress.fraction)
         with self._alone("update"), self._in_use():
@@ -390,16 +428,22 @@ class Run:
         optimizer keep what they have."""
         experiment = self._rested()
         if not isinstance(weights, Mapping):
-            raise JoystickError(f"set_weights: got {type(weights).__name__}; expected arrays by name")
+            raise JoystickError(tr("set_weights: got {kind}; expected arrays by name", kind=type(weights).__name__))
         for name, array in weights.items():
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
-                raise JoystickError(f"set_weights: {name} is {type(array).__name__}; expected an array of numbers")
+                raise JoystickError(
+                    tr(
+                        "set_weights: {name} is {kind}; expected an array of numbers",
+                        name=name,
+                        kind=type(array).__name__,
+                    )
+                )
             if not np.isfinite(array).all():
-                raise JoystickError(f"set_weights: {name} has a value that is not a finite number")
+                raise JoystickError(tr("set_weights: {name} has a value that is not a finite number", name=name))
         try:
             experiment.trainer.agent.load_weights(dict(weights))  # a wrong shape fails here, before anything is sent
         except KeyError as error:
-            raise JoystickError(f"set_weights: {error} is missing") from error
+            raise JoystickError(tr("set_weights: {error} is missing", error=error)) from error
         except ValueError as error:
             raise JoystickError(f"set_weights: {error}") from error
         with self._in_use():
@@ -409,7 +453,12 @@ class Run:
         """Calls function(agent, index) here with index 0, and in each worker with index 1 and up, where the agent has
         the latest weights. Returns the results in this order."""
         if not callable(function):
-            raise JoystickError(f"foreach_worker: got {function!r:.80}; expected a function of an agent and a number")
+            raise JoystickError(
+                tr(
+                    "foreach_worker: got {function!r:.80}; expected a function of an agent and a number",
+                    function=function,
+                )
+            )
         experiment = self._rested()
         return [function(experiment.trainer.agent, 0), *experiment.backend.each_worker(function)]
 
@@ -469,12 +518,17 @@ class Run:
     def __getattr__(self, name: str) -> Any:
         """Says what to call in place of a method of another library."""
         instead = other_words.OF_A_RUN.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
-        raise AttributeError(f"a Run has no {name!r}" + (f"; use {instead}" if instead else ""))
+        if instead:
+            raise AttributeError(tr("a Run has no {name!r}; use {instead}", name=name, instead=instead))
+        raise AttributeError(tr("a Run has no {name!r}", name=name))
 
     def __repr__(self) -> str:
-        state = "closed, " if self._closed else ""
-        preset = f", preset {self.preset}" if self.preset else ""
-        return f"<joystick.Run {as_written(self.task)}: {state}{counted(self.count.step, 'step')}{preset}>"
+        parts = [counted(self.count.step, "step")]
+        if self._closed:
+            parts.insert(0, tr("closed"))
+        if self.preset:
+            parts.append(tr("preset {name}", name=self.preset))
+        return f"<joystick.Run {as_written(self.task)}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         return notebook.summary(self._experiment, self._is_live)
@@ -495,7 +549,7 @@ class Run:
     def _alone(self, method: str) -> Iterator[None]:
         """Refuses a call from within another one: a callback must not train, restore or close the run."""
         self._check_free(method)
-        self._busy = f"a callback of {method} calls it"
+        self._busy = tr("a callback of {method} calls it", method=method)
         self._call, self._thread = method, threading.get_ident()
         try:
             yield
@@ -507,28 +561,38 @@ class Run:
         if self._closed:
             place = as_written(self.task)
             name = place.name if place.parent == ROOT else str(place)
-            raise JoystickError(f"the run is closed; Run.resume({name!r}) continues it")
+            raise JoystickError(tr("the run is closed; Run.resume({name!r}) continues it", name=name))
 
     def _check_free(self, method: str) -> None:
         """Raises JoystickError while another call is under way, in a callback of it or in another thread."""
-        self._check_thread(f"{method} is not possible now")
+        self._check_thread(
+            tr(
+                "{method} is not possible now: another thread is in {call}, and a run is used by one at a time",
+                method=method,
+                call=self._call,
+            )
+        )
         if self._busy:
-            raise JoystickError(f"{method} is not possible now: {self._busy}")
+            raise JoystickError(tr("{method} is not possible now: {busy}", method=method, busy=self._busy))
 
     def _check_thread(self, refusal: str) -> None:
         """Raises JoystickError while another thread trains: only between two rounds is the state whole."""
         if self._is_elsewhere:
-            raise JoystickError(f"{refusal}: another thread is in {self._call}, and a run is used by one at a time")
+            raise JoystickError(refusal)
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[Experiment]:
         """Gives the parts of the run to a call. An error in it leaves them in the middle of a round: after that, only
         restore and close are possible."""
         self._experiment.check_own()
-        self._check_thread("the run is in use")
+        self._check_thread(
+            tr("the run is in use: another thread is in {call}, and a run is used by one at a time", call=self._call)
+        )
         self._check_open()
         if self._broken:
-            raise JoystickError(f"an error has broken off a round ({self._broken}); restore a checkpoint, or close")
+            raise JoystickError(
+                tr("an error has broken off a round ({broken}); restore a checkpoint, or close", broken=self._broken)
+            )
         try:
             yield self._experiment
         except BaseException as error:
@@ -564,7 +628,7 @@ def _interrupts(run: Run) -> Iterator[None]:
 def _check_count(call: str, count: int | None) -> None:
     """Raises JoystickError for a number of steps or episodes that is not a whole number from 1 on."""
     if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-        raise JoystickError(f"{call}({count!r}): expected a whole number, at least 1")
+        raise JoystickError(tr("{call}({count!r}): expected a whole number, at least 1", call=call, count=count))
 
 
 _OPEN: "weakref.WeakSet[Run]" = weakref.WeakSet()
@@ -577,5 +641,8 @@ def _close_all() -> None:
     parent's."""
     for run in list(_OPEN):
         if run._experiment.is_own:
-            print(f"joystick: {as_written(run.task)} was left open; it is saved and closed", file=sys.stderr)
+            print(
+                tr("joystick: {path} was left open; it is saved and closed", path=as_written(run.task)),
+                file=sys.stderr,
+            )
             run._close(complete=False)

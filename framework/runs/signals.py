@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+from config.tell.language import tr
 from framework.collect.env_calls import Watch
 from framework.errors import Interrupted
 from framework.screen.terminal import announce
@@ -15,7 +16,7 @@ from framework.screen.terminal import announce
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 HANGUP = getattr(signal, "SIGHUP", None)
 if HANGUP is not None:
-    NAMES[HANGUP] = "the terminal was closed"
+    NAMES[HANGUP] = tr("the terminal was closed")
 
 
 def leave(status: int) -> None:
@@ -35,7 +36,7 @@ def end(number: int) -> None:
 class StopSignals:
     """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; the second one calls `again`."""
 
-    def __init__(self, again: Callable[[int], None] = end, doing: str = "saving and stopping") -> None:
+    def __init__(self, again: Callable[[int], None] = end, doing: str = tr("saving and stopping")) -> None:
         self.again, self.doing = again, doing
         self.received: int | None = None
         self._old: dict[int, object] = {}
@@ -57,7 +58,7 @@ class StopSignals:
             self.again(number)
         self.received = number
         name = NAMES[signal.Signals(number)]
-        announce(f"{name}: {self.doing}. Press Ctrl-C again to quit immediately.")
+        announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=self.doing))
 
     def came(self) -> bool:
         """Returns True after a signal."""

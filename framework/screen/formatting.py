@@ -9,6 +9,33 @@ from typing import Any
 
 from config.program import PROGRAM
 from config.read.paths import as_written
+from config.tell.language import ENGLISH, language, tr
+
+COUNTED = (
+    tr("{count:,} actions"),
+    tr("{count:,} checkpoints"),
+    tr("{count:,} comparisons"),
+    tr("{count:,} complete episodes"),
+    tr("{count:,} cores"),
+    tr("{count:,} episodes"),
+    tr("{count:,} faults"),
+    tr("{count:,} frames"),
+    tr("{count:,} learners"),
+    tr("{count:,} more settings"),
+    tr("{count:,} numbered checkpoints"),
+    tr("{count:,} other notes"),
+    tr("{count:,} rows"),
+    tr("{count:,} runs"),
+    tr("{count:,} samples"),
+    tr("{count:,} seeds"),
+    tr("{count:,} steps"),
+    tr("{count:,} times"),
+    tr("{count:,} transitions"),
+    tr("{count:,} trials"),
+    tr("{count:,} updates"),
+    tr("{count:,} workers"),
+)  # fmt: skip
+"""What is counted, each in the language of this process, whose measure word is part of it."""
 
 
 def short(value: float) -> str:
@@ -17,8 +44,10 @@ def short(value: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Returns a count with its noun: 1 episode, 2,000 episodes."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """Returns a count with its noun: 1 episode, 2,000 episodes. The noun is one of COUNTED."""
+    if count == 1 and language() == ENGLISH:
+        return f"1 {noun}"
+    return tr(f"{{count:,}} {noun}s", count=count)
 
 
 def listed(values: Mapping[str, float]) -> str:
@@ -49,12 +78,13 @@ def spread(score: Mapping[str, Any]) -> str:
 
 def between(interval: tuple[float, float] | None) -> str:
     """Returns an interval as a cell; empty if there is none."""
-    return f"{short(interval[0])} to {short(interval[1])}" if interval else ""
+    return tr("{low} to {high}", low=short(interval[0]), high=short(interval[1])) if interval else ""
 
 
 def scored(score: Mapping[str, Any]) -> str:
     """Returns mean, standard deviation and number of episodes of an evaluation."""
-    return f"{spread(score)} over {counted(int(score['episodes']), 'episode')}"
+    episodes = counted(int(score["episodes"]), "episode")
+    return tr("{score} over {episodes}", score=spread(score), episodes=episodes)
 
 
 def not_above_random(score: float | None, random_return: float | None) -> bool:

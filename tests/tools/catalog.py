@@ -28,6 +28,7 @@ from envs.common import wrappers
 from framework.catalog import ALGOS, ENVS
 
 ROOT = Path(__file__).resolve().parents[2]
+FUNCTIONS = ("tr", "english")
 PACKAGES = ("algos", "config", "envs", "framework")
 
 
@@ -38,14 +39,22 @@ def sentences() -> Iterator[tuple[str, str]]:
     for path in (*sorted(files), ROOT / "joystick.py", ROOT / "main.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         yield from ((path.relative_to(ROOT).as_posix(), text) for text in sorted(calls(tree)))
+    for path in sorted((ROOT / "framework" / "commands").glob("[a-z]*.py")):
+        yield path.relative_to(ROOT).as_posix(), _summary(path)
 
 
 def calls(tree: ast.AST) -> Iterator[str]:
-    """Yields the sentences of the calls of tr in a piece of code."""
+    """Yields the sentences of the calls of FUNCTIONS in a piece of code."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="tr"), args=[ast.Constant(value=str(text))]):
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
                 yield text
+
+
+def _summary(path: Path) -> str:
+    """Returns the first line of the file of a command, which its --help shows."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import torch
 
-from config.tell.language import tr
+from config.tell.language import english
 
 VARIABLE = "JOYSTICK_PLAIN"
 PLAIN = os.environ.get(VARIABLE, "") not in ("", "0")
@@ -27,17 +27,19 @@ PARTS = {
 
 def _why_off(names: Sequence[str]) -> str | None:
     if PLAIN:
-        return tr("{name} is set", name=VARIABLE)
+        return f"{VARIABLE} is set"
     for name in names:
         try:
             attrgetter(name)(torch)
         except (AttributeError, RuntimeError):
-            return tr("torch has no {name}", name=name)
+            return f"torch has no {name}"
     return None
 
 
+STATES = (english("off: all parts because {name} is set"), english("off: {parts}"), english("on"))
+REASONS = (english("{name} is set"), english("torch has no {name}"))
 OFF = {part: why for part, names in PARTS.items() if (why := _why_off(names))}
-"""Part -> why it is off."""
+"""Part -> why it is off, in English, one of REASONS."""
 
 
 def on(part: str) -> bool:
@@ -46,8 +48,7 @@ def on(part: str) -> bool:
 
 
 def state() -> str:
-    """Returns what is off and why, as text."""
+    """Returns what is off and why: a fact of checkpoints, in English, one of STATES."""
     if PLAIN:
-        return tr("off: all parts because {name} is set", name=VARIABLE)
-    parts = [tr("{part} because {reason}", part=part, reason=why) for part, why in OFF.items()]
-    return tr("off: {parts}", parts=", ".join(parts)) if OFF else tr("on")
+        return f"off: all parts because {VARIABLE} is set"
+    return f"off: {', '.join(f'{part} because {why}' for part, why in OFF.items())}" if OFF else "on"

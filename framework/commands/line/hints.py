@@ -3,38 +3,43 @@
 from collections.abc import Iterator, Sequence
 
 from config.program import PROGRAM
+from config.tell.language import tr
 from config.tell.names import FULL_WIDTH, did_you_mean, full_width, halved
 from framework.commands.line import words
 
+_FILM, _RESUME, _TEST, _TUNE = (f"{PROGRAM} {typed}" for typed in ("film NAME", "resume NAME", "test NAME", "tune"))
+_OR_TEST = tr("{resume} or test NAME", resume=_RESUME)
+_NAMES = tr("{test}; {program} runs lists the names", test=_TEST, program=PROGRAM)
 _INSTEAD = {
-    "play": f"{PROGRAM} film NAME", "eval": f"{PROGRAM} test NAME", "evaluate": f"{PROGRAM} evaluate NAME",
-    "enjoy": f"{PROGRAM} film NAME", "film": f"{PROGRAM} film NAME", "render": "--video",
+    "play": _FILM, "eval": _TEST, "evaluate": f"{PROGRAM} evaluate NAME",
+    "enjoy": _FILM, "film": _FILM, "render": "--video",
     "train": f"{PROGRAM} train", "file": "--yaml FILE", "name": "--into FOLDER", "output": "--into FOLDER",
-    "resume_path": f"{PROGRAM} resume NAME", "watch": f"{PROGRAM} watch, or film NAME",
-    "load": f"{PROGRAM} resume NAME or test NAME", "checkpoint": f"{PROGRAM} resume NAME or test NAME",
-    "trained_agent": f"{PROGRAM} resume NAME", "i": f"{PROGRAM} resume NAME",
-    "video_dir": f"{PROGRAM} film NAME --into FOLDER", "use_shelve": "--out FILE.jsonl",
-    "save_info": "--out FILE.jsonl", "track_progress": "nothing: progress is always shown",
-    "local_mode": "general_cfg.mp_backend=single, the default",
-    "params": "section.key=VALUE, such as algo_cfg.lr=0.001", "hyperparams": "section.key=VALUE, or --yaml FILE",
-    "n_trials": f"--samples N of {PROGRAM} tune --yaml FILE", "n_jobs": "--jobs N",
-    "optimize": f"{PROGRAM} tune --yaml FILE", "optimize_hyperparameters": f"{PROGRAM} tune --yaml FILE",
-    "no_render": f"{PROGRAM} test NAME, which opens no window", "load_best": f"{PROGRAM} test NAME",
-    "load_checkpoint": "--model N, with test NAME", "load_last_checkpoint": "--model latest, with test NAME",
-    "folder": f"{PROGRAM} test NAME; {PROGRAM} runs lists the names",
-    "exp_id": f"{PROGRAM} test NAME; {PROGRAM} runs lists the names",
-    "track": "general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so",
+    "resume_path": _RESUME, "watch": tr("{program} watch, or film NAME", program=PROGRAM),
+    "load": _OR_TEST, "checkpoint": _OR_TEST, "trained_agent": _RESUME, "i": _RESUME,
+    "video_dir": f"{_FILM} --into FOLDER", "use_shelve": "--out FILE.jsonl", "save_info": "--out FILE.jsonl",
+    "track_progress": tr("nothing: progress is always shown"),
+    "local_mode": tr("general_cfg.mp_backend=single, the default"),
+    "params": tr("section.key=VALUE, such as algo_cfg.lr=0.001"),
+    "hyperparams": tr("section.key=VALUE, or --yaml FILE"),
+    "n_trials": tr("--samples N of {tune} --yaml FILE", tune=_TUNE), "n_jobs": "--jobs N",
+    "optimize": f"{_TUNE} --yaml FILE", "optimize_hyperparameters": f"{_TUNE} --yaml FILE",
+    "no_render": tr("{test}, which opens no window", test=_TEST), "load_best": _TEST,
+    "load_checkpoint": tr("--model N, with test NAME"), "load_last_checkpoint": tr("--model latest, with test NAME"),
+    "folder": _NAMES, "exp_id": _NAMES,
+    "track": tr("general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so"),
 }  # fmt: skip
 """Flags of other programs, and what to type here."""
 _LONG = {"n": "n_timesteps", "tb": "tensorboard_log", "conf": "conf_file", "P": "progress"}
 """Short flags of other programs -> their long form."""
+_USE_FILM, _USE_TEST, _USE_TRAIN, _USE_TUNE = (
+    tr("use {command}", command=command) for command in (_FILM, _TEST, f"{PROGRAM} train", f"{_TUNE} --yaml FILE")
+)
 _ELSEWHERE = {
-    "help": f"{PROGRAM} describe WHAT explains a setting, --help the commands",
-    "play": f"{PROGRAM} film NAME makes a video, talk NAME talks to it, and watch shows how it learns",
-    "enjoy": f"use {PROGRAM} film NAME", "eval": f"use {PROGRAM} test NAME",
-    "render": f"use {PROGRAM} film NAME", "predict": f"use {PROGRAM} test NAME",
-    "optimize": f"use {PROGRAM} tune --yaml FILE", "plot": f"use {PROGRAM} watch, or compare RUN RUN",
-    "learn": f"use {PROGRAM} train", "fit": f"use {PROGRAM} train", "rllib": "leave it out",
+    "help": tr("{program} describe WHAT explains a setting, --help the commands", program=PROGRAM),
+    "play": tr("{film} makes a video, talk NAME talks to it, and watch shows how it learns", film=_FILM),
+    "enjoy": _USE_FILM, "eval": _USE_TEST, "render": _USE_FILM, "predict": _USE_TEST, "optimize": _USE_TUNE,
+    "plot": tr("use {program} watch, or compare RUN RUN", program=PROGRAM),
+    "learn": _USE_TRAIN, "fit": _USE_TRAIN, "rllib": tr("leave it out"),
 }  # fmt: skip
 """Commands of other programs, and what to type here."""
 
@@ -55,7 +60,7 @@ def of_flag(flag: str, value: str, algo: str) -> str:
     word = flag.lstrip("-").replace("-", "_")
     word = _LONG.get(word, word)
     if word in _INSTEAD:
-        return f"; use {_INSTEAD[word]}"
+        return tr("; use {instead}", instead=_INSTEAD[word])
     setting = setting_of(word, algo)
     if setting is None or (word == "seed" and not value.isdecimal()):
         return ""
@@ -63,7 +68,7 @@ def of_flag(flag: str, value: str, algo: str) -> str:
     if not path:
         return f"; {remark}"
     settings = " ".join(f"{part}={'VALUE' if remark else value}" for part in path.split())
-    return f"; a setting is written {settings}{remark and f' ({remark})'}"
+    return tr("; a setting is written {settings}{remark}", settings=settings, remark=remark and f" ({remark})")
 
 
 def not_settings(overrides: Sequence[str]) -> Iterator[str]:
@@ -79,18 +84,26 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
     if mark := next((mark for mark in word if mark in FULL_WIDTH), None):
         plain = halved(word) if "=" in halved(word) else halved(word).replace(":", "=", 1)
         if "=" in plain or plain.startswith("-"):
-            return f"{full_width(mark).partition(';')[0]}; write {plain}"
+            return tr("{character}; write {plain}", character=full_width(mark).partition(";")[0], plain=plain)
     if word.lower().endswith((".yaml", ".yml")):
-        return f"{word!r}: a file is given as --yaml {word}"
+        return tr("{word!r}: a file is given as --yaml {word}", word=word)
     if word in words.names():
-        return f"{word!r} comes first: {PROGRAM} {word} ..."
+        return tr("{word!r} comes first: {program} {word} ...", word=word, program=PROGRAM)
     if word.endswith("=") or (after and after[0].startswith("=")):
         value = next((other.lstrip("=") for other in after if other != "="), "VALUE")
-        return f"no blanks around the =; write {word.rstrip('=')}={value}"
+        return tr("no blanks around the =; write {setting}={value}", setting=word.rstrip("="), value=value)
     if path := word if "." in word else next(iter(setting_of(word, "") or ()), ""):
         settings = " ".join(f"{part}={next(iter(after), 'VALUE')}" for part in path.split())
-        return f"{word!r} has no value; write {settings}"
+        return tr("{word!r} has no value; write {settings}", word=word, settings=settings)
     if word.lower() in _ELSEWHERE:
         hint = _ELSEWHERE[word.lower()].replace("NAME", next(iter(after), "NAME"))
-        return f"{word!r} is not a command here; {hint.replace('WHAT', next(iter(after), 'TOPIC'))}"
-    return f"{word!r} is neither a command nor section.key=value{did_you_mean(word, words.names())}"
+        return tr(
+            "{word!r} is not a command here; {hint}",
+            word=word,
+            hint=hint.replace("WHAT", next(iter(after), "TOPIC")),
+        )
+    return tr(
+        "{word!r} is neither a command nor section.key=value{nearest}",
+        word=word,
+        nearest=did_you_mean(word, words.names()),
+    )

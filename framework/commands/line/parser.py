@@ -7,11 +7,48 @@ from typing import Any, NoReturn
 
 from config.program import PROGRAM, version
 from config.read import arguments
+from config.tell.cells import cells, wrapped
+from config.tell.language import english, tr
 from config.tell.names import did_you_mean, printable
 from framework.commands.line import hints, settings, words
 
 MOST_OWNERS = 3
 """Number of words that are named as those that have a flag."""
+
+
+OF_ARGPARSE = (
+    english("usage: "),
+    english("positional arguments"),
+    english("options"),
+    english("show this help message and exit"),
+    english("argument %(argument_name)s: %(message)s"),
+    english("expected one argument"),
+    english("expected at most one argument"),
+    english("expected at least one argument"),
+    english("the following arguments are required: %s"),
+    english("invalid choice: %(value)r (choose from %(choices)s)"),
+    english("invalid %(type)s value: %(value)r"),
+    english("ignored explicit argument %r"),
+)
+"""Sentences of argparse that a user can see here."""
+vars(argparse).update(_=tr)  # the name under which argparse looks its sentences up
+
+
+class Lines(argparse.HelpFormatter):
+    """Breaks lines by the cells of a terminal."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrapped(text, width)
+
+    def _format_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None) -> str:
+        """Returns the usage. argparse counts letters: it gets as many blanks as the prefix takes cells."""
+        prefix = tr("usage: ") if prefix is None else prefix
+        blanks = " " * cells(prefix)
+        return prefix + super()._format_usage(usage, actions, groups, blanks).removeprefix(blanks)
+
+
+class Paragraphs(Lines, argparse.RawDescriptionHelpFormatter):
+    """The same, with descriptions whose lines stand as they are."""
 
 
 class Version(argparse.Action):
@@ -27,7 +64,7 @@ class Once(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, request: argparse.Namespace, value: Any, *_: Any) -> None:
         if getattr(request, self.dest) not in (None, ()):
-            parser.error(f"{self.option_strings[0]} is given twice; give it once")
+            parser.error(tr("{flag} is given twice; give it once", flag=self.option_strings[0]))
         setattr(request, self.dest, value)
 
 
@@ -46,7 +83,7 @@ class Parser(argparse.ArgumentParser):
     """Flag that the name of a run stands for: test or resume; empty for words without such a name."""
 
     def __init__(self, name: str, word: ModuleType) -> None:
-        super().__init__(prog=f"{PROGRAM} {name}", allow_abbrev=False)
+        super().__init__(prog=f"{PROGRAM} {name}", allow_abbrev=False, formatter_class=Lines)
         self.name, self.word = name, word
         word.flags(self)
 
@@ -63,8 +100,15 @@ class Parser(argparse.ArgumentParser):
             self.epilog = words.help_text()  # which imports the files of all words
         return super().format_help()
 
+    def format_usage(self) -> str:
+        """Returns the usage behind the English word, which argparse itself cuts off by its length."""
+        return super().format_usage().replace(tr("usage: "), "usage: ", 1)
+
     def error(self, *messages: str) -> NoReturn:
-        self.exit(2, "".join(f"{printable(message)}\n" for message in (*messages, f"See: {PROGRAM} --help")))
+        self.exit(
+            2,
+            "".join(f"{printable(message)}\n" for message in (*messages, tr("See: {program} --help", program=PROGRAM))),
+        )
 
     def read(self, argv: Sequence[str]) -> argparse.Namespace:
         """Returns the request, unless a word is not understood."""
@@ -73,7 +117,7 @@ class Parser(argparse.ArgumentParser):
         if flags:
             self.error(*(self._unknown(flag, argv, request) for flag in dict.fromkeys(flags)))
         if unknown:
-            self.error(f"unexpected argument {unknown[0]!r}")
+            self.error(tr("unexpected argument {word!r}", word=unknown[0]))
         return request
 
     def _unknown(self, flag: str, argv: Sequence[str], request: argparse.Namespace) -> str:
@@ -82,15 +126,25 @@ class Parser(argparse.ArgumentParser):
         after = argv[argv.index(flag) + 1 :] if flag in argv else []
         value = value or next((other for other in after[:1] if not other.startswith("--")), "VALUE")
         if self.named and request.overrides and name in ("--test", "--resume"):
-            return f"{self.name} {request.overrides[0]} names the run; leave out --test and --resume"
+            return tr(
+                "{command} {name} names the run; leave out --test and --resume",
+                command=self.name,
+                name=request.overrides[0],
+            )
         hint = hints.of_flag(name, value, getattr(request, "algo", None) or "DQN")
         if (others := owners(name)) and "overrides" not in request:
-            return f"unknown flag {name}; it is for: {others}"
+            return tr("unknown flag {name}; it is for: {others}", name=name, others=others)
         if others:
             sentences = {**settings.OF_FILM, **getattr(self.word, "REFUSED", {})}
             sentence = next((sentences[flags] for flags in sentences if name in flags.split()), sentences.get("", ""))
-            return sentence.replace("VALUE", value).replace("FLAG", name) or f"{name} is for: {others}{hint}"
-        return f"unknown flag {flag}{hint or did_you_mean(name, [flag for flag in self.own() if len(flag) > 2])}"
+            return sentence.replace("VALUE", value).replace("FLAG", name) or tr(
+                "{name} is for: {others}{hint}", name=name, others=others, hint=hint
+            )
+        return tr(
+            "unknown flag {flag}{hint}",
+            flag=flag,
+            hint=hint or did_you_mean(name, [flag for flag in self.own() if len(flag) > 2]),
+        )
 
     def own(self) -> list[str]:
         """Returns the flags of the word, with both names of those that have two."""
@@ -102,8 +156,8 @@ def owners(flag: str) -> str:
     have = [name for name in words.names() if flag in Parser(name, words.module(name)).own()]
     typed = [f"{PROGRAM} {words.usage(name)}" for name in have]
     if len(typed) > MOST_OWNERS:
-        return f"{', '.join(typed[:MOST_OWNERS])}, and others"
-    return ", and ".join(typed)
+        return tr("{commands}, and others", commands=", ".join(typed[:MOST_OWNERS]))
+    return tr(", and ").join(typed)
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -7,32 +7,35 @@ from collections.abc import Iterator, Mapping
 from config.foreign import flags as foreign_flags
 from config.model import SECTIONS
 from config.program import PROGRAM
+from config.tell.language import tr
 
 TWICE = (
-    ("seeds", "general_cfg.seed", "seed"),
-    ("algo", "general_cfg.algo_name", "algorithm"),
-    ("env", "env_cfg.id", "environment"),
-    ("test", "general_cfg.load_path", "run"),
-    ("video", "env_cfg.render_mode", "rendering"),
-    ("episodes", "general_cfg.max_episode", "number of episodes"),
-    ("model", "general_cfg.load_model_step", "model"),
-    ("checkpoint_freq", "general_cfg.model_save_fre", "interval between checkpoints"),
+    ("seeds", "general_cfg.seed", tr("the seed")),
+    ("algo", "general_cfg.algo_name", tr("the algorithm")),
+    ("env", "env_cfg.id", tr("the environment")),
+    ("test", "general_cfg.load_path", tr("the run")),
+    ("video", "env_cfg.render_mode", tr("the rendering")),
+    ("episodes", "general_cfg.max_episode", tr("the number of episodes")),
+    ("model", "general_cfg.load_model_step", tr("the model")),
+    ("checkpoint_freq", "general_cfg.model_save_fre", tr("the interval between checkpoints")),
 )
 """Flag, the setting that means the same, and what both name."""
 
-OF_FILM = {"--worst --grid --episode": f"--worst, --grid and --episode are for: {PROGRAM} film NAME"}
+OF_FILM = {
+    "--worst --grid --episode": tr("--worst, --grid and --episode are for: {program} film NAME", program=PROGRAM)
+}
 OF_ONE_RUN = {
-    "--pause-at-step": "--pause-at-step is for training one run; leave out --test and --seeds, and bench",
-    "--no-evaluation": "--no-evaluation is for training one run; leave out --test and --seeds, and bench",
+    "--pause-at-step": tr("--pause-at-step is for training one run; leave out --test and --seeds, and bench"),
+    "--no-evaluation": tr("--no-evaluation is for training one run; leave out --test and --seeds, and bench"),
 }
 OF_TEST = {
-    "--resume --seeds --algo": "--test plays the model of one run; leave out --resume, --seeds and --algo",
+    "--resume --seeds --algo": tr("--test plays the model of one run; leave out --resume, --seeds and --algo"),
     **OF_ONE_RUN,
 }
 OF_RESUME = {
-    "--algo --run --env": "--resume keeps the run's own algorithm and environment; leave out --algo and --env",
-    "--into": "--resume continues in the run's own folder; leave out --into",
-    "--seeds": "--resume continues one run, and --seeds starts several; leave one of them out",
+    "--algo --run --env": tr("--resume keeps the run's own algorithm and environment; leave out --algo and --env"),
+    "--into": tr("--resume continues in the run's own folder; leave out --into"),
+    "--seeds": tr("--resume continues one run, and --seeds starts several; leave one of them out"),
 }
 """Flags that exclude another one, and why."""
 
@@ -44,9 +47,14 @@ def keys(request: argparse.Namespace) -> set[str]:
 
 def twice(request: argparse.Namespace) -> Iterator[str]:
     """Yields flags and settings that mean the same."""
-    for flag, key, noun in TWICE:
+    for flag, key, what in TWICE:
         if getattr(request, flag, None) and key in keys(request):
-            yield f"--{flag.replace('_', '-')} and {key} both set the {noun}; leave one of them out"
+            yield tr(
+                "--{flag} and {key} both set {what}; leave one of them out",
+                flag=flag.replace("_", "-"),
+                key=key,
+                what=what,
+            )
 
 
 def refusals(request: argparse.Namespace, sentences: Mapping[str, str]) -> Iterator[str]:
@@ -70,12 +78,16 @@ def take_name(request: argparse.Namespace, flag: str) -> Iterator[str]:
     name = next(iter(request.overrides), "")
     if not name.strip() or name.partition(".")[0] in SECTIONS:
         word = request.word
-        yield f"{word} needs the name of a run: {PROGRAM} {word} NAME; {PROGRAM} runs lists them"
+        yield tr(
+            "{word} needs the name of a run: {program} {word} NAME; {program} runs lists them",
+            word=word,
+            program=PROGRAM,
+        )
     del request.overrides[0]
     checkpoint = re.fullmatch(r"(.+)/models/(\d+|best|latest)/*", name)
     if checkpoint and flag != "resume":
         if request.model is not None:
-            yield f"{name} names a model, and --model another one; leave out --model"
+            yield tr("{name} names a model, and --model another one; leave out --model", name=name)
         request.model = int(checkpoint[2]) if checkpoint[2].isdecimal() else checkpoint[2]
         name = checkpoint[1]
     setattr(request, flag, name)

@@ -1,37 +1,37 @@
 """Flags that several words have."""
 
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Callable
 from functools import partial
-from textwrap import fill
 from typing import Any
 
 from config.foreign import flags as foreign_flags
 from config.program import PROGRAM
 from config.read import arguments
-from framework.commands.line.parser import Algorithm, Parser, Version
+from config.tell.cells import wrapped
+from config.tell.language import tr
+from framework.commands.line.parser import Algorithm, Paragraphs, Parser, Version
 from framework.commands.line.words import help_of, usage
 
 VALUES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
-    "--yaml": ("FILE", "settings of the run, or several experiments of RLlib", arguments.text),
-    "--env": ("ID", "environment, or my_env.py; without --yaml, with the nearest preset", arguments.text),
-    "--model": ("N", "best (default), latest, or an update", arguments.model),
-    "--episodes": ("N", "number of episodes", arguments.count),
-    "--seeds": ("1..5", "one run for each of these seeds, side by side", arguments.seeds),
-    "--jobs": ("N", "with --seeds, tune or several experiments: runs at once", arguments.count),
-    "--into": ("FOLDER", "a new folder to write to, instead of tasks/NAME", arguments.text),
-    "--pause-at-step": ("S", "train, or resume, to step S and save; the plan stays", arguments.count),
-    "--config": ("JSON", "settings by RLlib's names, or in our sections", arguments.text),
-    "--stop": ("JSON", "RLlib's stop rules, such as {training_iteration: 9}", arguments.text),
-    "--checkpoint-freq": ("N", "save every N iterations, as in RLlib", arguments.count_or_none),
+    "--yaml": ("FILE", tr("settings of the run, or several experiments of RLlib"), arguments.text),
+    "--env": ("ID", tr("environment, or my_env.py; without --yaml, with the nearest preset"), arguments.text),
+    "--model": ("N", tr("best (default), latest, or an update"), arguments.model),
+    "--episodes": ("N", tr("number of episodes"), arguments.count),
+    "--seeds": ("1..5", tr("one run for each of these seeds, side by side"), arguments.seeds),
+    "--jobs": ("N", tr("with --seeds, tune or several experiments: runs at once"), arguments.count),
+    "--into": ("FOLDER", tr("a new folder to write to, instead of tasks/NAME"), arguments.text),
+    "--pause-at-step": ("S", tr("train, or resume, to step S and save; the plan stays"), arguments.count),
+    "--config": ("JSON", tr("settings by RLlib's names, or in our sections"), arguments.text),
+    "--stop": ("JSON", tr("RLlib's stop rules, such as {training_iteration: 9}"), arguments.text),
+    "--checkpoint-freq": ("N", tr("save every N iterations, as in RLlib"), arguments.count_or_none),
 }
 """Flag -> the name of its value, its help, and what reads the value."""
 SWITCHES = {
-    "--video": "record a video (env_cfg.render_mode=rgb_array)",
-    "--no-evaluation": "train, or resume, without an evaluation at the end or at a pause",
-    "--print-config": "show all settings as YAML, and stop",
-    "--profile": "show where the time of the training went",
-    "--dry-run": "check and build everything, train nothing",
+    "--video": tr("record a video (env_cfg.render_mode=rgb_array)"),
+    "--no-evaluation": tr("train, or resume, without an evaluation at the end or at a pause"),
+    "--print-config": tr("show all settings as YAML, and stop"),
+    "--profile": tr("show where the time of the training went"),
+    "--dry-run": tr("check and build everything, train nothing"),
 }
 """Flag without a value -> its help."""
 NEVER_MISSING = ("resume", "test", "seeds", "jobs", "print_config", "profile", "dry_run")
@@ -46,7 +46,7 @@ def add(parser: Parser, flags: str, where: str = "") -> None:
         elif flag == "--allow-import":
             permission(parser)
         elif flag == "--algo":
-            text = "algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each"
+            text = tr("algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each")
             parser.add_argument(flag, "--run", metavar="NAME", type=arguments.text, action=Algorithm, help=text)
             parser.set_defaults(of_rllib=False)
         else:
@@ -58,7 +58,7 @@ def permission(parser: Parser) -> None:
     """Adds --allow-import."""
     parser.add_argument(
         "--allow-import", metavar="PKG", type=arguments.module, action="append", default=[],
-        help="let the settings name code of this package",
+        help=tr("let the settings name code of this package"),
     )  # fmt: skip
 
 
@@ -71,10 +71,12 @@ def add_training(parser: Parser) -> None:
 def add_settings(parser: Parser, flags: str = "--print-config --dry-run") -> None:
     """Adds section.key=value. shown: flags that show what comes of the settings."""
     add(parser, f"--allow-import {flags}")
-    parser.add_argument("--version", action=Version, nargs=0, help="show the version, and stop")
-    parser.add_argument("overrides", nargs="*", metavar="section.key=value", help="a setting, such as algo_cfg.lr=3e-4")
+    parser.add_argument("--version", action=Version, nargs=0, help=tr("show the version, and stop"))
+    parser.add_argument(
+        "overrides", nargs="*", metavar="section.key=value", help=tr("a setting, such as algo_cfg.lr=3e-4")
+    )
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))
-    parser.formatter_class = partial(RawDescriptionHelpFormatter, width=79)
-    parser.usage = f"{PROGRAM} {usage(parser.name)} [options] [section.key=value ...]"
-    parser.description = fill((parser.word.__doc__ or "").partition("\n")[0], 79)
-    parser.epilog = f"typed as:\n{help_of(parser.name)}"
+    parser.formatter_class = partial(Paragraphs, width=79)
+    parser.usage = tr("{typed} [options] [section.key=value ...]", typed=f"{PROGRAM} {usage(parser.name)}")
+    parser.description = "\n".join(wrapped(tr((parser.word.__doc__ or "").partition("\n")[0]), 79))
+    parser.epilog = tr("typed as:\n{lines}", lines=help_of(parser.name))

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from config.read import arguments
+from config.tell.language import tr
 
 if TYPE_CHECKING:
     from config.read.loader import ConfigError
@@ -86,8 +87,11 @@ def printed(text: Callable[[], str]) -> int:
 def nothing_started(error: "ConfigError") -> int:
     """Prints what is wrong with a configuration. Returns the exit status."""
     count = len(error.problems)
-    fix = "Fix the problem above." if count == 1 else f"Fix the {count} problems above."
-    print(error, f"Nothing was started. {fix}", sep="\n", file=sys.stderr)
+    if count == 1:
+        fix = tr("Nothing was started. Fix the problem above.")
+    else:
+        fix = tr("Nothing was started. Fix the {count} problems above.", count=count)
+    print(error, fix, sep="\n", file=sys.stderr)
     return 2
 
 
@@ -95,9 +99,13 @@ def _unfit(request: argparse.Namespace, runs: int) -> str:
     """Returns which flag does not fit the number of experiments in the file; empty if all do."""
     if runs > 1 and (request.test or request.resume or request.word == "bench"):
         source = request.yaml or f"--algo {request.algo}"
-        return f"{source} has {runs} experiments; leave out bench, --test and --resume, or name one"
+        return tr(
+            "{source} has {runs} experiments; leave out bench, --test and --resume, or name one",
+            source=source,
+            runs=runs,
+        )
     if runs == 1 and request.jobs and not request.seeds:
-        return "--jobs is the number of runs at once; it needs --seeds, or several experiments"
+        return tr("--jobs is the number of runs at once; it needs --seeds, or several experiments")
     return ""
 
 
@@ -106,9 +114,16 @@ def _show(request: argparse.Namespace, name: str, config: "RunConfig") -> int:
     for note in config.notes:
         print(note, file=sys.stderr)
     if request.seeds and len(request.seeds) > 1:
-        print(f"--seeds: {len(request.seeds)} runs; this is the one with seed {request.seeds[0]}", file=sys.stderr)
+        print(
+            tr(
+                "--seeds: {count} runs; this is the one with seed {seed}",
+                count=len(request.seeds),
+                seed=request.seeds[0],
+            ),
+            file=sys.stderr,
+        )
     if name:
-        print(f"# experiment {name}")
+        print(tr("# experiment {name}", name=name))
     if request.print_config:
         print(config.to_yaml(), end="")
         return 0

@@ -6,27 +6,29 @@ from importlib import import_module
 from types import ModuleType
 
 from config.program import PROGRAM
+from config.tell.language import tr
 
 PACKAGE = "framework.commands"
 DEFAULT = "train"
 """Word of a command line without one."""
-EXAMPLES = f"""\
-examples:
-  {PROGRAM}                                  DQN on CartPole-v1
-  {PROGRAM} --yaml my.yaml algo_cfg.lr=3e-4
-  {PROGRAM} --algo PPO --env Acrobot-v1
-  {PROGRAM} --algo PPO --seeds 1..5          five runs, one figure
-  {PROGRAM} --algo PPO,DQN --seeds 1..5      two algorithms compared
-"""
+EXAMPLES = tr(
+    "examples:\n"
+    "  {program}                                  DQN on CartPole-v1\n"
+    "  {program} --yaml my.yaml algo_cfg.lr=3e-4\n"
+    "  {program} --algo PPO --env Acrobot-v1\n"
+    "  {program} --algo PPO --seeds 1..5          five runs, one figure\n"
+    "  {program} --algo PPO,DQN --seeds 1..5      two algorithms compared\n",
+    program=PROGRAM,
+)
 WIDTH = 33
 """Characters of what is typed, with two blanks at least, if the text stands beside it."""
 MARGIN = " " * 50
 """Blanks before a text that stands below."""
 GROUPS = {
-    "with a run, by the name of its folder under tasks/:": (
+    tr("with a run, by the name of its folder under tasks/:"): (
         "runs", "watch", "resume", "test", "film", "compare", "evaluate", "rollout", "export", "talk",
     ),
-    "other commands:": (
+    tr("other commands:"): (
         "train", "list", "describe", "tune", "bench", "convert", "data", "doctor", "trust", "schema",
     ),
 }  # fmt: skip

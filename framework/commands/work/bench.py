@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from config.read.loader import ConfigError, RunConfig
+from config.tell.cells import padded
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.commands.line.start import configured
-from framework.errors import MISTAKE, JoystickError, Stopped
+from framework.errors import ERROR, MISTAKE, JoystickError, Stopped
 from framework.record.console import Console
 from framework.runs.experiment import Experiment
 from framework.runs.signals import StopSignals, Watchdog, leave
@@ -26,7 +28,9 @@ MOST_WARM_UP = 60.0
 """Seconds after which a measurement begins even if there was no update yet."""
 LONGEST_REASON = 100
 """Number of characters that are shown of an error."""
-HEAD = ("workers", "n_envs", "steps/s", "updates/s")
+COLUMN = 12
+"""Cells of a column."""
+HEAD = (tr("workers"), "n_envs", tr("steps/s"), tr("updates/s"))
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,14 @@ def run(config: RunConfig, request: Namespace) -> int:
     folder = Path(tempfile.mkdtemp(prefix="joystick-bench-"))
     screen = terminal.choose(sys.stdout)
     try:
-        with StopSignals(doing="stopping; what is complete is shown") as signals:
+        with StopSignals(doing=tr("stopping; what is complete is shown")) as signals:
             for number, choice in enumerate(choices):
-                message = f"measuring {' '.join(choice.words())} ({number + 1} of {len(choices)})"
+                message = tr(
+                    "measuring {settings} ({number} of {count})",
+                    settings=" ".join(choice.words()),
+                    number=number + 1,
+                    count=len(choices),
+                )
                 if isinstance(screen, terminal.Plain):
                     screen.say(message)  # its draw leaves out some
                 else:
@@ -99,7 +108,10 @@ def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> 
     run = Experiment(config, stopping, make_console=lambda log, cfg: Console(log, cfg, io.StringIO()))
 
     def hangs() -> None:
-        print(f"error: the environment has not answered for {config.general.env_timeout:g} s", file=sys.stderr)
+        print(
+            ERROR + tr("the environment has not answered for {seconds:g} s", seconds=config.general.env_timeout),
+            file=sys.stderr,
+        )
         if config.into is not None:
             shutil.rmtree(config.into.parent, ignore_errors=True)
         leave(MISTAKE)
@@ -111,7 +123,7 @@ def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> 
             since = time.monotonic()
             while not done(time.monotonic() - since):
                 if stopping():
-                    raise Stopped("stopped")
+                    raise Stopped(tr("stopped"))
                 trainer.round()
             return time.monotonic() - since
 
@@ -125,14 +137,15 @@ def table(results: Results) -> list[str]:
     """Returns the table, with the fastest row marked, and the settings to write."""
     measured = {choice: result for choice, result in results.items() if isinstance(result, Speed)}
     best = max(measured, key=lambda choice: measured[choice].steps, default=None)
-    lines = ["".join(f"{title:>12}" for title in HEAD)]
+    lines = ["".join(padded(title, COLUMN, right=True) for title in HEAD)]
     for choice, result in results.items():
-        line = f"{choice.workers:>12}{choice.rows:>12}"
+        line = f"{choice.workers:>{COLUMN}}{choice.rows:>{COLUMN}}"
         if isinstance(result, Speed):
-            line += f"{short(result.steps):>12}{short(result.updates):>12}{'  fastest' if choice == best else ''}"
+            line += f"{short(result.steps):>{COLUMN}}{short(result.updates):>{COLUMN}}"
+            line += f"  {tr('fastest')}" if choice == best else ""
         else:
             line += f"  {result[:LONGEST_REASON]}"
         lines.append(line)
     if best is None:
-        return [*lines, "nothing was measured"]
-    return [*lines, f"write: {' '.join(best.words())}"]
+        return [*lines, tr("nothing was measured")]
+    return [*lines, tr("write: {settings}", settings=" ".join(best.words()))]

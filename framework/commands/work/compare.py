@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from config.read.arguments import COMPARED_AT
 from config.read.loader import ConfigError
 from config.read.paths import as_written
+from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive import measure
 from framework.archive.find import find
@@ -55,7 +56,8 @@ def run(request: Namespace) -> int:
         ("compare.html", page.document(result.several, result.left_out, about)),
     ):
         write_whole(folder / name, content.encode(errors="replace"))
-    screen.say(f"\npage   {as_written(folder / 'compare.html')}\ntable  {as_written(folder / 'compare.csv')}")
+    page_file, table_file = as_written(folder / "compare.html"), as_written(folder / "compare.csv")
+    screen.say(tr("\npage   {page}\ntable  {table}", page=page_file, table=table_file))
     return 0
 
 
@@ -69,7 +71,7 @@ def compare(
     to; last, to compare the last scores of runs of unequal lengths.
     """
     if at not in COMPARED_AT:
-        raise ConfigError([f"at: got {at!r}; expected {' or '.join(COMPARED_AT)}"])
+        raise ConfigError([tr("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT))])
     several = [runs] if isinstance(runs, str | Path) else runs
     result = compared([str(run) for run in several], threshold, ROOT, at)
     return [row for comparison in result.several for row in table.rows(comparison)]
@@ -88,23 +90,42 @@ def compared(words: Sequence[str], threshold: float | None, root: Path, at: str 
         if comparison is not None and len(scored) > 1:
             comparisons.append(comparison)
         elif name not in pairs:
-            left_out.append(f"{name} is left out: {several[0].name} is its only series.")
+            left_out.append(
+                tr("{environment} is left out: {series} is its only series.", environment=name, series=several[0].name)
+            )
         else:
             without = ", ".join(series.name for series in several if series not in scored)
             evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
-            noun = "evaluation" if evaluated else "episode"
-            left_out.append(f"{name} is left out: {without} has no {noun} yet that could be compared.")
+            if evaluated:
+                sentence = tr("{name} is left out: {without} has no evaluation yet that could be compared.")
+            else:
+                sentence = tr("{name} is left out: {without} has no episode yet that could be compared.")
+            left_out.append(sentence.format(name=name, without=without))
     if not comparisons:
-        raise JoystickError(printable(f"nothing to compare yet: {' '.join(left_out)}"))
+        raise JoystickError(printable(tr("nothing to compare yet: {reasons}", reasons=" ".join(left_out))))
     return Comparisons(comparisons, left_out)
 
 
 def _no_pair(sections: dict[str, list[Series]]) -> str:
     """Returns why there are no two series to compare, and what to name."""
     if len(sections) > 1:
-        named = ", ".join(f"{several[0].name} on {name}" for name, several in sections.items())
-        return f"scores of different environments are not comparable: {named}; name runs of the same environment"
+        named = ", ".join(
+            tr("{series} on {environment}", series=several[0].name, environment=name)
+            for name, several in sections.items()
+        )
+        return tr(
+            "scores of different environments are not comparable: {several}; name runs of the same environment",
+            several=named,
+        )
     [[series]] = sections.values()
     runs = counted(len(series.runs), "run")
-    only = "which is compared with itself" if len(series.runs) == 1 else "which differ in their seed alone"
-    return f"there is only one series, {series.name} with {runs}, {only}; name another run or group too"
+    if len(series.runs) == 1:
+        sentence = tr(
+            "there is only one series, {name} with {runs}, which is compared with itself; name another run or group too"
+        )
+    else:
+        sentence = tr(
+            "there is only one series, {name} with {runs}, which differ in their seed alone; name another run or group "
+            "too"
+        )
+    return sentence.format(name=series.name, runs=runs)

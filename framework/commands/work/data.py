@@ -12,6 +12,8 @@ import numpy as np
 
 from config.read.loader import load
 from config.read.paths import as_written
+from config.tell.cells import padded
+from config.tell.language import english, tr
 from framework.catalog import ALGOS, ENVS
 from framework.collect.env_calls import Watch
 from framework.dataset import fit, open_data
@@ -45,7 +47,9 @@ def _unfit(data: Dataset, env_id: str, allow_import: Sequence[str]) -> list[str]
     config = load(None, [], find_algo=ALGOS, find_env=ENVS, env=env_id, allow_import=allow_import)
     with build.opened_env(config, 1, Watch()) as env:
         if env.joint is not None:
-            raise JoystickError(f"{env_id} has several agents; data are compared with an environment of one")
+            raise JoystickError(
+                tr("{env_id} has several agents; data are compared with an environment of one", env_id=env_id)
+            )
         seen = own_space(env.observation_space, env.observation_start)
         return fit.problems(data.summary, seen, own_space(env.action_space, env.action_start))
 
@@ -86,9 +90,9 @@ def spread(values: np.ndarray) -> dict[str, float]:
     """Returns mean, standard deviation, extremes and quartiles."""
     quartiles = np.quantile(values, (0.25, 0.5, 0.75))
     return {
-        "mean": float(values.mean()), "std": float(values.std()), "min": float(values.min()),
-        "25%": float(quartiles[0]), "median": float(quartiles[1]), "75%": float(quartiles[2]),
-        "max": float(values.max()),
+        english("mean"): float(values.mean()), english("std"): float(values.std()), english("min"): float(values.min()),
+        "25%": float(quartiles[0]), english("median"): float(quartiles[1]), "75%": float(quartiles[2]),
+        english("max"): float(values.max()),
     }  # fmt: skip
 
 
@@ -101,36 +105,55 @@ def table(data: Dataset, unfit: list[str] | None) -> str:
     """Returns the card. unfit: what does not fit an environment; None if none was named."""
     values, summary = facts(data), data.summary
     rows = [
-        ("files", f"{len(data.files)}, {values['bytes']:,} bytes"),
+        (tr("files"), tr("{count}, {size:,} bytes", count=len(data.files), size=values["bytes"])),
         *[("", str(as_written(path))) for path in data.files[:MOST_FILES]],
-        *([("", f"and {len(data.files) - MOST_FILES} more")] if len(data.files) > MOST_FILES else []),
+        *([("", tr("and {count} more", count=len(data.files) - MOST_FILES))] if len(data.files) > MOST_FILES else []),
         ("sha256", values["sha256"]),
-        ("data", f"{counted(values['episodes'], 'episode')}, {counted(values['transitions'], 'transition')}"),
+        (tr("data"), f"{counted(values['episodes'], 'episode')}, {counted(values['transitions'], 'transition')}"),
         ("obs", _described(values["obs"])),
         ("action", _described(values["action"])),
-        *([("masks", f"of {counted(summary.mask, 'action')}")] if summary.mask else []),
-        ("ends", f"{values['terminated']:,} terminated, {values['truncated']:,} truncated"),
-        ("numbers", "all finite"),
-        ("repeated", f"{values['repeated_pairs']:.2%} of the transitions have an (obs, action) that came before"),
-        *[("behavior", line) for line in values["behaviour"]],
-        *[("note", note) for note in data.notes],
-        *[("unfit", problem) for problem in unfit or ()],
-        *([("fits", "the spaces of the environment")] if unfit == [] else []),
+        *([(tr("masks"), tr("of {actions}", actions=counted(summary.mask, "action")))] if summary.mask else []),
+        (
+            tr("ends"),
+            tr(
+                "{terminated:,} terminated, {truncated:,} truncated",
+                terminated=values["terminated"],
+                truncated=values["truncated"],
+            ),
+        ),
+        (tr("numbers"), tr("all finite")),
+        (
+            tr("repeated"),
+            tr(
+                "{share:.2%} of the transitions have an (obs, action) that came before",
+                share=values["repeated_pairs"],
+            ),
+        ),
+        *[(tr("behavior"), line) for line in values["behaviour"]],
+        *[(tr("note"), note) for note in data.notes],
+        *[(tr("unfit"), problem) for problem in unfit or ()],
+        *([(tr("fits"), tr("the spaces of the environment"))] if unfit == [] else []),
     ]
-    lines = [f"{name:<10} {value}" for name, value in rows]
+    lines = [f"{padded(name, 10)} {value}" for name, value in rows]
     return "\n".join([*lines, "", *_spreads(values), "", *histogram(summary.returns)]) + "\n"
 
 
 def _described(values: dict[str, Any]) -> str:
     shape = tuple(values["shape"])
-    return f"{values['dtype']}, shape {shape}, values from {short(values['low'])} to {short(values['high'])}"
+    return tr(
+        "{dtype}, shape {shape}, values from {low} to {high}",
+        dtype=values["dtype"],
+        shape=shape,
+        low=short(values["low"]),
+        high=short(values["high"]),
+    )
 
 
 def _spreads(values: dict[str, Any]) -> list[str]:
     names = list(values["returns"])
-    lines = ["".join([f"{'':<10}", *(f"{name:>11}" for name in names)])]
-    for row in ("returns", "lengths"):
-        lines.append("".join([f"{row:<10}", *(f"{short(values[row][name]):>11}" for name in names)]))
+    lines = [" " * 10 + "".join(padded(tr(name), 11, right=True) for name in names)]
+    for row in (english("returns"), english("lengths")):
+        lines.append(padded(tr(row), 10) + "".join(f"{short(values[row][name]):>11}" for name in names))
     return lines
 
 

@@ -1,7 +1,7 @@
 """Command doctor: looks at what a run needs on this machine, and says how to mend what is missing.
 
-Imports no other part of ours but config and, with torch, the list of its faster parts: it works where a package is
-missing.
+Imports no other part of ours but config, formats of numbers and, with torch, the list of its faster parts: it works
+where a package is missing.
 """
 
 import importlib.util
@@ -21,6 +21,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from config import machine
 from config.program import ROOT
 from config.program import version as own_version
+from config.tell.cells import cells, padded
+from config.tell.language import VARIABLE, available, encoded, english, language, reworded, tr, wanted
+from framework.screen.formatting import counted
 
 TASKS = Path("tasks")
 OLDEST_PYTHON = (3, 11)
@@ -29,25 +32,29 @@ LEAST_MEMORY, LEAST_DISK, LEAST_SHARED = 2**30, 2**30, 2**27
 LONGEST_SOCKET = 60
 """Characters of the temporary folder up to which Ray's sockets have names that the system takes (107 in all)."""
 EXTRAS = {
-    "mujoco": ("the robots of MuJoCo", '"gymnasium[mujoco]"'),
-    "ale_py": ("Atari games", "ale-py"),
+    "mujoco": (tr("the robots of MuJoCo"), '"gymnasium[mujoco]"'),
+    "ale_py": (tr("Atari games"), "ale-py"),
     "minatar": ("MinAtar", "minatar"),
-    "pettingzoo mpe2": ("several agents (PettingZoo)", "pettingzoo mpe2"),
-    "minari": ("data sets of Minari", '"minari[hdf5]"'),
+    "pettingzoo mpe2": (tr("several agents (PettingZoo)"), "pettingzoo mpe2"),
+    "minari": (tr("data sets of Minari"), '"minari[hdf5]"'),
     "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
     "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
-    "zstandard": ("data files that zstandard has compressed", "zstandard"),
-    "imageio_ffmpeg": ("videos as mp4", '"imageio-ffmpeg>=0.6"'),
+    "zstandard": (tr("data files that zstandard has compressed"), "zstandard"),
+    "imageio_ffmpeg": (tr("videos as mp4"), '"imageio-ffmpeg>=0.6"'),
     "onnx onnxscript onnxruntime": ("export --to onnx", "onnx onnxscript onnxruntime"),
-    "optuna cmaes": ("tuning by tpe, cmaes and qmc", "optuna cmaes"),
+    "optuna cmaes": (tr("tuning by tpe, cmaes and qmc"), "optuna cmaes"),
 }
 """Modules of extra packages -> what they are for, and their names for pip."""
+
+
+STATES = english("ok"), english("note"), english("fault")
 
 
 class Finding(NamedTuple):
     """A line of the answer."""
 
     state: Literal["ok", "note", "fault"]
+    """One of STATES."""
     subject: str
     text: str
     mend: str = ""
@@ -57,19 +64,20 @@ class Finding(NamedTuple):
 def run() -> int:
     """Prints all findings. Returns 1 if a fault is among them, otherwise 0."""
     entries = list(findings())
-    width = max(len(finding.subject) for finding in entries)
+    width = max(cells(finding.subject) for finding in entries)
     for finding in entries:
-        print(f"{finding.state:<5}  {finding.subject:<{width}}  {finding.text}")
+        print(f"{padded(tr(finding.state), 5)}  {padded(finding.subject, width)}  {finding.text}")
         if finding.mend:
             print(f"{'':<5}  {'':<{width}}  -> {finding.mend}")
     faults = sum(finding.state == "fault" for finding in entries)
-    print(f"\n{_counted(faults, 'fault')}" if faults else "\nno faults: a run can start here")
+    print("\n" + (counted(faults, "fault") if faults else tr("no faults: a run can start here")))
     return 1 if faults else 0
 
 
 def findings() -> Iterator[Finding]:
     """Yields what is found, from the program to the machine."""
     yield Finding("ok", "Joystick", own_version())
+    yield _language()
     yield _python()
     yield from (_package(requirement) for requirement in requirements())
     yield _processor()
@@ -103,7 +111,7 @@ def _python() -> Finding:
     text = f"{platform.python_version()}, {platform.platform(terse=True)}"
     if sys.version_info < OLDEST_PYTHON:
         oldest = ".".join(map(str, OLDEST_PYTHON))
-        return Finding("fault", "Python", text, f"use Python {oldest} or newer")
+        return Finding("fault", "Python", text, tr("use Python {oldest} or newer", oldest=oldest))
     return Finding("ok", "Python", text)
 
 
@@ -111,43 +119,72 @@ def _package(package: Requirement) -> Finding:
     try:
         present = version(package.name)
     except PackageNotFoundError:
-        return Finding("fault", package.name, "is not installed", f'pip install "{package}"')
+        return Finding("fault", package.name, tr("is not installed"), f'pip install "{package}"')
     if not package.specifier.contains(present.partition("+")[0], prereleases=True):
-        return Finding("fault", package.name, f"{present}; {package.specifier} is needed", f'pip install "{package}"')
+        return Finding(
+            "fault",
+            package.name,
+            tr("{present}; {specifier} is needed", present=present, specifier=package.specifier),
+            f'pip install "{package}"',
+        )
     return Finding("ok", package.name, present)
+
+
+def _language() -> Finding:
+    """Returns the language of what is shown, and how to change it."""
+    if (letters := wanted()) in available() and not encoded(letters):
+        encoding = sys.stdout.encoding
+        text = tr(
+            "English; {variable}={letters} cannot be shown in {encoding}",
+            variable=VARIABLE,
+            letters=letters,
+            encoding=encoding,
+        )
+        return Finding("note", tr("language"), text, "export PYTHONIOENCODING=utf-8")
+    others = tr(" or ").join(f"{VARIABLE}={letters}" for letters in available() if letters != language())
+    return Finding("ok", tr("language"), tr("English; {others} changes it", others=others))
 
 
 def _processor() -> Finding:
     usable, there = machine.cores(), os.cpu_count() or 1
-    text = _counted(usable, "core") + (f" of {there} may be used" if usable < there else "")
-    return Finding("ok", "processor", text)
+    text = counted(usable, "core")
+    if usable < there:
+        text = tr("{cores} of {there} may be used", cores=text, there=there)
+    return Finding("ok", tr("processor"), text)
 
 
 def _threads() -> Finding:
     set_ = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ}
-    text = ", ".join(f"{name}={value}" for name, value in set_.items()) or "not limited by the environment"
+    text = ", ".join(f"{name}={value}" for name, value in set_.items()) or tr("not limited by the environment")
     many = [value for value in set_.values() if value.isdecimal() and int(value) > machine.cores()]
     if many:
-        return Finding("note", "threads", f"{text}: more than there are cores", "unset it; a run chooses by itself")
-    return Finding("ok", "threads", text)
+        return Finding(
+            "note",
+            tr("threads"),
+            tr("{text}: more than there are cores", text=text),
+            tr("unset it; a run chooses by itself"),
+        )
+    return Finding("ok", tr("threads"), text)
 
 
 def _memory() -> Finding:
     free = machine.available_bytes()
     if free is None:
-        return Finding("note", "memory", "the system does not say how much is free")
+        return Finding("note", tr("memory"), tr("the system does not say how much is free"))
     if free < LEAST_MEMORY:
-        return Finding("fault", "memory", f"{_gib(free)} free", "end other programs, or use a larger machine")
-    return Finding("ok", "memory", f"{_gib(free)} free")
+        return Finding(
+            "fault", tr("memory"), tr("{size} free", size=_gib(free)), tr("end other programs, or use a larger machine")
+        )
+    return Finding("ok", tr("memory"), tr("{size} free", size=_gib(free)))
 
 
 def _cuda() -> Finding:
     if importlib.util.find_spec("torch") is None:
-        return Finding("note", "CUDA", "unknown without torch")
+        return Finding("note", "CUDA", tr("unknown without torch"))
     import torch
 
     if not torch.cuda.is_available():
-        return Finding("ok", "CUDA", "no device; runs use the CPU")
+        return Finding("ok", "CUDA", tr("no device; runs use the CPU"))
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return Finding("ok", "CUDA", f"{', '.join(names)}; general_cfg.device=cuda")
 
@@ -155,33 +192,37 @@ def _cuda() -> Finding:
 def _fast() -> Finding:
     """Returns which faster ways of the same numbers are on."""
     if importlib.util.find_spec("torch") is None:
-        return Finding("note", "fast", "unknown without torch")
+        return Finding("note", tr("fast"), tr("unknown without torch"))
     from algos.common.fast import switch
 
-    return Finding("note" if switch.OFF else "ok", "fast", switch.state())
+    return Finding("note" if switch.OFF else "ok", tr("fast"), reworded(switch.state(), switch.STATES))
 
 
 def _ray() -> Iterator[Finding]:
     """Yields what stands in the way of general_cfg.mp_backend=ray."""
     folder = tempfile.gettempdir()
     if len(folder) > LONGEST_SOCKET:
-        yield Finding("note", "Ray", f"the temporary folder has a long name: {folder}", "export TMPDIR=/tmp")
+        yield Finding(
+            "note", "Ray", tr("the temporary folder has a long name: {folder}", folder=folder), "export TMPDIR=/tmp"
+        )
     shared = Path("/dev/shm")
     if not shared.is_dir():
-        yield Finding("note", "Ray", "there is no shared memory (/dev/shm); Ray keeps its objects on the disk")
+        yield Finding("note", "Ray", tr("there is no shared memory (/dev/shm); Ray keeps its objects on the disk"))
         return
     free = shutil.disk_usage(shared).free
     if free < LEAST_SHARED:
-        mend = "a larger one, as docker run --shm-size=2g"
-        yield Finding("note", "shared memory", f"{_gib(free)} free for the processes of Ray", mend)
+        mend = tr("a larger one, as docker run --shm-size=2g")
+        yield Finding("note", tr("shared memory"), tr("{size} free for the processes of Ray", size=_gib(free)), mend)
     else:
-        yield Finding("ok", "shared memory", f"{_gib(free)} free")
+        yield Finding("ok", tr("shared memory"), tr("{size} free", size=_gib(free)))
 
 
 def _display() -> Finding:
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        return Finding("ok", "display", "windows can be opened")
-    return Finding("ok", "display", "none: videos are drawn without one, and env_cfg.render_mode=human is refused")
+        return Finding("ok", tr("display"), tr("windows can be opened"))
+    return Finding(
+        "ok", tr("display"), tr("none: videos are drawn without one, and env_cfg.render_mode=human is refused")
+    )
 
 
 def _folder() -> Iterator[Finding]:
@@ -189,14 +230,14 @@ def _folder() -> Iterator[Finding]:
     place = TASKS if TASKS.is_dir() else Path.cwd()
     try:
         with tempfile.TemporaryFile(dir=place):
-            yield Finding("ok", "task folder", f"{TASKS}/ can be written")
+            yield Finding("ok", tr("task folder"), tr("{tasks}/ can be written", tasks=TASKS))
     except OSError as error:
-        text = f"{place} cannot be written: {error.strerror or error}"
-        yield Finding("fault", "task folder", text, "change to another folder, or give --into FOLDER")
+        text = tr("{place} cannot be written: {reason}", place=place, reason=error.strerror or error)
+        yield Finding("fault", tr("task folder"), text, tr("change to another folder, or give --into FOLDER"))
     free = shutil.disk_usage(place).free
     small = free < LEAST_DISK
-    mend = "delete old runs; general_cfg.keep_checkpoints=2 keeps fewer checkpoints" if small else ""
-    yield Finding("fault" if small else "ok", "disk", f"{_gib(free)} free", mend)
+    mend = tr("delete old runs; general_cfg.keep_checkpoints=2 keeps fewer checkpoints") if small else ""
+    yield Finding("fault" if small else "ok", tr("disk"), tr("{size} free", size=_gib(free)), mend)
 
 
 def _extras() -> Iterator[Finding]:
@@ -204,7 +245,7 @@ def _extras() -> Iterator[Finding]:
     for modules, (use, pip) in EXTRAS.items():
         for module in modules.split():
             if importlib.util.find_spec(module) is None:
-                yield Finding("note", module, f"not installed; it is for {use}", f"pip install {pip}")
+                yield Finding("note", module, tr("not installed; it is for {use}", use=use), f"pip install {pip}")
             else:
                 yield Finding("ok", module, _version_of(module))
 
@@ -213,11 +254,7 @@ def _version_of(module: str) -> str:
     try:
         return version(re.sub("_", "-", module))
     except PackageNotFoundError:
-        return "installed"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        return tr("installed")
 
 
 def _gib(size: int) -> str:

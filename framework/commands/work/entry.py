@@ -7,12 +7,13 @@ from pathlib import Path
 
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import fit
 from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
-from framework.errors import MISTAKE, Interrupted, JoystickError, Stopped, silence, without_memory
+from framework.errors import ERROR, MISTAKE, Interrupted, JoystickError, Stopped, silence, without_memory
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.screen.terminal import print_error
 
@@ -75,7 +76,9 @@ def check(config: RunConfig) -> None:
     watch, limit = Watch(), config.general.env_timeout
 
     def hangs() -> None:
-        print(f"error: the environment could not be made and closed within {limit:g} s", file=sys.stderr)
+        print(
+            ERROR + tr("the environment could not be made and closed within {limit:g} s", limit=limit), file=sys.stderr
+        )
         leave(MISTAKE)
 
     with Watchdog(limit, watch, hangs), watch("make"):
@@ -116,14 +119,14 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
     except (JoystickError, ConfigError, EnvError) as error:
         return _failed(str(error), error)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        print(tr("stopped"), file=sys.stderr)
         return 130
     except BrokenPipeError:
         silence(sys.stdout)
         return 0
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
-        name = as_written(Path(error.filename)) if isinstance(error.filename, str) else "writing"
+        name = as_written(Path(error.filename)) if isinstance(error.filename, str) else tr("writing")
         return _failed(f"{name}: {error.strerror or error}", error)
     except (MemoryError, RuntimeError, ImportError) as error:
         if (reason := without_memory(error)) is None:
@@ -132,5 +135,5 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
 
 
 def _failed(message: str, error: BaseException) -> int:
-    print_error("\n".join([f"error: {message}", *getattr(error, "__notes__", [])]))
+    print_error("\n".join([ERROR + message, *getattr(error, "__notes__", [])]))
     return MISTAKE

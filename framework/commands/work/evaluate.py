@@ -6,6 +6,7 @@ from pathlib import Path
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
+from config.tell.language import tr
 from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.disk.atomic import write_whole
@@ -32,19 +33,24 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         print(model.note)
     taken = sum(episode.length for episode in evaluation.episodes)
     returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
-    print(f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
+    text = f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}"
+    print(tr("{score}, {taken:,} steps", score=text, taken=taken))
     return 0
 
 
 def check_place(flag: str, out: Path, task: Path | None) -> None:
     """Raises JoystickError if the file that a flag names cannot be written, or would replace one of the run."""
     if out.is_dir():
-        raise JoystickError(f"{flag}: {as_written(out)} is a folder; name a file")
+        raise JoystickError(tr("{flag}: {path} is a folder; name a file", flag=flag, path=as_written(out)))
     if not out.parent.is_dir():
-        raise JoystickError(f"{flag}: the folder {as_written(out).parent} does not exist")
+        raise JoystickError(tr("{flag}: the folder {folder} does not exist", flag=flag, folder=as_written(out).parent))
     if task is not None and out.resolve().is_relative_to(task.resolve()):
         raise JoystickError(
-            f"{flag}: {as_written(out)} is inside the task directory, which is not changed; name another place"
+            tr(
+                "{flag}: {path} is inside the task directory, which is not changed; name another place",
+                flag=flag,
+                path=as_written(out),
+            )
         )
 
 

@@ -14,6 +14,7 @@ from config.program import version
 from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from config.read.tasks import group_of
+from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.assemble import build
 from framework.assemble.identity import with_seed
@@ -43,7 +44,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     out = Path(request.out) if request.out else _place(config.task.resolve(), kind)
     target = fixed(out, config.start)
     if target.suffix != f".{kind}":
-        raise JoystickError(f"--out: {out} does not end in .{kind}")
+        raise JoystickError(tr("--out: {out} does not end in .{kind}", out=out, kind=kind))
     check_place("--out", target, config.task)
     config = with_seed(replace(config, general=config.general.model_copy(update={"device": "cpu"})))
 
@@ -58,8 +59,12 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         for policy in chosen:
             if not seen[policy.name]:
                 raise JoystickError(
-                    f"policy {policy.name or policy.package.NAME} did not act in the {OBSERVATIONS:,} steps that were "
-                    "played, so its file cannot be compared with it; --policy NAME exports another one"
+                    tr(
+                        "policy {name} did not act in the {observations:,} steps that were played, so "
+                        "its file cannot be compared with it; --policy NAME exports another one",
+                        name=policy.name or policy.package.NAME,
+                        observations=OBSERVATIONS,
+                    )
                 )
         exports = [_Export(config, model, policy, place, out) for policy, place in zip(chosen, places, strict=True)]
         files = [export.files(modules[export.policy.name], seen[export.policy.name]) for export in exports]
@@ -81,7 +86,7 @@ def _check_new(places: Iterable[Path], kind: str, out: Path) -> None:
     for place in places:
         for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
             if os.path.lexists(file):
-                raise JoystickError(f"{out.with_name(file.name)} exists; --out names another file")
+                raise JoystickError(tr("{path} exists; --out names another file", path=out.with_name(file.name)))
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:
@@ -90,9 +95,15 @@ def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPla
     if name is None:
         return list(policies.values())
     if "" in policies:
-        raise JoystickError("--policy: the run has a single agent, and no policies to choose from")
+        raise JoystickError(tr("--policy: the run has a single agent, and no policies to choose from"))
     if name not in policies:
-        raise JoystickError(f"--policy: there is no policy {name!r}{did_you_mean(name, policies)}")
+        raise JoystickError(
+            tr(
+                "--policy: there is no policy {name!r}{nearest}",
+                name=name,
+                nearest=did_you_mean(name, policies),
+            )
+        )
     return [policies[name]]
 
 
@@ -101,8 +112,14 @@ def _module(policy: PolicyPlan, model: Model) -> Any:
     try:
         return model.agent.by_policy()[policy.name].as_module()
     except UnfitError as error:
-        which = f"{policy.package.NAME}, policy {policy.name}," if policy.name else policy.package.NAME
-        raise JoystickError(f"{which} cannot be exported: {error}; joystick.load(NAME) acts with it") from None
+        which = (
+            tr("{algorithm}, policy {name},", algorithm=policy.package.NAME, name=policy.name)
+            if policy.name
+            else policy.package.NAME
+        )
+        raise JoystickError(
+            tr("{which} cannot be exported: {error}; joystick.load(NAME) acts with it", which=which, error=error)
+        ) from None
 
 
 class _Export:
@@ -128,9 +145,13 @@ class _Export:
         files = dict(self._files(module, seen, facts))
         names = [str(self.out.with_name(file.name)) for file in files]
         self.said = (
-            f"{as_written(self.model.saved.path)}: written as {' and '.join(names)}",
+            tr(
+                "{path}: written as {files}",
+                path=as_written(self.model.saved.path),
+                files=tr(" and ").join(names),
+            ),
             str(self.checked),
-            "\nTo use it:\n",
+            tr("\nTo use it:\n"),
             program,
         )
         return files
@@ -149,7 +170,9 @@ class _Export:
             run = tensors_file.loaded(module, data).run
         self.checked = compare(run, module, seen, *self.starts)
         if self.checked.equal < LEAST_EQUAL:
-            raise JoystickError(f"the file does not choose the agent's actions, and was not written: {self.checked}")
+            raise JoystickError(
+                tr("the file does not choose the agent's actions, and was not written: {checked}", checked=self.checked)
+            )
         yield self.place, data
         if self.place.suffix != ".onnx":
             algorithm = self.policy.algo.model_dump(mode="json")

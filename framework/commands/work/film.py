@@ -9,6 +9,7 @@ import numpy as np
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.collect.env_calls import Watch
@@ -35,27 +36,37 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
 def _again(config: RunConfig, command_line: list[str], number: int, signals: StopSignals) -> int:
     """Films the training episode of this number into a task directory of its own."""
     if config.task is None:
-        raise TaskDirError("film --episode needs the name of a run")
+        raise TaskDirError(tr("film --episode needs the name of a run"))
     source, watch = TaskDir(config.task), Watch()
     source.check()
     if config.policies:
         raise JoystickError(
-            "--episode: the run has several agents, whose trajectories are apart; "
-            "general_cfg.video_fre films episodes while they are trained"
+            tr(
+                "--episode: the run has several agents, whose trajectories are apart; "
+                "general_cfg.video_fre films episodes while they are trained"
+            )
         )
     taped = _taped(config, source, number, watch)
     env_id = getattr(config.env, "id", config.general.env_name)
     facts = {"filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}}
-    with test.recorded(config, env_id, command_line, facts, "stopped") as (task, console):
+    with test.recorded(config, env_id, command_line, facts, tr("stopped")) as (task, console):
         place = task.videos / file_name(config)
-        with console.during(f"filming episode {number:,}"):
+        with console.during(tr("filming episode {number:,}", number=number)):
             film, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
     if film.path is None:
         raise JoystickError(film.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)
     task.write_run({"finished": True, "outcome": f"filmed episode {number} of {source.path.name}"})
     total = short(taped.episode.total)
-    print(different or f"episode {number:,} again: the same {taped.episode.length:,} rewards, return {total}")
+    print(
+        different
+        or tr(
+            "episode {number:,} again: the same {length:,} rewards, return {total}",
+            number=number,
+            length=taped.episode.length,
+            total=total,
+        )
+    )
     print(f"{film.text}   {as_written(film.path)}")
     return 0
 
@@ -65,25 +76,31 @@ def _taped(config: RunConfig, source: TaskDir, number: int, watch: Watch) -> Tap
     rows = RecordedRun(source.path).episodes
     places = np.flatnonzero(rows.numbers("episode") == number)
     if not len(places):
-        numbers = f"1 to {int(rows[-1]['episode']):,}" if rows else "none"
-        raise JoystickError(f"--episode {number}: train.csv has the episodes {numbers}")
+        numbers = tr("1 to {last:,}", last=int(rows[-1]["episode"])) if rows else tr("none")
+        raise JoystickError(
+            tr("--episode {number}: train.csv has the episodes {numbers}", number=number, numbers=numbers)
+        )
     at = int(places[0])
     try:
         data = open_data(str(source.path))
     except DataError as error:
         why = str(error).replace(str(source.path), str(as_written(source.path)))
-        raise JoystickError(f"--episode needs the trajectories of the run: {why}") from None
+        raise JoystickError(tr("--episode needs the trajectories of the run: {why}", why=why)) from None
     # collected until the end, perhaps not from the beginning
     place = at - (len(rows) - data.summary.episodes)
     steps = next(islice(episodes(data.pieces()), place, None), None) if place >= 0 else None
     episode = _episode(rows[at])
     if steps is None or not _fits(steps, episode):
         raise JoystickError(
-            f"--episode {number}: the trajectories of {as_written(source.path)} do not have it in its place"
+            tr(
+                "--episode {number}: the trajectories of {path} do not have it in its place",
+                number=number,
+                path=as_written(source.path),
+            )
         )
     with build.opened_env(config, 1, watch) as env:
         if not env.replayable:
-            raise JoystickError("--episode: the environment cannot be repeated from seeds and actions")
+            raise JoystickError(tr("--episode: the environment cannot be repeated from seeds and actions"))
         actions = (steps["action"] - env.action_start).astype(env.action_space.dtype)
     return Taped(number, episode, actions, steps["reward"])
 

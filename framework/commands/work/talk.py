@@ -8,6 +8,7 @@ from pathlib import Path
 
 from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
+from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import build
 from framework.assemble.identity import with_seed
@@ -31,7 +32,9 @@ def run(config: RunConfig, request: Namespace) -> int:
     with opened(config) as model:
         env = model.env.member(0).unwrapped
         if not hasattr(env, "talk"):
-            raise JoystickError(f"{model.agent.spec.id} has nobody to talk to; talk is for general_cfg.env_name=dialog")
+            raise JoystickError(
+                tr("{id} has nobody to talk to; talk is for general_cfg.env_name=dialog", id=model.agent.spec.id)
+            )
         _complete(env.talk(_asked, print))
         record = _Record(env.spoken)
         evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[record])
@@ -44,7 +47,7 @@ def run(config: RunConfig, request: Namespace) -> int:
             status, record.text = INTERRUPTED, env.spoken()
     if request.record:
         write_whole(file, record.text.encode())
-        print(f"the dialogue is in {request.record}")
+        print(tr("the dialogue is in {record}", record=request.record))
     return status
 
 

@@ -9,6 +9,7 @@ from algos.base import Progress
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.tell.language import english, reworded, tr
 from envs.base import EnvError
 from framework.archive.run import RecordedRun
 from framework.assemble import build
@@ -30,6 +31,9 @@ from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted
 
+COMPARED_SAME = english("first {count} episodes: {same}; online evaluation gave {mean}, the same")
+COMPARED_OTHER = english("first {count} episodes: {same}; online evaluation gave {mean}, not the same")
+"""Sentence of run.json."""
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 
@@ -65,7 +69,7 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals, select
             "seed": config.general.seed,
             "gpu": build.gpu_name(config),
         }
-        stopped = "stopped; the model was not changed"
+        stopped = tr("stopped; the model was not changed")
         with recorded(config, model.agent.spec.id, command_line, facts, stopped) as (task, console):
             _Test(config, model, task, console, signals).go(selection)
     return 0
@@ -80,19 +84,22 @@ class _Test:
 
     def go(self, selection: FilmSelection) -> None:
         cfg, output = self.config.general, FinalOutput(self.config, self.task, self.console)
-        for line in filter(None, (*self.config.notes, self.model.note, f"testing {as_written(self.saved.path)}")):
+        for line in filter(
+            None, (*self.config.notes, self.model.note, tr("testing {path}", path=as_written(self.saved.path)))
+        ):
             self.console.note(line)
-        with self.console.during(f"playing {counted(cfg.max_episode, 'episode')}"):
+        with self.console.during(tr("playing {episodes}", episodes=counted(cfg.max_episode, "episode"))):
             evaluation, tape = self._play(cfg.max_episode)
         self._write(evaluation)
         compared = self._online(evaluation)
+        told = compared and reworded(compared, (COMPARED_SAME, COMPARED_OTHER))
         self.task.write_run({"score": evaluation.facts(), "compared": compared})
         video = None
         if self.config.env.render_mode is not None:
             film = partial(output.film, evaluation, tape, self._check, self.watch, selection)
-            video = output.guarded("the episodes could not be filmed", film)
+            video = output.guarded(tr("the episodes could not be filmed"), film)
         output.write_report()
-        self.console.tested(self.task.path, self.saved.path, evaluation, compared, video)
+        self.console.tested(self.task.path, self.saved.path, evaluation, told, video)
 
     def _check(self) -> None:
         self.console.waiting()
@@ -137,5 +144,5 @@ class _Test:
         if len(evaluation.episodes) < count:
             return None
         same = Evaluation(evaluation.episodes[:count], evaluation.score).mean
-        verdict = "the same" if same == mean else "not the same"
-        return f"first {count} episodes: {same:.6g}; online evaluation gave {mean:.6g}, {verdict}"
+        numbers = {"count": count, "same": f"{same:.6g}", "mean": f"{mean:.6g}"}
+        return (COMPARED_SAME if same == mean else COMPARED_OTHER).format(**numbers)

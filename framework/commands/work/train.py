@@ -4,9 +4,10 @@ import sys
 from functools import partial
 
 from config.read.loader import RunConfig
+from config.tell.language import tr
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
-from framework.errors import MISTAKE, JoystickError
+from framework.errors import ERROR, MISTAKE, JoystickError
 from framework.runs import run_files
 from framework.runs.experiment import Experiment
 from framework.runs.session import Run
@@ -38,7 +39,7 @@ def _resume(training: Experiment) -> str:
     """Returns how to resume a run that failed; nothing if it has no checkpoint."""
     if not training.opened or not training.store.numbers():
         return ""
-    return f"to resume: {resume_command(training.task.path, training.config.allow_import)}"
+    return tr("to resume: {command}", command=resume_command(training.task.path, training.config.allow_import))
 
 
 def _hangs(training: Experiment) -> None:
@@ -46,20 +47,29 @@ def _hangs(training: Experiment) -> None:
     the last complete round first, unless the training is complete and saved."""
     config, watch = training.config, training.watch
     name, limit = getattr(config.env, "id", config.general.env_name), config.general.env_timeout
-    lines = [why := f"{name} has not answered for {limit:g} s, {watch.describe()}"]
+    lines = [
+        why := tr(
+            "{name} has not answered for {limit:g} s, {activity}",
+            name=name,
+            limit=limit,
+            activity=watch.describe(),
+        )
+    ]
     if training.trained:
-        lines[0] = f"warning: {lines[0]}. The training is complete and saved"
+        lines[0] = tr("warning: {reason}. The training is complete and saved", reason=why)
         facts = {"outcome": "trained; the environment hung at the end", "finished": True}
         training.output.write_run(facts)
     elif training.loaded:
-        training.output.guarded("the run could not be saved", training.trainer.save)
-        state = "NOT saved" if training.trainer.points.unsaved else "saved"
-        lines[0] = f"error: {lines[0]}. The run was {state}"
+        training.output.guarded(tr("the run could not be saved"), training.trainer.save)
+        if training.trainer.points.unsaved:
+            lines[0] = ERROR + tr("{reason}. The run was NOT saved", reason=why)
+        else:
+            lines[0] = ERROR + tr("{reason}. The run was saved", reason=why)
     else:
-        lines[0] = f"error: {lines[0]}"
+        lines[0] = ERROR + why
     if training.opened and not training.trained:
         failed = partial(run_files.write_failure, training.task, why)
-        training.output.guarded("run.json could not be written", failed)
+        training.output.guarded(tr("run.json could not be written"), failed)
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()

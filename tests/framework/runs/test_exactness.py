@@ -1,0 +1,62 @@
+"""The verdict on a resume in the language of the reader; run.json has its reasons in English."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from config.program import ROOT
+from config.tell import language
+from framework.runs import exactness
+
+FACTS = {**dict.fromkeys(exactness._CHANGES, "x"), "device": "cpu", "run_ahead": 0}
+
+
+@pytest.fixture
+def chinese(monkeypatch):
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    language.language.cache_clear()
+    yield
+    language.language.cache_clear()
+
+
+def test_reasons_are_english_in_the_file_and_translated_where_they_are_shown(chinese):
+    now = {**FACTS, "run_ahead": 2, "torch": "2.9"}
+    verdict = exactness.compare({**FACTS, "torch": "2.8"}, now, ["algo_cfg.lr: 0.1 -> 0.2"], ["0", "3"])
+    assert verdict.to_json()["inexact_because"] == [
+        "the running episodes of rows 0, 3 could not be repeated and start again",
+        "workers run ahead of the learner (run_ahead 2)",
+        "algo_cfg.lr: 0.1 -> 0.2",
+        "torch version: 2.8 -> 2.9",
+        "run_ahead: 0 -> 2",
+    ]
+    assert str(verdict) == (
+        "恢复后不完全一致：并行环境 0, 3 中进行到一半的回合无法重放，将重新开始；"
+        "工作进程先于学习器采样（run_ahead 2）；algo_cfg.lr: 0.1 -> 0.2；torch 版本：2.8 -> 2.9；run_ahead: 0 -> 2"
+    )
+
+
+def test_facts_of_a_checkpoint_are_the_same_in_every_language():
+    code = """if True:
+        import torch
+        from config.config import GeneralConfig
+        from types import SimpleNamespace
+        from framework.runs import exactness
+        general = GeneralConfig.model_construct(mp_backend="single", compile="off")
+        print(exactness.facts(SimpleNamespace(general=general), torch.device("cpu")))
+        """
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, **more},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for letters in ("en", "zh")
+        for more in ({"JOYSTICK_LANG": letters}, {"JOYSTICK_LANG": letters, "JOYSTICK_PLAIN": "1"})
+    ]
+    assert told[:2] == told[2:]
+    assert "off: all parts because JOYSTICK_PLAIN is set" in told[3]
