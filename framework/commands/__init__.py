@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from config.own.trust import ask_on_terminal
 from framework.commands.line import words
 from framework.commands.line.parser import parse
+from framework.screen import stages
 
 
 def answer(argv: Sequence[str]) -> int:
@@ -28,4 +29,5 @@ def answer(argv: Sequence[str]) -> int:
     ask_on_terminal()
     if getattr(request, "allow_import", None):
         sys.path.append(os.getcwd())
-    return int(words.module(request.word or words.DEFAULT).run(request))
+    with stages.shown():
+        return int(words.module(request.word or words.DEFAULT).run(request))

@@ -16,6 +16,7 @@ from framework.distributed.worker_pool import LONGEST_FRAGMENT
 from framework.errors import JoystickError
 from framework.policies.plan import plan
 from framework.screen.formatting import counted
+from framework.screen.stages import stage
 
 LEAST_BYTES = 64 * 2**20
 """Shared memory for everything but fragments and chunks."""
@@ -37,8 +38,11 @@ def backend(
     place = f" in the cluster at {cfg.ray_address}" if cfg.ray_address else ""
     parts = f"{counted(cfg.n_workers, 'worker')}, {counted(cfg.n_learners, 'learner')}, data server"
     say(f"starting Ray{place}: {parts} ...")
-    with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
-        remote = RayBackend(ray, config, spec, agent, stopping)
+    with contextlib.ExitStack() as stack:
+        with stage("starting Ray"):
+            ray = stack.enter_context(ray_cluster.started(cfg, _store_bytes(config, spec)))
+        with stage("starting the processes"):
+            remote = RayBackend(ray, config, spec, agent, stopping)
         try:
             yield remote
         finally:

@@ -7,6 +7,7 @@ from typing import Any
 
 from framework.errors import JoystickError, Stopped
 from framework.loop.backend import Lost
+from framework.screen.stages import part, stage
 
 POLL_SECONDS = 0.2
 """Seconds between two checks for a stop signal."""
@@ -68,11 +69,15 @@ def raised(kinds: Any, error: Exception) -> Any:
 def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
     """Returns the first answers of new processes. Raises Lost if a process died without an error of its code."""
     pending, until = refs if isinstance(refs, list) else [refs], time.monotonic() + START_SECONDS
-    while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
-        if stopping():
-            raise Stopped(f"stopped before {who} had started")
-        if time.monotonic() > until:
-            raise JoystickError(f"{who} has not started after {START_SECONDS:g} s: does the cluster have room for it?")
+    total = len(pending)
+    with stage(f"waiting for {who}", lambda: part(total - len(pending), total, "started")):
+        while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
+            if stopping():
+                raise Stopped(f"stopped before {who} had started")
+            if time.monotonic() > until:
+                raise JoystickError(
+                    f"{who} has not started after {START_SECONDS:g} s: does the cluster have room for it?"
+                )
     try:
         return ray.get(refs)
     except Exception as error:

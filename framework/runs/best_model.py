@@ -25,8 +25,8 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            with trainer.narrator.during(f"evaluating the model of update {number:,}"):
-                evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
+            name = f"evaluating the model of update {number:,}"
+            evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode, name=name)
         except EnvError as error:
             warn(f"the last models could not all be evaluated: {error}")
             break
