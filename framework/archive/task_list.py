@@ -15,6 +15,7 @@ from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
+from framework.screen.stages import each
 from framework.screen.tables import aligned
 
 MOST_FILES = 20_000
@@ -64,7 +65,8 @@ def as_json(part: str = "", root: Path = ROOT) -> str:
 def find_runs(part: str = "", root: Path = ROOT) -> list[Listed]:
     """Returns the runs whose name contains `part`, newest first."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
-    runs = (_listed(name, folder) for name, folder in named.items() if part.lower() in name.lower())
+    chosen = [(name, folder) for name, folder in named.items() if part.lower() in name.lower()]
+    runs = (_listed(name, folder) for name, folder in each("reading runs", chosen, "folders"))
     return sorted((run for run in runs if run), key=lambda run: run.age)
 
 

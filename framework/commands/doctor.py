@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from framework.commands.line import shared
+from framework.screen import stages
 
 HELP = {"doctor": "what a run needs here, and\nhow to mend what is missing"}
 flags = shared.permission
@@ -12,4 +13,6 @@ def run(request: Namespace) -> int:
     """Prints what was seen."""
     from framework.commands.work import doctor
 
-    return doctor.run()
+    with stages.stage("looking at this machine"):
+        findings = list(doctor.findings())
+    return doctor.show(findings)

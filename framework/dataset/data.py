@@ -40,14 +40,19 @@ class Dataset:
         self._first: dict[str, Kind] = {}
         self.notes: list[str] = []
         """Sentences on what was added or left out."""
+        self.passed = 0
+        """Number of transitions that the latest `pieces` has yielded."""
         self.summary = self._summary()
 
     def pieces(self) -> Iterator[Columns]:
         """Yields arrays [K, ...] of a few MiB in order of time: obs, action, reward, next_obs, terminated, truncated,
         and action_mask and next_action_mask if the data have them. A piece may end within an episode; a file may
         not."""
+        self.passed = 0
         for path in self.files:
-            yield from self._pieces(path, Changes())
+            for piece in self._pieces(path, Changes()):
+                yield piece
+                self.passed += len(piece["reward"])
 
     @cached_property
     def sha256(self) -> str:

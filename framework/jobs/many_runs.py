@@ -21,6 +21,7 @@ from framework.jobs.processes import locked
 from framework.jobs.runners import runner
 from framework.policies.plan import plan
 from framework.screen import terminal
+from framework.screen.stages import each
 
 
 class Checked(NamedTuple):
@@ -96,7 +97,7 @@ def placed(config: RunConfig, address: str | None) -> RunConfig:
 def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> list[Checked]:
     """Checks each of several configurations. The problems of all are reported at once."""
     facts, problems = [], []
-    for name, config in configs.items():
+    for name, config in each("checking experiments", configs.items(), "settings"):
         try:
             who = ("a group of experiments", "run it alone") if name else ("--seeds", "omit --seeds")
             refuse_loaded(config, *who)

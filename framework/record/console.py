@@ -100,7 +100,8 @@ class Console(Narrator):
         """Time of the last round."""
         self._doing: Callable[[], str] = lambda: ""
         self._stages = contextlib.ExitStack()
-        self._stages.enter_context(stages.shown_on(self._screen, self._between_rounds))
+        if show:
+            self._stages.enter_context(stages.shown_on(self._screen, self._between_rounds))
 
     # during the run ---------------------------------------------------------------------------------------
 
@@ -134,24 +135,23 @@ class Console(Narrator):
             self._log.flush()
             self._pace.mark(now, count)
             self._count, self._load = count, load()
-            self._draw(now)
+            self._screen.draw(*self._picture(now))
 
-    def _draw(self, now: float) -> None:
+    def _picture(self, now: float) -> terminal.Picture:
         count, elapsed = self._count, now - self._began + self._earlier
         fraction = self.cfg.share(count.step, count.episode, count.update)
         if self.cfg.max_time > 0:
             fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
         rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
         rows += [("agent", listed(self._values)), *zip(("processes", "limit"), self._load, strict=True)]
-        self._screen.draw(fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]])
+        return fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]]
 
     def _between_rounds(self) -> str:
         """Returns what a round is at that takes long, and brings the clock of the picture up to date."""
         now = time.monotonic()
         text = self._doing() if now - self._rounded >= LONG_ROUND else ""
-        if text and now >= self._next:
-            self._next = now + self._screen.interval
-            self._draw(now)
+        if text:
+            self._screen.picture = self._picture(now)
         return f"{text}, {clock(now - self._rounded)} so far" if text else ""
 
     @contextlib.contextmanager

@@ -60,10 +60,8 @@ _stop = threading.Event()
 
 @contextlib.contextmanager
 def shown_on(screen: terminal.Screen, now: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Shows stages on a screen meanwhile, and on no other one. now: see Shown."""
-    if screen.interval == float("inf"):  # it shows nothing
-        yield
-        return
+    """Shows stages on a screen meanwhile, and on no other one; on one that shows nothing, not at all. now: see
+    Shown."""
     shown = Shown(screen, now)
     with terminal.LOCK:
         for before in _shown[-1:]:
@@ -149,7 +147,7 @@ def begin() -> None:
     """Starts to look at what is done."""
     global _thread
     with terminal.LOCK:
-        if _shown and (_thread is None or not _thread.is_alive()):
+        if _shown and _shown[-1].screen.interval < float("inf") and (_thread is None or not _thread.is_alive()):
             _stop.clear()
             _thread = threading.Thread(target=_look_on, name="stages", daemon=True)
             _thread.start()

@@ -15,6 +15,8 @@ from framework.screen.text import cut, wrapped
 
 Row = tuple[str, str]
 """Label and text."""
+Picture = tuple[float | None, str, Sequence[Row]]
+"""Share of the work that is done, a line about it, and rows."""
 LIVE_SECONDS = 0.125
 """Seconds between two pictures of the live block."""
 PLAIN_SECONDS = 10.0
@@ -40,31 +42,31 @@ class Screen:
 
     interval = float("inf")
     """Seconds between two calls of `draw`."""
-    _picture: tuple[float | None, str, Sequence[Row]] | None = None
-    """Fraction, head and rows of the present picture."""
+    picture: Picture | None = None
+    """The present progress; None if there is none."""
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         """Shows the present progress, in place of the last picture where that is possible."""
         with LOCK:
-            self._picture = (fraction, head, rows)
+            self.picture = (fraction, head, rows)
             self._put(fraction, head, rows)
 
     def wait(self, text: str, begins: bool = False) -> None:
         """Shows what is waited for, below the picture if there is one. begins: True for the first text about it."""
         with LOCK:
-            if self._picture is None:
+            if self.picture is None:
                 self._put(None, text, ())
             else:
-                fraction, head, rows = self._picture
+                fraction, head, rows = self.picture
                 self._put(fraction, head, [*rows, ("now", text)])
 
     def rest(self) -> None:
         """Shows the picture alone, or nothing: nothing is waited for any more."""
         with LOCK:
-            if self._picture is None:
+            if self.picture is None:
                 self.close()
             else:
-                self._put(*self._picture)
+                self._put(*self.picture)
 
     def say(self, text: str, style: str = "") -> None:
         """Prints a line that stays. style: color, for a terminal that has colors."""
@@ -151,7 +153,7 @@ class Plain(Screen):
 
     def wait(self, text: str, begins: bool = False) -> None:
         with LOCK:
-            if begins and self._picture is None:
+            if begins and self.picture is None:
                 self.say(text)
             super().wait(text)
 
@@ -189,7 +191,7 @@ class OneLine(Screen):
     def close(self) -> None:
         """Ends the line."""
         with LOCK:
-            self._picture = None
+            self.picture = None
             self._end("\n")
 
     def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
@@ -208,25 +210,39 @@ class OneLine(Screen):
         self._drawn = len(text)
 
 
-class Line(OneLine):
+class Line(Screen):
     """Rewrites one line of a terminal, and removes it at the end: nothing of it is left when the result is printed."""
+
+    interval = 0.5
+
+    def __init__(self, stream: Steady) -> None:
+        self._stream = stream
+
+    def say(self, text: str, style: str = "") -> None:
+        with LOCK:
+            self.close()
+            self._stream.write(text + "\n")
+            self._stream.flush()
 
     def close(self) -> None:
         with LOCK:
-            _shown.discard(self)
-            self._picture = None
-            self._end("\r\x1b[K")
+            self.picture = None
+            if self in _shown:
+                _shown.discard(self)
+                self._write("")
 
     def postpone(self, text: str) -> bool:
         """Never postpones a text: the line is written at once."""
         return False
 
-    def _write(self, text: str) -> None:
+    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         _shown.add(self)
+        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
+
+    def _write(self, text: str) -> None:
         # what another program prints meanwhile begins at the left
         self._stream.write(f"\r{cut(text, self._stream.columns() - 1)}\x1b[K\r")
         self._stream.flush()
-        self._drawn = 1
 
 
 class Live(Screen):
@@ -246,13 +262,15 @@ class Live(Screen):
 
     def say(self, text: str, style: str = "") -> None:
         with LOCK:
+            from rich.text import Text
+
             for line in wrapped(text, self._rich.width):
-                self._rich.print(line, style=style or None, soft_wrap=True)
+                self._rich.print(Text(line, style=style), soft_wrap=True)
 
     def close(self) -> None:
         with LOCK:
             _shown.discard(self)
-            self._picture = None
+            self.picture = None
             if self._live is not None:
                 self._live.stop()
                 self._live = None

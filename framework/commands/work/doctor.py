@@ -54,9 +54,8 @@ class Finding(NamedTuple):
     """Command to type, or setting to change."""
 
 
-def run() -> int:
+def show(entries: list[Finding]) -> int:
     """Prints all findings. Returns 1 if a fault is among them, otherwise 0."""
-    entries = list(findings())
     width = max(len(finding.subject) for finding in entries)
     for finding in entries:
         print(f"{finding.state:<5}  {finding.subject:<{width}}  {finding.text}")
