@@ -12,6 +12,8 @@ Nothing heavy is imported outside of `run`. line/ holds what words share while t
 they do once it is valid.
 """
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -29,5 +31,6 @@ def answer(argv: Sequence[str]) -> int:
     ask_on_terminal()
     if getattr(request, "allow_import", None):
         sys.path.append(os.getcwd())
+    atexit.register(gc.freeze)  # Python would look through hundreds of thousands of objects before it ends, for seconds
     with stages.shown():
         return int(words.module(request.word or words.DEFAULT).run(request))

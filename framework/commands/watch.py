@@ -39,6 +39,8 @@ def _serve(request: Namespace) -> int:
     from framework.errors import JoystickError
     from framework.live.server import Server
     from framework.runs.signals import StopSignals
+    from framework.screen.stages import shown_on
+    from framework.screen.terminal import Screen
 
     root, port = Path(request.folder or ROOT), request.port
     if request.folder and not root.is_dir():
@@ -51,7 +53,7 @@ def _serve(request: Namespace) -> int:
         taken = "is taken; choose another one, or leave --port out for a free one"
         why = taken if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
         raise JoystickError(f"--port {port} {why}") from error
-    with StopSignals(doing="ending") as signals, server, contextlib.ExitStack() as stack:
+    with StopSignals(doing="ending") as signals, server, shown_on(Screen()), contextlib.ExitStack() as stack:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
         print(f"the runs in {server.answers.folder}\n\n  {server.address}\n\nCtrl-C ends it.", flush=True)
         if not any(server.answers.overview.runs()):

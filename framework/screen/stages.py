@@ -54,6 +54,8 @@ _stages: list[Stage] = []
 """Stages that have begun and not ended, the innermost last."""
 _shown: list[Shown] = []
 """Screens that stages can be shown on; the last one has them all."""
+_changed = 0.0
+"""Time at which the last stage has ended, or the last screen was chosen."""
 _thread: threading.Thread | None = None
 _stop = threading.Event()
 
@@ -62,8 +64,10 @@ _stop = threading.Event()
 def shown_on(screen: terminal.Screen, now: Callable[[], str] = lambda: "") -> Iterator[None]:
     """Shows stages on a screen meanwhile, and on no other one; on one that shows nothing, not at all. now: see
     Shown."""
+    global _changed
     shown = Shown(screen, now)
     with terminal.LOCK:
+        _changed = time.monotonic()
         for before in _shown[-1:]:
             before.screen.rest()
         _shown.append(shown)
@@ -80,11 +84,17 @@ def shown_on(screen: terminal.Screen, now: Callable[[], str] = lambda: "") -> It
 @contextlib.contextmanager
 def shown() -> Iterator[None]:
     """Shows stages where a person sees them meanwhile: on the terminal, else on stderr. For a command whose output is
-    the result alone."""
+    the result alone. What is done outside of all stages is to import modules."""
     outputs = [terminal.Steady(stream) for stream in (sys.stdout, sys.stderr)]
     capable = next((stream for stream in outputs if terminal.is_capable(stream)), None)
     screen = terminal.Line(capable) if capable else terminal.Plain(outputs[1], SAID_AFTER)
-    with shown_on(screen):
+
+    def loading() -> str:
+        past = time.monotonic() - _changed
+        return f"loading the program, {clock(past)} so far" if past >= 1 else ""
+
+    with shown_on(screen, loading):
+        begin()
         try:
             yield
         finally:
@@ -95,6 +105,7 @@ def shown() -> Iterator[None]:
 def stage(name: str, how_far: Callable[[], str] = lambda: "", logged: bool = False) -> Iterator[None]:
     """Shows what is done meanwhile. how_far: see Stage. logged: True to write the name to the log of the run, where
     other processes read it."""
+    global _changed
     if logged:
         LOGGER.info(name)
     now = Stage(name, how_far)
@@ -109,6 +120,7 @@ def stage(name: str, how_far: Callable[[], str] = lambda: "", logged: bool = Fal
     finally:
         with terminal.LOCK:
             _stages.remove(now)
+            _changed = time.monotonic()
             if _shown and (outer := _stages[-1:]):
                 _shown[-1].screen.wait(outer[0].text())
             elif _shown:

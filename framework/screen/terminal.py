@@ -335,7 +335,7 @@ def _block(fraction: float | None, head: str, rows: Sequence[Row], width: int) -
     while left:
         label, text = left.pop(0)
         cell = Text(text)
-        if left:
+        if left and left[0][0] != "now":  # it comes and goes, and moves nothing
             beside = f"{GAP}{left[0][0]}  {left[0][1]}"
             if first + 2 + cell_len(text + beside) <= width:
                 cell = Text.assemble(text, GAP, (left[0][0], "dim"), "  ", left[0][1])
