@@ -17,6 +17,7 @@ from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
 from framework.screen.stages import each
 from framework.screen.tables import aligned
+from framework.screen.terminal import fitted
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -53,7 +54,7 @@ def listing(part: str = "", root: Path = ROOT) -> str:
     if max(map(len, lines)) > width:
         columns = aligned([row[1:] for row in rows])
         lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, columns, strict=True)]
-    reasons = ["", *(f"  {run.reason}\n" if run.reason else "" for run in runs)]
+    reasons = ["", *(f"{fitted(f'  {run.reason}')}\n" if run.reason else "" for run in runs)]
     return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 
 

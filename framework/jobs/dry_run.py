@@ -14,6 +14,7 @@ from framework.jobs.tuning_plan import RunPlan
 from framework.pages.tuning_page import short_names
 from framework.screen import tables
 from framework.screen.formatting import byte_size, cell, counted
+from framework.screen.terminal import fitted
 
 
 def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
@@ -33,7 +34,7 @@ def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
         "",
         f"all settings  {PROGRAM} tune ... --print-config",
     ]
-    print("\n".join(lines))
+    print(fitted("\n".join(lines)))
     return 0
 
 

@@ -203,7 +203,7 @@ def _ended(turn: Turn) -> str:
         return "ended"
     if turn.status == 0:
         return f"ended in {clock(turn.seconds)}"
-    return f"stopped after {clock(turn.seconds)}" if turn.end.stopped else f"ended with status {turn.status}"
+    return f"{'stopped' if turn.end.stopped else 'failed'} after {clock(turn.seconds)}"
 
 
 def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:

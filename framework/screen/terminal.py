@@ -89,13 +89,20 @@ def is_capable(stream: "Steady | TextIO") -> bool:
     return bool(stream.isatty()) and os.environ.get("TERM", "dumb") != "dumb"
 
 
+def fitted(text: str) -> str:
+    """Returns a text that is printed next: on a terminal as lines of whole words, else as it is."""
+    stream = Steady(sys.stdout)
+    return "\n".join(wrapped(text, stream.columns())) if is_capable(stream) else text
+
+
 def print_error(text: str) -> None:
-    """Prints an error to stderr, in red on a terminal with colors."""
+    """Prints an error to stderr, on a terminal as lines of whole words, and in red if it has colors."""
     for screen in list(_shown):
         screen.close()
     stream = Steady(sys.stderr)
-    if is_capable(stream) and not os.environ.get("NO_COLOR"):
-        text = f"\x1b[31m{text}\x1b[0m"
+    if is_capable(stream):
+        text = "\n".join(wrapped(text, stream.columns()))
+        text = text if os.environ.get("NO_COLOR") else f"\x1b[31m{text}\x1b[0m"
     stream.write(text + "\n")
     stream.flush()
 

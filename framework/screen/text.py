@@ -34,7 +34,7 @@ def wrapped(text: str, width: int) -> list[str]:
 def _wrapped(line: str, width: int) -> list[str]:
     if columns(line) <= width or "\x1b" in line:
         return [line]
-    match = re.match(r"\S+(?: \S+){0,3} {2,}", line)
+    match = re.match(r"(?:\S+(?: \S+){0,3})? {2,}", line)
     indent = " " * (match.end() if match and match.end() <= width // 3 else 2)
     command = _COMMAND.search(line)
     if command and not line[: command.start()].strip(" "):

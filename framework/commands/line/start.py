@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from config.read import arguments
 from framework.screen.stages import stage
+from framework.screen.terminal import fitted
 
 if TYPE_CHECKING:
     from config.read.loader import ConfigError
@@ -81,7 +82,7 @@ def printed(text: Callable[[], str]) -> int:
     try:
         with stage("looking it up"):
             answer = text()
-        print(answer, end="")
+        print(fitted(answer), end="")
     except (UnknownTopic, ConfigError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -21,6 +21,7 @@ from framework.dataset.fit import own_space
 from framework.dataset.summary import Range
 from framework.errors import MISTAKE, JoystickError
 from framework.screen.formatting import counted, short
+from framework.screen.terminal import fitted
 
 BARS = 10
 """Number of bars of the histogram."""
@@ -34,7 +35,7 @@ def run(request: Namespace) -> int:
     """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
     content = open_data(request.data)
     problems = None if request.env is None else _unfit(content, request.env, request.allow_import)
-    sys.stdout.write((as_json if request.json else table)(content, problems))
+    sys.stdout.write(as_json(content, problems) if request.json else fitted(table(content, problems)))
     return MISTAKE if problems else 0
 
 
@@ -128,9 +129,9 @@ def _described(values: dict[str, Any]) -> str:
 
 def _spreads(values: dict[str, Any]) -> list[str]:
     names = list(values["returns"])
-    lines = ["".join([f"{'':<10}", *(f"{name:>11}" for name in names)])]
+    lines = ["".join([f"{'':<10}", *(f"{name:>10}" for name in names)])]
     for row in ("returns", "lengths"):
-        lines.append("".join([f"{row:<10}", *(f"{short(values[row][name]):>11}" for name in names)]))
+        lines.append("".join([f"{row:<10}", *(f"{short(values[row][name]):>10}" for name in names)]))
     return lines
 
 

@@ -1,7 +1,7 @@
 """Command doctor: looks at what a run needs on this machine, and says how to mend what is missing.
 
-Imports no other part of ours but config and, with torch, the list of its faster parts: it works where a package is
-missing.
+Imports no other part of ours but config, the screen and, with torch, the list of its faster parts: it works where a
+package is missing.
 """
 
 import importlib.util
@@ -21,6 +21,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from config import machine
 from config.program import ROOT
 from config.program import version as own_version
+from framework.screen.terminal import fitted
 
 TASKS = Path("tasks")
 OLDEST_PYTHON = (3, 11)
@@ -58,7 +59,7 @@ def show(entries: list[Finding]) -> int:
     """Prints all findings. Returns 1 if a fault is among them, otherwise 0."""
     width = max(len(finding.subject) for finding in entries)
     for finding in entries:
-        print(f"{finding.state:<5}  {finding.subject:<{width}}  {finding.text}")
+        print(fitted(f"{finding.state:<5}  {finding.subject:<{width}}  {finding.text}"))
         if finding.mend:
             print(f"{'':<5}  {'':<{width}}  -> {finding.mend}")
     faults = sum(finding.state == "fault" for finding in entries)

@@ -19,6 +19,7 @@ from framework.policies.plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
 from framework.screen.formatting import byte_size, counted
 from framework.screen.stages import stage
+from framework.screen.terminal import fitted
 
 MOST_AGENTS = 8
 """Agents of a policy that are named."""
@@ -28,7 +29,7 @@ def describe(config: RunConfig) -> int:
     """Prints changed settings, shapes, parameters, memory and disk of a run. Refuses what the run would refuse."""
     with stage("building what the run would train"):
         lines = _lines(config)
-    print("\n".join(lines))
+    print(fitted("\n".join(lines)))
     return 0
 
 

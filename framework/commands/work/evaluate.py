@@ -14,6 +14,7 @@ from framework.loop.evaluator import Evaluation
 from framework.runs.model import opened
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import listed, scored
+from framework.screen.terminal import fitted
 
 
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
@@ -32,7 +33,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         print(model.note)
     taken = sum(episode.length for episode in evaluation.episodes)
     returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
-    print(f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}, {taken:,} steps")
+    print(fitted(f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}, {taken:,} steps"))
     return 0
 
 

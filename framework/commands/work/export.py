@@ -28,6 +28,7 @@ from framework.policies.plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
 from framework.screen.stages import each, stage
+from framework.screen.terminal import fitted
 
 OBSERVATIONS = 1000
 """Number of observations that the file is compared on."""
@@ -139,7 +140,8 @@ class _Export:
 
     def tell(self) -> None:
         """Prints how the files compare with the agent, and an example."""
-        print(*self.said, sep="\n")
+        written, checked, *example = self.said
+        print(fitted(written), fitted(checked), *example, sep="\n")
 
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
