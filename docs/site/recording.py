@@ -257,7 +257,8 @@ def indexed(image: Image.Image, colors: np.ndarray) -> Image.Image:
 
 def main() -> None:
     """Writes the pictures."""
-    shown, faces = screens(list(record(WORDS))), fonts()
+    written = list(record(WORDS))
+    shown, faces = screens(written), fonts()
     delays = [max(20, round(1000 * seconds)) for _, seconds in shown]
     for name, theme in THEMES.items():
         colors = palette(theme)
@@ -267,6 +268,7 @@ def main() -> None:
         )
         size = (IMAGES / name).stat().st_size
         print(f"{IMAGES / name}: {len(frames)} pictures, {sum(delays) / 1000:.0f} s, {size / 1000:,.0f} kB")
+    print(f"The run took {written[-1][0]:.0f} s.")
 
 
 if __name__ == "__main__":
