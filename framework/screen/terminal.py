@@ -23,6 +23,8 @@ PLAIN_SECONDS = 10.0
 """Seconds between two plain lines of progress."""
 ROOM_FOR_ECHO = 3
 """Columns that the live block leaves free: the ^C that a terminal echoes must not wrap, which would move the block."""
+WIDE = 100
+"""Columns from which rows stand side by side; on a narrower terminal they would change places as they grow."""
 BAR = 30
 """Columns of the shortest bar."""
 GAP = "    "
@@ -342,7 +344,7 @@ def _block(fraction: float | None, head: str, rows: Sequence[Row], width: int) -
     while left:
         label, text = left.pop(0)
         cell = Text(text)
-        if left and left[0][0] != "now":  # it comes and goes, and moves nothing
+        if width >= WIDE and left and left[0][0] != "now":  # it comes and goes, and moves nothing
             beside = f"{GAP}{left[0][0]}  {left[0][1]}"
             if first + 2 + cell_len(text + beside) <= width:
                 cell = Text.assemble(text, GAP, (left[0][0], "dim"), "  ", left[0][1])
