@@ -121,9 +121,10 @@ class Journal:
         self._read = self._to_read = 0
 
     def _bytes(self, span: Span) -> int:
-        """Returns the size of a span; files that are missing count as empty."""
-        paths = [self._path(segment) for segment in range(span.start.segment, span.end.segment)]
-        return sum(path.stat().st_size for path in paths if path.exists()) + span.end.offset - span.start.offset
+        """Returns the size of a span, by the files that are there: a damaged span may name any number of them."""
+        segments = range(span.start.segment, span.end.segment)
+        files = [path for path in self.folder.glob("*.log") if path.stem.isdecimal() and int(path.stem) in segments]
+        return sum(path.stat().st_size for path in files) + span.end.offset - span.start.offset
 
     def progress(self) -> str:
         """Returns how much of its frames is read; empty if none are being read."""

@@ -19,7 +19,7 @@ from framework.screen.formatting import clock
 T = TypeVar("T")
 LOOK_SECONDS = 0.5
 """Seconds between two looks at the innermost stage."""
-SAID_AFTER = 20.0
+SAID_AFTER = 30.0
 """Seconds after which a stage of a command whose output is a file or a pipe is told on stderr, and again."""
 
 

@@ -91,17 +91,17 @@ def test_a_call_that_blocks_in_a_round_is_shown_with_the_steps_so_far(
     assert len(lines) == 2
 
 
-def test_in_a_pipe_a_command_tells_its_stage_every_twenty_seconds_on_stderr(
+def test_in_a_pipe_a_command_tells_its_stage_every_thirty_seconds_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with stages.shown(), stage("reading data", lambda: "2 of 9 files"):
-        for _ in range(45):
+        for _ in range(65):
             now[0] += 1
             stages.look()
     output = capsys.readouterr()
-    assert output.err.splitlines() == [f"reading data: 2 of 9 files, 0:{s} so far" for s in ("20", "40")]
+    assert output.err.splitlines() == [f"reading data: 2 of 9 files, {s} so far" for s in ("0:30", "1:00")]
     assert output.out == ""
 
 
