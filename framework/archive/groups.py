@@ -15,6 +15,7 @@ from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
 from framework.disk.facts import Circumstances
 from framework.disk.task_dir import TaskDir, read_facts
+from framework.screen.stages import each
 
 
 def folders_in(root: Path) -> list[Path]:
@@ -122,8 +123,9 @@ def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, 
     over = UPDATES if any(run.is_offline for run in scored.values()) else STEPS
     # a run that learns from given data has no training episodes; its evaluations may be those at its end
     if (evaluated or over == UPDATES) and scored and all(len(run.evaluations) >= least for run in scored.values()):
-        return Curves({name: run.curve(over) for name, run in scored.items()}, "evaluation return", over)
-    lines = {name: run.training_curve(over, whole_windows) for name, run in runs.items()}
+        lines = {name: scored[name].curve(over) for name in each("reading curves", scored, "runs")}
+        return Curves(lines, "evaluation return", over)
+    lines = {name: runs[name].training_curve(over, whole_windows) for name in each("reading curves", runs, "runs")}
     return Curves({name: line for name, line in lines.items() if len(line[0])}, "episode return, running mean", over)
 
 

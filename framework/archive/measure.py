@@ -17,6 +17,7 @@ from framework.archive.statistics import LEAST_SEEDS
 from framework.disk.csv_table import head_of
 from framework.errors import TaskDirError
 from framework.screen.formatting import short
+from framework.screen.stages import each
 
 UNEQUAL = 1.1
 """Ratio of the budgets of two runs above which their last scores are not compared."""
@@ -156,7 +157,7 @@ def _curves(runs: Sequence[RecordedRun]) -> Curves:
     """Returns the curves of the runs by their folders: evaluations if all of them have online evaluation, or if one has
     learned from given data, which knows no episodes of training; else running means of the training episodes."""
     evaluated = all(run.general.get("online_eval") for run in runs)
-    for run in runs:
+    for run in each("reading curves", runs, "runs"):
         _check(run.task.eval, run.evaluations, "mean")
         if not run.evaluations or not evaluated:
             _check(run.task.train, run.episodes, "return")

@@ -1,7 +1,7 @@
 """Series: runs that differ in their seed alone; their names, and the settings in which they differ."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun
 from framework.errors import TaskDirError
 from framework.screen.formatting import cell
+from framework.screen.stages import each
 
 PROCESSES = {"device", "mp_backend", "n_workers", "n_learners", "run_ahead"}
 """Settings of general_cfg that may change the scores, or the time that they take."""
@@ -64,11 +65,11 @@ class Series:
         return self.runs[0]
 
 
-def gather(folders: Iterable[Path]) -> dict[str, list[Series]]:
+def gather(folders: Collection[Path]) -> dict[str, list[Series]]:
     """Returns the series of each environment, in the order of the folders, with their names. Runs of two groups are two
     series, even if their settings are equal; so are two runs with the same seed: code or machine may differ."""
     groups: dict[Any, Series] = {}
-    for run in map(trained, folders):
+    for run in map(trained, each("reading settings", folders, "runs")):
         settings, place = distinguishing(run), 0
         while True:
             key = (run.group, json.dumps(settings, sort_keys=True, default=str), place)

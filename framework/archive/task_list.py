@@ -16,7 +16,9 @@ from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
+from framework.screen.stages import each
 from framework.screen.tables import aligned
+from framework.screen.terminal import fitted
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -71,7 +73,7 @@ def listing(part: str = "", root: Path = ROOT) -> str:
     if max(map(len, lines)) > width:
         columns = aligned([row[1:] for row in rows])
         lines = [f"{row[0]}\n  {details}" for row, details in zip(rows, columns, strict=True)]
-    reasons = ["", *(f"  {run.reason}\n" if run.reason else "" for run in runs)]
+    reasons = ["", *(f"{fitted(f'  {run.reason}')}\n" if run.reason else "" for run in runs)]
     return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 
 
@@ -83,7 +85,8 @@ def as_json(part: str = "", root: Path = ROOT) -> str:
 def find_runs(part: str = "", root: Path = ROOT) -> list[Listed]:
     """Returns the runs whose name contains `part`, newest first."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
-    runs = (_listed(name, folder) for name, folder in named.items() if part.lower() in name.lower())
+    chosen = [(name, folder) for name, folder in named.items() if part.lower() in name.lower()]
+    runs = (_listed(name, folder) for name, folder in each("reading runs", chosen, "folders"))
     return sorted((run for run in runs if run), key=lambda run: run.age)
 
 

@@ -42,6 +42,8 @@ from framework.record.callbacks import CallbackRecorder, Callbacks, sees_episode
 from framework.record.loggers import Logger
 from framework.record.recorders import Tape
 from framework.record.traces import TraceRecorder
+from framework.screen.formatting import counted
+from framework.screen.stages import stage
 from framework.seeding import number, one_thread, stream
 
 WORK_OF_A_THREAD = 8_000_000
@@ -76,14 +78,14 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
     """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
     on it any more. A forked child has no part in it, and does not close it when it ends."""
     process = os.getpid()
-    with watch("make"):
+    with stage(f"making {counted(rows, 'environment')}"), watch("make"):
         env = make_env(config, rows, draw)
     try:
         yield env
     finally:
         try:
             if os.getpid() == process:
-                with watch("close"):
+                with stage(f"closing {counted(rows, 'environment')}"), watch("close"):
                     env.close()
         except Exception as error:
             LOGGER.warning(tr("the environment could not be closed: %s"), error)

@@ -121,6 +121,8 @@ class Collector:
     """Phase of the curriculum of the first episodes; later ones get that of the progress. None: there are no phases."""
     records: list[Record] = field(default_factory=list)
     """Records of the latest fragment."""
+    finished: int = 0
+    """Number of episodes that `play` has played to their ends."""
     _tape: Tape = field(default_factory=Tape)
     _buffers: Columns = field(default_factory=dict)
 
@@ -280,6 +282,7 @@ class Collector:
             check()
             for episode in self.step(progress)[3]:
                 done[episode.number * self.env.rows + episode.row] = episode
+                self.finished += 1
         self.settle()
         return results
 
@@ -303,6 +306,10 @@ class Collector:
         if first:
             first_shapes("fragment", self._buffers)
         return self._buffers
+
+    def unsettled(self) -> int:
+        """Returns the number of steps since the last complete round. Another thread may call it."""
+        return self.steps - self._marks[-1].steps
 
     def settle(self) -> None:
         """Marks the end of a round: a resume begins at this moment until the next call, even if a round breaks off."""

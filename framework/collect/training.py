@@ -11,6 +11,9 @@ class TrainingCollector(Collector):
     """A collector whose state is in checkpoints. `state` returns that after the last complete round, so it is always
     exact."""
 
+    repeated = 0, 0
+    """Number of steps that `load_state` has repeated, and of those that it repeats."""
+
     def state(self, back: int = 0) -> Tree:
         """Returns the state after the last complete round, or `back` rounds before it: all that an exact resume
         needs."""
@@ -78,6 +81,7 @@ class TrainingCollector(Collector):
         now.born = total - state["age"]
         self._restart(np.ones(self.env.rows, bool))
         for t in range(total):
+            self.repeated = t, total
             begins = now.born == t
             if t and begins.any():
                 self._restart(begins)

@@ -12,6 +12,8 @@ Nothing heavy is imported outside of `run`. line/ holds what words share while t
 they do once it is valid.
 """
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 from config.own.trust import ask_on_terminal
 from framework.commands.line import words
 from framework.commands.line.parser import parse
+from framework.screen import stages
 
 
 def answer(argv: Sequence[str]) -> int:
@@ -28,4 +31,6 @@ def answer(argv: Sequence[str]) -> int:
     ask_on_terminal()
     if getattr(request, "allow_import", None):
         sys.path.append(os.getcwd())
-    return int(words.module(request.word or words.DEFAULT).run(request))
+    atexit.register(gc.freeze)  # Python would look through hundreds of thousands of objects before it ends, for seconds
+    with stages.shown():
+        return int(words.module(request.word or words.DEFAULT).run(request))

@@ -4,6 +4,7 @@ from argparse import Namespace
 
 from config.tell.language import tr
 from framework.commands.line import shared
+from framework.screen import stages
 
 HELP = {"doctor": tr("what a run needs here, and\nhow to mend what is missing")}
 flags = shared.permission
@@ -13,4 +14,6 @@ def run(request: Namespace) -> int:
     """Prints what was seen."""
     from framework.commands.work import doctor
 
-    return doctor.run()
+    with stages.stage("looking at this machine"):
+        findings = list(doctor.findings())
+    return doctor.show(findings)

@@ -40,6 +40,8 @@ def _serve(request: Namespace) -> int:
     from framework.errors import JoystickError
     from framework.live.server import Server
     from framework.runs.signals import StopSignals
+    from framework.screen.stages import shown_on
+    from framework.screen.terminal import Screen
 
     root, port = Path(request.folder or ROOT), request.port
     if request.folder and not root.is_dir():
@@ -54,7 +56,7 @@ def _serve(request: Namespace) -> int:
         else:
             why = tr("--port {port} cannot be used: {reason}", port=port, reason=error.strerror)
         raise JoystickError(why) from error
-    with StopSignals(doing=tr("ending")) as signals, server, contextlib.ExitStack() as stack:
+    with StopSignals(doing=tr("ending")) as signals, server, shown_on(Screen()), contextlib.ExitStack() as stack:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()
         print(
             tr(

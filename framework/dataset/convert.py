@@ -17,6 +17,7 @@ from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
 from framework.disk.atomic import discard, finish, finish_folder, unfinished
 from framework.errors import DataError
+from framework.screen.stages import part, stage
 
 FOLDER = ".minari"
 """Ending of a folder that is to become a data set of Minari."""
@@ -56,10 +57,11 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
     if not minari and not path.parent.is_dir():
         raise DataError(tr("the folder {path} does not exist", path=path.parent))
     content = open_data(data)
-    if minari:
-        _write_set(path, content)
-    else:
-        _write_file(path, content)
+    with stage(f"writing {path.name}", lambda: part(content.passed, content.summary.transitions, "transitions")):
+        if minari:
+            _write_set(path, content)
+        else:
+            _write_file(path, content)
     return content
 
 

@@ -18,6 +18,8 @@ from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
 from framework.dataset.summary import Gathering, Summary
 from framework.errors import DataError
+from framework.screen.formatting import counted
+from framework.screen.stages import each
 
 READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
     ".pkl": pickles.read,
@@ -40,20 +42,25 @@ class Dataset:
         self._first: dict[str, Kind] = {}
         self.notes: list[str] = []
         """Sentences on what was added or left out."""
+        self.passed = 0
+        """Number of transitions that the latest `pieces` has yielded."""
         self.summary = self._summary()
 
     def pieces(self) -> Iterator[Columns]:
         """Yields arrays [K, ...] of a few MiB in order of time: obs, action, reward, next_obs, terminated, truncated,
         and action_mask and next_action_mask if the data have them. A piece may end within an episode; a file may
         not."""
+        self.passed = 0
         for path in self.files:
-            yield from self._pieces(path, Changes())
+            for piece in self._pieces(path, Changes()):
+                yield piece
+                self.passed += len(piece["reward"])
 
     @cached_property
     def sha256(self) -> str:
         """SHA-256 over the contents of the files, in order, as hexadecimal digits."""
         digest = hashlib.sha256()
-        for path in self.files:
+        for path in each("checksum of the data", self.files, "files"):
             for part in minari_sets.contents(path) if path.is_dir() else [path]:
                 with _naming(path), open(part, "rb", opener=regular) as file:
                     while block := file.read(_BLOCK):
@@ -63,7 +70,11 @@ class Dataset:
     def _summary(self) -> Summary:
         """Returns what the files contain, and keeps notes. Reads all of them, so everything is checked."""
         gathering, all_changes = Gathering(), []
-        for path in self.files:
+
+        def how_far() -> str:
+            return counted(gathering.transitions, "transition")
+
+        for path in each("reading data", self.files, "files", how_far):
             changes, empty = Changes(), True
             for piece in self._pieces(path, changes):
                 gathering.add(piece, path)

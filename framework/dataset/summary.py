@@ -84,6 +84,11 @@ class Gathering:
         self._since = 0
         """Its number of transitions."""
 
+    @property
+    def transitions(self) -> int:
+        """Number of transitions so far."""
+        return self._summary.transitions if self._summary else 0
+
     def add(self, piece: Columns, path: Path) -> None:
         """Takes in the next piece of a file."""
         obs, action = piece["obs"], piece["action"]

@@ -71,6 +71,8 @@ class Journal:
         self.folder = folder.absolute()  # the data server of Ray has a working directory of its own
         self.end = Position(0, 0)
         """Position of the next frame."""
+        self._read = self._to_read = 0
+        """Bytes that the running `read` has passed, and of all its frames."""
 
     def append(self, arrays: dict[str, np.ndarray]) -> Position:
         """Writes a frame durably and returns where it begins. If the disk is full, the journal keeps its end."""
@@ -97,6 +99,7 @@ class Journal:
         """Yields the frames of a span, each verified. Reads one at a time."""
         if span.start == span.end:
             return
+        self._read, self._to_read = 0, self._bytes(span)
         for segment in range(span.start.segment, span.end.segment + 1):
             path = self._path(segment)
             if not path.exists():
@@ -121,6 +124,18 @@ class Journal:
                     arrays = load_arrays(_read_frame(file, stop - offset, path))
                     yield Frame(arrays, Position(segment, offset), Position(segment, file.tell()))
                     del arrays  # before the next one is read
+                    self._read += file.tell() - offset
+        self._read = self._to_read = 0
+
+    def _bytes(self, span: Span) -> int:
+        """Returns the size of a span, by the files that are there: a damaged span may name any number of them."""
+        segments = range(span.start.segment, span.end.segment)
+        files = [path for path in self.folder.glob("*.log") if path.stem.isdecimal() and int(path.stem) in segments]
+        return sum(path.stat().st_size for path in files) + span.end.offset - span.start.offset
+
+    def progress(self) -> str:
+        """Returns how much of its frames is read; empty if none are being read."""
+        return f"{self._read / 2**20:,.0f} of {self._to_read / 2**20:,.0f} MiB" if self._to_read else ""
 
     def continue_from(self, end: Position) -> None:
         """Writes the next frame at this place, and deletes what is behind it."""

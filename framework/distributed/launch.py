@@ -17,6 +17,7 @@ from framework.distributed.worker_pool import LONGEST_FRAGMENT
 from framework.errors import JoystickError
 from framework.policies.plan import plan
 from framework.screen.formatting import counted
+from framework.screen.stages import stage
 
 LEAST_BYTES = 64 * 2**20
 """Shared memory for everything but fragments and chunks."""
@@ -40,8 +41,11 @@ def backend(
     if cfg.ray_address:
         sentence = tr("starting Ray in the cluster at {address}: {workers}, {learners}, data server ...")
     say(sentence.format(address=cfg.ray_address, workers=workers, learners=learners))
-    with ray_cluster.started(cfg, _store_bytes(config, spec)) as ray:
-        remote = RayBackend(ray, config, spec, agent, stopping)
+    with contextlib.ExitStack() as stack:
+        with stage(tr("starting Ray")):
+            ray = stack.enter_context(ray_cluster.started(cfg, _store_bytes(config, spec)))
+        with stage(tr("starting the processes")):
+            remote = RayBackend(ray, config, spec, agent, stopping)
         try:
             yield remote
         finally:

@@ -29,6 +29,7 @@ from framework.loop.backend import Accepted, Lost, Now
 from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk
 from framework.policies.plan import plan, run_ahead
+from framework.screen.formatting import counted
 
 ROUNDING = 1e-6
 """Backlog that is attributed to rounding errors."""
@@ -128,6 +129,12 @@ class RayBackend:
         return ray_errors.begun(self.ray, refs, tr("the data server or a learner"), self.stopping)
 
     # a round ----------------------------------------------------------------------------------------------
+
+    def doing(self) -> str:
+        fragments = sum(len(worker.requests) for worker in self.pool.workers)
+        awaited = [counted(fragments, "fragment")] if fragments else []
+        awaited += [counted(len(self.learning), "chunk") + " at the learner"] if self.learning else []
+        return f"waiting for {' and '.join(awaited)}" if awaited else ""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn."""

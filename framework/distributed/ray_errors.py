@@ -8,6 +8,7 @@ from typing import Any
 from config.tell.language import tr
 from framework.errors import JoystickError, Stopped
 from framework.loop.backend import Lost
+from framework.screen.stages import part, stage
 
 POLL_SECONDS = 0.2
 """Seconds between two checks for a stop signal."""
@@ -69,17 +70,19 @@ def raised(kinds: Any, error: Exception) -> Any:
 def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
     """Returns the first answers of new processes. Raises Lost if a process died without an error of its code."""
     pending, until = refs if isinstance(refs, list) else [refs], time.monotonic() + START_SECONDS
-    while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
-        if stopping():
-            raise Stopped(tr("stopped before {who} had started", who=who))
-        if time.monotonic() > until:
-            raise JoystickError(
-                tr(
-                    "{who} has not started after {seconds:g} s: does the cluster have room for it?",
-                    who=who,
-                    seconds=START_SECONDS,
+    total = len(pending)
+    with stage(tr("waiting for {who}", who=who), lambda: part(total - len(pending), total, tr("started"))):
+        while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
+            if stopping():
+                raise Stopped(tr("stopped before {who} had started", who=who))
+            if time.monotonic() > until:
+                raise JoystickError(
+                    tr(
+                        "{who} has not started after {seconds:g} s: does the cluster have room for it?",
+                        who=who,
+                        seconds=START_SECONDS,
+                    )
                 )
-            )
     try:
         return ray.get(refs)
     except Exception as error:

@@ -27,6 +27,7 @@ from framework.loop.observer import Observer
 from framework.record.console import Console
 from framework.record.recorders import TAPES
 from framework.screen.formatting import counted
+from framework.screen.stages import part, stage
 
 OpenEnv = Callable[[], AbstractContextManager[VectorEnv]]
 """Opens an environment of one row that draws, and closes it at the end."""
@@ -62,8 +63,25 @@ def film_into(
     """Repeats episodes into a video, a text (.txt), or a window. `check` is called before each step and may raise; what
     breaks off leaves an older file as it was. columns: number of episodes side by side, in as many rows as it takes; 0:
     one after another. Returns the video, and how the first episode that went differently did so; nothing if none."""
-    if columns:
-        return _film_at_once(path, open_env, taped, check, watch, columns)
+    [number, *others], lengths, steps = [take.number for take in taped], [take.episode.length for take in taped], 0
+    name = f"filming {counted(len(taped), 'episode')}" if others else f"filming episode {number:,}"
+    total = max(lengths) if columns else sum(lengths)
+
+    def step() -> None:
+        nonlocal steps
+        check()
+        steps += 1
+
+    with stage(name, lambda: part(steps, total, "steps"), logged=True):
+        if columns:
+            return _film_at_once(path, open_env, taped, step, watch, columns)
+        return _film_in_turn(path, open_env, taped, step, watch)
+
+
+def _film_in_turn(
+    path: Path, open_env: OpenEnv, taped: Sequence[Taped], check: Callable[[], None], watch: Watch
+) -> tuple[Film, str]:
+    """Repeats one episode after another."""
     different = ""
     with open_env() as env:
         numbers = [take.number for take in taped]
@@ -214,11 +232,8 @@ class TrainingVideos(Observer):
         name = f"worker-{episode.worker}.episode-{due.number}"
         self.check()
         self.folder.mkdir(exist_ok=True)
-        with self.console.during(tr("filming episode {number:,}", number=due.number)):
-            taped = [Taped(due.number, episode, due.actions)]
-            film, different = film_into(
-                self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch
-            )
+        taped = [Taped(due.number, episode, due.actions)]
+        film, different = film_into(self.folder / f"{name}{self.suffix}", self.open_env, taped, self.check, self.watch)
         if film.path is None:
             self._warn(film.text)
             return

@@ -17,6 +17,7 @@ from framework.pages.tuning_page import short_names
 from framework.screen import tables
 from framework.screen.formatting import byte_size, cell, counted
 from framework.screen.tables import entry
+from framework.screen.terminal import fitted
 
 
 def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
@@ -36,7 +37,7 @@ def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
         "",
         entry(tr("all settings"), f"{PROGRAM} tune ... --print-config"),
     ]
-    print("\n".join(lines))
+    print(fitted("\n".join(lines)))
     return 0
 
 

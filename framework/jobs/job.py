@@ -21,6 +21,7 @@ from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
 from framework.record.console import pausing_for
 from framework.runs.signals import StopSignals
+from framework.screen import stages
 from framework.screen.formatting import clock, counted, short, spread
 from framework.screen.terminal import Screen
 
@@ -94,20 +95,22 @@ class Job(ABC):
     def drive(self) -> int:
         """Takes the job to its end, unless signals end it before. Returns the exit status. Signals are passed on to the
         runs; those that are left after an error are ended."""
-        with StopSignals(again=self.runner.end_at_once) as stop:
-            try:
-                self.run(stop)
-            except Waiting:
-                pass
-            finally:
-                self.runner.end_all()
-                self.screen.close()
-        return self.finish(stop)
+        with stages.shown_on(self.screen):
+            with StopSignals(again=self.runner.end_at_once) as stop:
+                try:
+                    self.run(stop)
+                except Waiting:
+                    pass
+                finally:
+                    self.runner.end_all()
+                    self.screen.close()
+            return self.finish(stop)
 
     def write_page(self, write: Callable[[], Path]) -> Path | None:
         """Writes the report, and returns its path; one that cannot be written costs one warning."""
         try:
-            return write()
+            with stages.stage("writing the report"):
+                return write()
         except Exception as error:  # a page is no reason to end a job of hours
             if not self._page_failed:
                 self.screen.say(tr("warning: cannot write the report: {error}", error=error), "red")
@@ -212,7 +215,7 @@ def _ended(turn: Turn) -> str:
         return tr("ended in {duration}", duration=clock(turn.seconds))
     if turn.end.stopped:
         return tr("stopped after {duration}", duration=clock(turn.seconds))
-    return tr("ended with status {status}", status=turn.status)
+    return tr("failed after {duration}", duration=clock(turn.seconds))
 
 
 def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:

@@ -22,6 +22,7 @@ from framework.jobs.processes import TRAINED, locked
 from framework.jobs.runners import runner
 from framework.policies.plan import plan
 from framework.screen import terminal
+from framework.screen.stages import each
 
 
 class Checked(NamedTuple):
@@ -97,7 +98,7 @@ def placed(config: RunConfig, address: str | None) -> RunConfig:
 def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> list[Checked]:
     """Checks each of several configurations. The problems of all are reported at once."""
     facts, problems = [], []
-    for name, config in configs.items():
+    for name, config in each("checking experiments", configs.items(), "settings"):
         try:
             refuse_loaded(config, "group of experiments" if name else "--seeds")
             check(config)

@@ -25,6 +25,7 @@ from framework.pages.tuning_page import Importance
 from framework.runs import signals
 from framework.screen import tables
 from framework.screen.formatting import between, cell, clock, counted, short, spread
+from framework.screen.stages import stage
 
 LESS = (("min", "max"), ("steps",), ("time",))
 """Columns of the table of a group to leave out, in this order, until it fits; the CSV file has all of them."""
@@ -69,7 +70,8 @@ def draw(folder: Path, draw_into: Callable[[Path], bool], warn: Callable[[str], 
     and returns False if there are no curves."""
     path = GroupFiles(folder).curves
     try:
-        return path if draw_into(path) else None
+        with stage("drawing the learning curves"):
+            return path if draw_into(path) else None
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
         warn(tr("warning: cannot draw the learning curves: {error}", error=error))
         return None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from config.config import GeneralConfig
 from framework.jobs.processes import Processes, Runner
+from framework.screen.stages import stage
 from framework.screen.terminal import Screen
 
 
@@ -27,5 +28,7 @@ def runner(
         return
     from framework.distributed import stage_tasks
 
-    with stage_tasks.started(address, cfg, jobs, screen.say, noun) as tasks:
+    with contextlib.ExitStack() as stack:
+        with stage("connecting to the cluster"):
+            tasks = stack.enter_context(stage_tasks.started(address, cfg, jobs, screen.say, noun))
         yield tasks

@@ -33,12 +33,13 @@ from framework.jobs import results
 from framework.jobs.job import Job, Waiting
 from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
-from framework.jobs.search import Outcome
+from framework.jobs.search import Outcome, Settings
 from framework.jobs.stages import Stage
 from framework.jobs.tuning_plan import SCORES, Ready, TuningPlan
 from framework.pages import figures, tuning_page
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import begin_command, play_command, resume_command, short, video_command
+from framework.screen.stages import stage
 from framework.screen.terminal import Screen
 
 FAILED = 1
@@ -84,7 +85,7 @@ class Tuner(Job):
     def run(self, stop: StopSignals) -> None:
         """Trains until the course ends. Raises Waiting if it is asked to stop before."""
         number = 0
-        while batch := self.plan.search.ask():
+        while batch := self._ask():
             trials = [Trial(f"{number + place:03}", settings) for place, settings in enumerate(batch)]
             number += len(trials)
             for trial in trials:
@@ -97,6 +98,10 @@ class Tuner(Job):
         best = next(iter(ranked(candidates, self.final, self.cfg.mode)), None)
         self.best = None if best is None or math.isnan(self.final[best.name]) else best
         self.session = "ended"
+
+    def _ask(self) -> list[Settings]:
+        with stage("choosing settings"):
+            return self.plan.search.ask()
 
     def outcome(self, trial: Trial, scores: Scores) -> Outcome:
         """Returns what a search is told of a trial. scores: of the last legs."""

@@ -25,6 +25,7 @@ from framework.jobs.schedulers import Course, Trial
 from framework.jobs.search import RandomSearch, Search, Settings, draw, within
 from framework.runs.resume import adjustable
 from framework.screen.formatting import counted, tune_command
+from framework.screen.stages import each
 
 ANEW = 0.25
 """Probability that a copy draws a setting anew."""
@@ -164,7 +165,7 @@ class RunPlan(TuningPlan):
         check_new(self.tuning.into, self.tuning.start)
         problems: dict[str, None] = {}
         results: list[Checked] = []
-        for settings in self.first:
+        for settings in each("checking trials", self.first, "trials"):
             try:
                 config = self.config(settings)
                 refuse_loaded(config, "tune")

@@ -12,6 +12,7 @@ from framework.errors import JoystickError
 from framework.loop.learner import Learned, Learner
 from framework.memory import Memory
 from framework.memory.chunk import Chunk
+from framework.screen.stages import part
 
 
 class Lost(JoystickError):
@@ -67,6 +68,9 @@ class Backend(Protocol):
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Collects, adds and learns; yields each event when it happens."""
 
+    def doing(self) -> str:
+        """Returns what the running round is at, and how far; empty between rounds. Called from another thread."""
+
     def rest(self, now: Now) -> Iterator[Accepted | Learned]:
         """Completes pending work: afterwards `agent` is up to date and `state` may be called."""
 
@@ -116,6 +120,19 @@ class SingleProcess:
         self.agent = learner.agent
         self._others: list[Tree] = []
         """States of collectors of an earlier session with more workers; saved again unchanged."""
+        self._part = ""
+        """Part of the round, or of `load_state`, that is running."""
+
+    def doing(self) -> str:
+        match self._part:
+            case "collect":
+                of_row = " of each row" if self.collector.env.rows > 1 else ""
+                return f"collecting: {part(self.collector.unsettled(), self.fragment, 'steps')}{of_row}"
+            case "learn":
+                return self.learner.doing()
+            case "repeat":
+                return f"repeating the running episodes, {part(*self.collector.repeated, 'steps')}"
+        return ""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Runs one round. This is the training loop of every algorithm:
@@ -124,10 +141,14 @@ class SingleProcess:
         generator yields after each step so that the Trainer counts it; `now` already includes what was counted.
         """
         if self.memory.offline:
+            self._part = "learn"
             yield from self._learn_offline(now())
+            self._part = ""
             return
         progress = now()
+        self._part = "collect"
         fragment, episodes = self.collector.collect(self.fragment, progress)
+        self._part = "learn"
         self.memory.add(fragment)
         yield accepted(fragment, episodes, progress, self.collector.records)
         while (chunk := self.memory.take((progress := now()).fraction)) is not None:
@@ -136,6 +157,7 @@ class SingleProcess:
                 self.memory.feedback(chunk.keys, learned.priorities)
             yield learned
         self.collector.settle()
+        self._part = ""
 
     def _learn_offline(self, progress: Progress) -> Iterator[Learned]:
         """Learns from one chunk of given data: evaluations and checkpoints may be due before the next one."""
@@ -173,4 +195,7 @@ class SingleProcess:
         self.agent.load_state(state["agent"])
         self.memory.load_state(state["memory"], frames)
         mine, *self._others = state["collectors"]
-        return [str(row) for row in self.collector.load_state(mine)]
+        self._part = "repeat"
+        rows = self.collector.load_state(mine)
+        self._part = ""
+        return [str(row) for row in rows]

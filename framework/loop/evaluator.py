@@ -15,6 +15,8 @@ from framework.collect.episode_numbers import EpisodeNumbers
 from framework.collect.fragment import Episode, Recorder
 from framework.log import LOGGER
 from framework.policies.returns import AgentReturns
+from framework.screen.formatting import counted
+from framework.screen.stages import part, stage
 from framework.seeding import number, stream
 
 LONGEST_EPISODE = 30_000
@@ -101,22 +103,34 @@ class Evaluator:
         recorders: Iterable[Recorder] = (),
         steps: int = 0,
         explore: Progress | None = None,
+        name: str = "playing episodes",
     ) -> Evaluation:
         """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. explore: how far
-        training was, whose exploration then is that of these episodes; None: no exploration."""
-        return self._play(agent, episodes, (*self.recorders, *recorders), steps, explore)
+        training was, whose exploration then is that of these episodes; None: no exploration. name: of what is done, for
+        a person who waits and for the log."""
+        return self._play(agent, episodes, (*self.recorders, *recorders), name, steps, explore)
 
     def _play(
         self,
         agent: Actor,
         episodes: int,
         recorders: Iterable[Recorder],
+        name: str,
         steps: int = 0,
         explore: Progress | None = None,
     ) -> Evaluation:
-        collector = self._collector(agent, recorders, explore is not None)
-        progress = (explore or Progress())._replace(phase=collector.phase or 0)
-        evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
+        collector: Collector | None = None
+
+        def how_far() -> str:
+            if collector is None:
+                return ""
+            taken = counted(collector.steps * self.env.rows, "step")
+            return f"{part(collector.finished, episodes, 'episodes')}, {taken}"
+
+        with stage(name, how_far, logged=True):
+            collector = self._collector(agent, recorders, explore is not None)
+            progress = (explore or Progress())._replace(phase=collector.phase or 0)
+            evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
         if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
             LOGGER.warning(
                 tr("an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier"),
@@ -128,7 +142,7 @@ class Evaluator:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
         numbering = [recorder for recorder in self.recorders if isinstance(recorder, AgentReturns | EpisodeNumbers)]
-        return self._play(policy, episodes, numbering)
+        return self._play(policy, episodes, numbering, "measuring the random policy")
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""

@@ -18,6 +18,7 @@ from framework.log import first_shapes
 from framework.loop.share import Share
 from framework.loop.windows import shuffled
 from framework.memory.chunk import Chunk
+from framework.screen.formatting import counted
 
 
 class Learned(NamedTuple):
@@ -43,6 +44,10 @@ class Learner(ABC):
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """Makes all updates of a chunk."""
 
+    def doing(self) -> str:
+        """Returns how far `learn` is. Another thread may call it."""
+        return "learning"
+
     def validate(self, chunk: Chunk, progress: Progress) -> dict[str, float]:
         """Returns the metrics of an update from one minibatch, and changes nothing: neither weights nor streams."""
         before = copy.deepcopy(self.agent.state())
@@ -62,6 +67,13 @@ class AgentLearner(Learner):
         self._share: Share | None = None
         self._first = True
         """True until it has learned from a chunk."""
+        self._results: list[Result] = []
+        """Results of the updates of the present chunk."""
+
+    def doing(self) -> str:
+        if any(step.compiles for step in self.agent.gradient_steps()):
+            return "compiling the update"
+        return f"learning: {counted(len(self._results), 'update')}"
 
     def divide(self, share: Share) -> None:
         agent, self._share = self.agent, share
@@ -90,6 +102,7 @@ class AgentLearner(Learner):
             group["lr"] = rate
         window = agent.prepare(window, progress)
         results: list[Result] = []
+        self._results = results
         for batch in self._minibatches(window):
             results.append(self._update(batch))
             if results[-1].stop:

@@ -5,7 +5,6 @@ the report that is drawn while it trains.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -62,10 +61,6 @@ class Narrator(Observer):
 
     def warn(self, text: str) -> None:
         """Tells of something that the user may want to change."""
-
-    def during(self, activity: str) -> AbstractContextManager[None]:
-        """Returns a context in which something else than training takes the time."""
-        return nullcontext()
 
     def round(self, count: Count, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
         """Receives the counters after a round. load: returns how busy processes are, and what limits the speed."""

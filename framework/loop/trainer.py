@@ -21,6 +21,7 @@ from framework.loop.profile import Profile
 from framework.loop.save_points import SavePoints
 from framework.loop.stop_rules import StopRules, Training
 from framework.memory.chunk import Chunk
+from framework.screen.stages import stage
 
 
 class Trainer:
@@ -253,15 +254,16 @@ class Trainer:
 
     def evaluate(self) -> Evaluation:
         """Plays the evaluation episodes."""
-        with self.narrator.during(tr("evaluating the model of update {update:,}", update=self.count.update)):
-            return self.evaluator.play(self.agent, self.cfg.online_eval_episode)
+        name = tr("evaluating the model of update {update:,}", update=self.count.update)
+        return self.evaluator.play(self.agent, self.cfg.online_eval_episode, name=name)
 
     def save(self) -> None:
         """Writes a checkpoint. A failed save is a warning; the earlier ones stay and training continues."""
         self.points.unsaved = True
         self.rest()
         try:
-            path = self.points.write(self.place(), self.state, self.backend.memory, self.facts)
+            with stage("saving a checkpoint"):
+                path = self.points.write(self.place(), self.state, self.backend.memory, self.facts)
             self.saving = True
             for observer in self.observers:
                 observer.checkpoint(path, self.count)

@@ -18,6 +18,7 @@ from framework.memory.chunk import Chunk
 from framework.memory.offline_data import OfflineData, check_same
 from framework.memory.replay import Replay
 from framework.screen.formatting import counted
+from framework.screen.stages import part, stage
 from framework.seeding import stream
 
 ENDLESS = 2**62
@@ -66,9 +67,10 @@ class OfflineReplay(Memory):
 
     def _filled(self, data: OfflineData, replay: Replay) -> Replay:
         """Fills a replay memory with data, and returns it."""
-        for piece in data.pieces():
-            rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
-            replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
+        with stage("filling the memory", lambda: part(replay.size, data.transitions, "transitions")):
+            for piece in data.pieces():
+                rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
+                replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
         return replay
 
     def _drawn(self, data: OfflineData, seed: int) -> Chunk | None:

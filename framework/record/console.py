@@ -24,7 +24,7 @@ from framework.log import LOGGER, level_of
 from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Row
 from framework.loop.observer import Narrator
-from framework.screen import terminal
+from framework.screen import stages, terminal
 from framework.screen.formatting import (
     clock,
     counted,
@@ -64,6 +64,10 @@ class Outcome:
     """Packages of the user that the printed commands must allow to import."""
 
 
+LONG_ROUND = 2.0
+"""Seconds after which a round is said to be under way."""
+
+
 class Console(Narrator):
     """Shows the events of training; a round costs one look at the clock."""
 
@@ -90,10 +94,14 @@ class Console(Narrator):
         self._evaluated: Sequence[str] = ()
         self._values: Mapping[str, float] = {}
         self._evaluation = ""
-        self._picture: tuple[float | None, str, list[terminal.Row]] = (None, "", [])
-        """Fraction, head and rows of the last picture of training."""
-        self._waits_for: tuple[str, float] | None = None
-        """Text that `during` shows, and the time at which it began."""
+        self._count: Counts = Count()
+        self._load = ("", "")
+        self._rounded = self._began
+        """Time of the last round."""
+        self._doing: Callable[[], str] = lambda: ""
+        self._stages = contextlib.ExitStack()
+        if show:
+            self._stages.enter_context(stages.shown_on(self._screen, self._between_rounds))
 
     # during the run ---------------------------------------------------------------------------------------
 
@@ -104,12 +112,14 @@ class Console(Narrator):
         best: float | None = None,
         columns: Sequence[str] = (),
         evaluated: Sequence[str] = (),
+        doing: Callable[[], str] = lambda: "",
     ) -> None:
         """Starts the clock of training, at these counters. seconds: duration of earlier sessions. best: their highest
         mean return. columns: columns of train.csv that are shown beside the return. evaluated: numbers that are shown
-        beside the score of an evaluation."""
+        beside the score of an evaluation. doing: returns what a round that takes long is at; empty between rounds."""
+        self._count, self._doing = count, doing
         self._shown, self._evaluated = columns, evaluated
-        self._began = time.monotonic()
+        self._began = self._rounded = time.monotonic()
         self._earlier = seconds
         self._highest_mean = float("-inf") if best is None else best
         self._pace.start(self._began, count)
@@ -120,57 +130,42 @@ class Console(Narrator):
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + self._screen.interval
-        self._log.flush()
-        self._pace.mark(now, count)
-        elapsed = now - self._began + self._earlier
+        with terminal.LOCK:
+            self._next, self._rounded = now + self._screen.interval, now
+            self._log.flush()
+            self._pace.mark(now, count)
+            self._count, self._load = count, load()
+            self._screen.draw(*self._picture(now))
+
+    def _picture(self, now: float) -> terminal.Picture:
+        count, elapsed = self._count, now - self._began + self._earlier
         fraction = self.cfg.share(count.step, count.episode, count.update)
         if self.cfg.max_time > 0:
             fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
         rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
-        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), load(), strict=True)]
-        self._picture = (fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]])
-        self._screen.draw(*self._picture)
+        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), self._load, strict=True)]
+        return fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]]
+
+    def _between_rounds(self) -> str:
+        """Returns what a round is at that takes long, and brings the clock of the picture up to date."""
+        now = time.monotonic()
+        text = self._doing() if now - self._rounded >= LONG_ROUND else ""
+        if text:
+            self._screen.picture = self._picture(now)
+        return f"{text}, {clock(now - self._rounded)} so far" if text else ""
 
     @contextlib.contextmanager
     def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
         """Shows progress on another screen until it is over. count: returns the counters."""
         before, self._screen, self._next = self._screen, screen, 0.0
         try:
-            yield
+            with stages.shown_on(screen, self._between_rounds):
+                yield
         finally:
             self._next = 0.0
             self.round(count())
             screen.close()
             self._screen, self._next = before, 0.0
-
-    @contextlib.contextmanager
-    def during(self, activity: str) -> Iterator[None]:
-        """Shows what keeps training waiting, such as an evaluation, until it is over."""
-        head, self._waits_for = self._picture[1], (activity, time.monotonic())
-        LOGGER.info(activity)  # how other processes know, see `pausing_for`
-        if not head and isinstance(self._screen, terminal.Plain):
-            self._screen.say(activity)
-        self._next = 0.0
-        self.waiting()
-        try:
-            yield
-        finally:
-            self._waits_for = None
-            if head:
-                self._screen.draw(*self._picture)
-            else:
-                self._screen.close()
-
-    def waiting(self) -> None:
-        """Shows for how long `during` has lasted, at most a few times a second. Called again and again meanwhile."""
-        now = time.monotonic()
-        if self._waits_for is None or now < self._next:
-            return
-        self._next = now + self._screen.interval
-        (activity, began), (fraction, head, rows) = self._waits_for, self._picture
-        so_far = f"{activity}, {clock(now - began)} so far" if now - began >= 1 else activity
-        self._screen.draw(fraction, head or so_far, [*rows, ("now", so_far)] if head else [])
 
     def episodes(self, episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
         returns, lengths = [episode.total for episode in episodes], [episode.length for episode in episodes]
@@ -256,6 +251,7 @@ class Console(Narrator):
 
     def close(self) -> None:
         """Removes the live block and closes the log."""
+        self._stages.close()
         self._screen.close()
         for handler in self._handlers:
             LOGGER.removeHandler(handler)

@@ -26,8 +26,8 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            with trainer.narrator.during(tr("evaluating the model of update {number:,}", number=number)):
-                evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode)
+            name = tr("evaluating the model of update {number:,}", number=number)
+            evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode, name=name)
         except EnvError as error:
             warn(tr("the last models could not all be evaluated: {error}", error=error))
             break

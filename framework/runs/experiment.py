@@ -52,6 +52,7 @@ from framework.runs.resume import plain, start
 from framework.runs.sampling import Sampler
 from framework.screen import outcome
 from framework.screen.formatting import counted, resume_command
+from framework.screen.stages import stage
 
 T = TypeVar("T")
 LEAST_NOTED = 2**19
@@ -293,7 +294,9 @@ class Experiment:
         """Restores a checkpoint, as Trainer.load_state does. Nothing is saved meanwhile: an environment that fails or
         hangs while its episodes are repeated must not leave half of a state in the place of a whole one."""
         self.loaded = False
-        different = self.trainer.load_state(saved, branch)
+        journal = saved.journal.journal.progress if saved.journal else lambda: ""
+        with stage("restoring the checkpoint", lambda: self.backend.doing() or journal()):
+            different = self.trainer.load_state(saved, branch)
         self.loaded = True
         return different
 
@@ -387,7 +390,8 @@ class Experiment:
         """Starts the console's clock of training."""
         trainer = self.trainer
         rows = trainer.rows
-        self.console.start(trainer.count, trainer.elapsed, trainer.points.best, rows.shown, rows.evaluated)
+        doing = self.backend.doing
+        self.console.start(trainer.count, trainer.elapsed, trainer.points.best, rows.shown, rows.evaluated, doing)
 
     def _survive(self, work: Callable[[], T]) -> T:
         """Runs a part of the training. Lost processes are restarted from the newest checkpoint, and the part is run
@@ -450,7 +454,6 @@ class Experiment:
             raise
 
     def _check(self) -> None:
-        self.console.waiting()
         if self.stopping():
             raise Interrupted
 
@@ -475,8 +478,7 @@ class Experiment:
                 choose = partial(choose_best, trainer, agent, self.log)
                 score = output.guarded(tr("the best model could not be chosen"), choose) or score
             failure = tr("the random policy's return could not be measured")
-            with console.during(tr("measuring the random policy")):
-                random_return = output.guarded(failure, self.evaluator.random_return)
+            random_return = output.guarded(failure, self.evaluator.random_return)
             self._check()
             if cfg.save_fig:
                 figure = output.draw_curve(random_return)

@@ -29,6 +29,7 @@ from framework.record.console import Console, Outcome
 from framework.record.recorders import Tape
 from framework.record.run_log import RunLog
 from framework.screen.formatting import counted, not_above_random, short
+from framework.screen.stages import stage
 
 OVERSHOOT = 1.05
 """Share of a limit above which the summary says why training went beyond it."""
@@ -177,7 +178,8 @@ class FinalOutput:
         load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
         limits = "; limit: ".join(filter(None, load)) or None
         now = {**blank, **so_far(trainer), "profile": parts, "processes_said": limits}
-        html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
+        with stage("writing the report"):
+            html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
 
     def draw_curve(self, random_return: float | None) -> Path | None:
         """Draws results/learning_curve.png, and returns its path."""
@@ -192,19 +194,20 @@ class FinalOutput:
 
     def _curve(self, random_return: float | None, show: bool, path: Path | None = None) -> Path:
         path, run = path or self.task.results / "learning_curve.png", RecordedRun(self.task.path)
-        figures.learning_curve(
-            run.episodes,
-            run.evaluations,
-            path,
-            title=title_of(self.config),
-            random_return=random_return,
-            expected_return=self.config.expected_return,
-            data_return=run.facts.data_return,
-            policies=list(self.config.policies) if len(self.config.policies) > 1 else [],
-            score=self.config.general.score_policy,
-            numbers=run.facts.numbers or (),
-            show=show,
-        )
+        with stage("drawing the learning curve"):
+            figures.learning_curve(
+                run.episodes,
+                run.evaluations,
+                path,
+                title=title_of(self.config),
+                random_return=random_return,
+                expected_return=self.config.expected_return,
+                data_return=run.facts.data_return,
+                policies=list(self.config.policies) if len(self.config.policies) > 1 else [],
+                score=self.config.general.score_policy,
+                numbers=run.facts.numbers or (),
+                show=show,
+            )
         return path
 
     def film(
@@ -218,9 +221,8 @@ class FinalOutput:
         """Replays the episodes in an environment that draws, into a file under videos/ or a window. `check` is called
         before each step and may raise. Returns the path of the video."""
         taped = selection.of(evaluation, tape)
-        with self.console.during(tr("filming {episodes}", episodes=counted(len(taped), "episode"))):
-            path, open_env = self.task.videos / file_name(self.config), build.open_drawing(self.config, watch)
-            film, different = film_into(path, open_env, taped, check, watch, selection.columns)
+        path, open_env = self.task.videos / file_name(self.config), build.open_drawing(self.config, watch)
+        film, different = film_into(path, open_env, taped, check, watch, selection.columns)
         if different:
             self.console.warn(different)
         if self.config.env.render_mode == self.config.env.FILM[0]:
@@ -241,7 +243,8 @@ class FinalOutput:
 
     def write_report(self) -> None:
         """Writes report.html."""
-        self.guarded(tr("report.html could not be written"), lambda: html_report.write(self.task.path))
+        with stage(tr("writing the report")):
+            self.guarded(tr("report.html could not be written"), lambda: html_report.write(self.task.path))
 
 
 def so_far(trainer: Trainer) -> dict[str, Any]:

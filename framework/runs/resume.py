@@ -18,6 +18,7 @@ from framework.assemble.identity import check_identity, name_now
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
+from framework.screen.stages import stage
 
 FIXED_GENERAL = {"algo_name", "env_name", "seed", "max_step", "model_save_unit", "score_policy", "start_from"}
 """Settings of general_cfg that a resume may not change."""
@@ -48,7 +49,8 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
         TaskDir(config.task).check()
-        saved = store.read(cfg.load_model_step)
+        with stage("reading the checkpoint", store.journal.progress):
+            saved = store.read(cfg.load_model_step)
         changed = changes(config, saved)
         check_identity(saved, config, spec)
         return replace(_new(config, spec), saved=saved, branch=True, changed=changed)
@@ -63,7 +65,8 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     task.open()
     try:
         store.recover()
-        saved = store.newest(lambda text: print(f"warning: {text}", file=sys.stderr))
+        with stage("reading the checkpoint", store.journal.progress):
+            saved = store.newest(lambda text: print(f"warning: {text}", file=sys.stderr))
         changed = changes(config, saved)
         check_identity(saved, config, spec)
     except BaseException:

@@ -1,25 +1,42 @@
-"""Terminal output: a live block on a TTY, plain lines in a pipe or a log. Output errors never stop a run."""
+"""Terminal output: a live block on a TTY, plain lines in a pipe or a log. Output errors never stop a run.
+
+Two threads write to a screen: the one that works, and the one that shows what it is at (stages.py)."""
 
 import contextlib
 import os
-import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from framework.errors import silence
+from framework.screen.text import cut, wrapped
 
 Row = tuple[str, str]
 """Label and text."""
+Picture = tuple[float | None, str, Sequence[Row]]
+"""Share of the work that is done, a line about it, and rows."""
 LIVE_SECONDS = 0.125
 """Seconds between two pictures of the live block."""
 PLAIN_SECONDS = 10.0
 """Seconds between two plain lines of progress."""
 ROOM_FOR_ECHO = 3
 """Columns that the live block leaves free: the ^C that a terminal echoes must not wrap, which would move the block."""
+WIDE = 100
+"""Columns from which rows stand side by side; on a narrower terminal they would change places as they grow."""
+BAR = 30
+"""Columns of the shortest bar."""
+GAP = "    "
+"""Blanks between two rows that are side by side."""
 STEPS_OF_PROGRESS = 10
 """Parts of the run after each of which a plain line is due in any case."""
+
+
+LOCK = threading.RLock()
+"""Held while a screen or the list of stages changes."""
+if hasattr(os, "register_at_fork"):  # a forked child has one thread, and must not wait for one that it has not
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
 class Screen:
@@ -27,9 +44,31 @@ class Screen:
 
     interval = float("inf")
     """Seconds between two calls of `draw`."""
+    picture: Picture | None = None
+    """The present progress; None if there is none."""
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         """Shows the present progress, in place of the last picture where that is possible."""
+        with LOCK:
+            self.picture = (fraction, head, rows)
+            self._put(fraction, head, rows)
+
+    def wait(self, text: str, begins: bool = False) -> None:
+        """Shows what is waited for, below the picture if there is one. begins: True for the first text about it."""
+        with LOCK:
+            if self.picture is None:
+                self._put(None, text, ())
+            else:
+                fraction, head, rows = self.picture
+                self._put(fraction, head, [*rows, ("now", text)])
+
+    def rest(self) -> None:
+        """Shows the picture alone, or nothing: nothing is waited for any more."""
+        with LOCK:
+            if self.picture is None:
+                self.close()
+            else:
+                self._put(*self.picture)
 
     def say(self, text: str, style: str = "") -> None:
         """Prints a line that stays. style: color, for a terminal that has colors."""
@@ -37,22 +76,35 @@ class Screen:
     def close(self) -> None:
         """Removes the live block."""
 
+    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        """Writes a picture."""
+
 
 def choose(stream: TextIO | None) -> Screen:
     """Returns the live screen for a capable terminal, else plain lines. NO_COLOR removes the colors only."""
     steady = Steady(stream)
-    return Live(steady) if _capable(steady) else Plain(steady)
+    return Live(steady) if is_capable(steady) else Plain(steady)
 
 
-def _capable(stream: "Steady | TextIO") -> bool:
+def is_capable(stream: "Steady | TextIO") -> bool:
+    """Returns True for a terminal on which lines can be rewritten."""
     return bool(stream.isatty()) and os.environ.get("TERM", "dumb") != "dumb"
 
 
+def fitted(text: str) -> str:
+    """Returns a text that is printed next: on a terminal as lines of whole words, else as it is."""
+    stream = Steady(sys.stdout)
+    return "\n".join(wrapped(text, stream.columns())) if is_capable(stream) else text
+
+
 def print_error(text: str) -> None:
-    """Prints an error to stderr, in red on a terminal with colors."""
+    """Prints an error to stderr, on a terminal as lines of whole words, and in red if it has colors."""
+    for screen in list(_shown):
+        screen.close()
     stream = Steady(sys.stderr)
-    if _capable(stream) and not os.environ.get("NO_COLOR"):
-        text = f"\x1b[31m{text}\x1b[0m"
+    if is_capable(stream):
+        text = "\n".join(wrapped(text, stream.columns()))
+        text = text if os.environ.get("NO_COLOR") else f"\x1b[31m{text}\x1b[0m"
     stream.write(text + "\n")
     stream.flush()
 
@@ -75,6 +127,12 @@ class Steady:
     def isatty(self) -> bool:
         return bool(self._try(lambda stream: stream.isatty()))
 
+    def columns(self, otherwise: int = 80) -> int:
+        """Returns the width of the terminal. otherwise: of a stream that is none."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            return int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(self.fileno()).columns or otherwise
+        return otherwise
+
     def fileno(self) -> int:
         if self._stream is None:
             raise OSError("closed")
@@ -96,21 +154,32 @@ class Plain(Screen):
 
     interval = 1.0
 
-    def __init__(self, stream: Steady) -> None:
-        self._stream = stream
-        self._next = time.monotonic() + PLAIN_SECONDS
+    def __init__(self, stream: Steady, seconds: float = PLAIN_SECONDS) -> None:
+        """seconds: between two lines of progress."""
+        self._stream, self._seconds = stream, seconds
+        self._next = time.monotonic() + seconds
         self._reached = 0
 
-    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+    def wait(self, text: str, begins: bool = False) -> None:
+        with LOCK:
+            if begins and self.picture is None:
+                self.say(text)
+            super().wait(text)
+
+    def rest(self) -> None:
+        """Leaves what is printed."""
+
+    def say(self, text: str, style: str = "") -> None:
+        with LOCK:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         reached = int((fraction or 0) * STEPS_OF_PROGRESS)
         if reached <= self._reached and time.monotonic() < self._next:
             return
-        self._reached, self._next = reached, time.monotonic() + PLAIN_SECONDS
+        self._reached, self._next = reached, time.monotonic() + self._seconds
         self.say(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
-
-    def say(self, text: str, style: str = "") -> None:
-        self._stream.write(text + "\n")
-        self._stream.flush()
 
 
 class OneLine(Screen):
@@ -123,25 +192,66 @@ class OneLine(Screen):
         self._drawn = 0
         """Characters of the line that is shown."""
 
-    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
-        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
-
     def say(self, text: str, style: str = "") -> None:
-        self._write(text)
-        self.close()
+        with LOCK:
+            self._write(text)
+            self._end("\n")
 
     def close(self) -> None:
         """Ends the line."""
+        with LOCK:
+            self.picture = None
+            self._end("\n")
+
+    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
+
+    def _end(self, end: str) -> None:
         if self._drawn:
-            self._stream.write("\n")
+            self._stream.write(end)
             self._drawn = 0
         self._stream.flush()
 
     def _write(self, text: str) -> None:
-        width = shutil.get_terminal_size((160, 24)).columns - 1
-        self._stream.write(f"\r{text[:width]:<{min(self._drawn, width)}}")
+        text = cut(text, self._stream.columns(160) - 1)
+        self._stream.write(f"\r{text:<{self._drawn}}")
         self._stream.flush()
-        self._drawn = len(text[:width])
+        self._drawn = len(text)
+
+
+class Line(Screen):
+    """Rewrites one line of a terminal, and removes it at the end: nothing of it is left when the result is printed."""
+
+    interval = 0.5
+
+    def __init__(self, stream: Steady) -> None:
+        self._stream = stream
+
+    def say(self, text: str, style: str = "") -> None:
+        with LOCK:
+            self.close()
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        with LOCK:
+            self.picture = None
+            if self in _shown:
+                _shown.discard(self)
+                self._write("")
+
+    def postpone(self, text: str) -> bool:
+        """Never postpones a text: the line is written at once."""
+        return False
+
+    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        _shown.add(self)
+        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
+
+    def _write(self, text: str) -> None:
+        # what another program prints meanwhile begins at the left
+        self._stream.write(f"\r{cut(text, self._stream.columns() - 1)}\x1b[K\r")
+        self._stream.flush()
 
 
 class Live(Screen):
@@ -159,7 +269,22 @@ class Live(Screen):
         self._postponed = ""
         """Text of `announce` that waits until the picture is drawn."""
 
-    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+    def say(self, text: str, style: str = "") -> None:
+        with LOCK:
+            from rich.text import Text
+
+            for line in wrapped(text, self._rich.width):
+                self._rich.print(Text(line, style=style), soft_wrap=True)
+
+    def close(self) -> None:
+        with LOCK:
+            _shown.discard(self)
+            self.picture = None
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
+
+    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         from rich.constrain import Constrain
         from rich.live import Live as RichLive
 
@@ -168,21 +293,12 @@ class Live(Screen):
             self._live = RichLive(console=self._rich, auto_refresh=False, transient=True, vertical_overflow="crop")
             self._live.start()
             _shown.add(self)
-        block = Constrain(_block(fraction, head, rows), self._rich.width - ROOM_FOR_ECHO)
-        self._live.update(block, refresh=True)
+        width = self._rich.width - ROOM_FOR_ECHO
+        self._live.update(Constrain(_block(fraction, head, rows, width), width), refresh=True)
         self._drawing = False
         if self._postponed:
             text, self._postponed = self._postponed, ""
             announce(text)
-
-    def say(self, text: str, style: str = "") -> None:
-        self._rich.print(text, style=style or None, soft_wrap=True)
-
-    def close(self) -> None:
-        _shown.discard(self)
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def postpone(self, text: str) -> bool:
         """Keeps a text for `announce` and returns True, if a picture is being drawn."""
@@ -190,8 +306,8 @@ class Live(Screen):
         return self._drawing
 
 
-_shown: set[Live] = set()
-"""Live screens with a block on the terminal."""
+_shown: set[Live | Line] = set()
+"""Screens with a block or a line on the terminal."""
 
 
 def announce(text: str) -> None:
@@ -206,8 +322,10 @@ def announce(text: str) -> None:
         os.write(sys.stderr.fileno(), f"\n{text}\n".encode())
 
 
-def _block(fraction: float | None, head: str, rows: Sequence[Row]) -> Any:
-    """Returns a bar with the head beside it, and the rows below; lines too long for the window are wrapped."""
+def _block(fraction: float | None, head: str, rows: Sequence[Row], width: int) -> Any:
+    """Returns a bar with the head beside it, and the rows below: two of them side by side where they fit into the
+    width, and wrapped where a single one does not."""
+    from rich.cells import cell_len
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -215,11 +333,21 @@ def _block(fraction: float | None, head: str, rows: Sequence[Row]) -> Any:
 
     top = Table.grid(padding=(0, 2))
     if fraction is not None:
-        bar = ProgressBar(total=1.0, completed=fraction, width=30, complete_style="cyan", finished_style="green")
+        bar_width = max(BAR, min(width // 2, width - cell_len(head) - 2))
+        bar = ProgressBar(total=1.0, completed=fraction, width=bar_width, complete_style="cyan", finished_style="green")
         top.add_row(bar, Text(head))
     else:
         top.add_row(Text(head))
+    first = max((cell_len(label) for label, _ in rows), default=0)
     table = Table.grid(padding=(0, 2))
-    for label, text in rows:
-        table.add_row(Text(label, style="dim", no_wrap=True), Text(text))
+    left = list(rows)
+    while left:
+        label, text = left.pop(0)
+        cell = Text(text)
+        if width >= WIDE and left and left[0][0] != "now":  # it comes and goes, and moves nothing
+            beside = f"{GAP}{left[0][0]}  {left[0][1]}"
+            if first + 2 + cell_len(text + beside) <= width:
+                cell = Text.assemble(text, GAP, (left[0][0], "dim"), "  ", left[0][1])
+                del left[0]
+        table.add_row(Text(label, style="dim", no_wrap=True), cell)
     return Group(top, table)

@@ -66,6 +66,8 @@ class GradientStep:
         """Types of the inputs that the graph is for."""
         self.seconds = 0.0
         """Seconds that compiling took."""
+        self.compiles = False
+        """True while it is compiled."""
 
     def __call__(self, *inputs: Any, reduce: Reduce) -> Any:
         """Takes one gradient step on loss(*inputs); returns the second value of the loss function. reduce:
@@ -92,11 +94,11 @@ class GradientStep:
         if self._graph is not None:
             self._optimizer.grad_norm, extra = self._graph(rates, *inputs)
             return extra
-        began = time.perf_counter()
+        began, self.compiles = time.perf_counter(), True
         self._of = _types(inputs)
         self._graph = compiler.graph_of(self._step, (rates, *inputs), self._optimizer.tensors())
         self._optimizer.grad_norm, extra = self._graph(rates, *inputs)  # on a GPU it is compiled now
-        self.seconds = time.perf_counter() - began
+        self.seconds, self.compiles = time.perf_counter() - began, False
         return extra
 
     def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from config.read import arguments
 from config.tell.language import tr
+from framework.screen.stages import stage
+from framework.screen.terminal import fitted
 
 if TYPE_CHECKING:
     from config.read.loader import ConfigError
@@ -25,7 +27,8 @@ def configured(request: argparse.Namespace, words: Sequence[str] = ()) -> "dict[
     from framework.catalog import ALGOS, ENVS
 
     flags = {name: value for name, value in vars(request).items() if name in FLAGS}
-    return load_all(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
+    with stage("reading the settings"):
+        return load_all(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
 
 
 def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]], int]") -> int:
@@ -68,7 +71,8 @@ def guarded(do: Callable[[], int]) -> int:
 
 def work(name: str) -> ModuleType:
     """Returns a module of work/, which may be heavy."""
-    return import_module(f"framework.commands.work.{name}")
+    with stage("loading the program"):
+        return import_module(f"framework.commands.work.{name}")
 
 
 def printed(text: Callable[[], str]) -> int:
@@ -77,7 +81,9 @@ def printed(text: Callable[[], str]) -> int:
     from config.tell.describe import UnknownTopic
 
     try:
-        print(text(), end="")
+        with stage("looking it up"):
+            answer = text()
+        print(fitted(answer), end="")
     except (UnknownTopic, ConfigError) as error:
         print(error, file=sys.stderr)
         return 2

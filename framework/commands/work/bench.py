@@ -1,6 +1,5 @@
 """Measures the speed of training with several numbers of workers and rows: python main.py bench."""
 
-import io
 import shutil
 import sys
 import tempfile
@@ -19,8 +18,8 @@ from framework.errors import ERROR, MISTAKE, JoystickError, Stopped
 from framework.record.console import Console
 from framework.runs.experiment import Experiment
 from framework.runs.signals import StopSignals, Watchdog, leave
-from framework.screen import terminal
-from framework.screen.formatting import short
+from framework.screen import stages, terminal
+from framework.screen.formatting import counted, short
 
 WARM_UP = 1.0
 """Fewest seconds of training before a measurement."""
@@ -78,9 +77,10 @@ def run(config: RunConfig, request: Namespace) -> int:
                 else:
                     screen.draw(number / len(choices), message, [])
                 try:
-                    [config] = configured(request, choice.words()).values()
-                    config = _lean(config, folder / f"{choice.workers}-{choice.rows}")
-                    results[choice] = measure(config, request.seconds, signals.came)
+                    with stages.shown_on(screen), stages.stage("preparing"):
+                        [config] = configured(request, choice.words()).values()
+                        config = _lean(config, folder / f"{choice.workers}-{choice.rows}")
+                        results[choice] = measure(config, request.seconds, signals.came)
                 except Stopped:
                     break
                 except (JoystickError, ConfigError, EnvError) as error:
@@ -105,7 +105,7 @@ def _lean(config: RunConfig, folder: Path) -> RunConfig:
 
 def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> Speed:
     """Trains for some seconds after the warm-up. Only rounds are run: nothing is evaluated or saved. Raises Stopped."""
-    run = Experiment(config, stopping, make_console=lambda log, cfg: Console(log, cfg, io.StringIO()))
+    run = Experiment(config, stopping, make_console=lambda log, cfg: Console(log, cfg, show=False))
 
     def hangs() -> None:
         print(
@@ -127,9 +127,11 @@ def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> 
                 trainer.round()
             return time.monotonic() - since
 
-        advance(lambda past: past >= MOST_WARM_UP or (past >= WARM_UP and trainer.count.update > 0))
+        with stages.stage("warming up", lambda: counted(trainer.count.step, "step")):
+            advance(lambda past: past >= MOST_WARM_UP or (past >= WARM_UP and trainer.count.update > 0))
         before = trainer.count
-        took = advance(lambda past: past >= seconds)
+        with stages.stage("measuring", lambda: counted(trainer.count.step - before.step, "step")):
+            took = advance(lambda past: past >= seconds)
         return Speed((trainer.count.step - before.step) / took, (trainer.count.update - before.update) / took)
 
 

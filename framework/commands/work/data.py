@@ -23,6 +23,7 @@ from framework.dataset.fit import own_space
 from framework.dataset.summary import Range
 from framework.errors import MISTAKE, JoystickError
 from framework.screen.formatting import counted, short
+from framework.screen.terminal import fitted
 
 BARS = 10
 """Number of bars of the histogram."""
@@ -36,7 +37,7 @@ def run(request: Namespace) -> int:
     """Prints what data contain, and what of it does not fit an environment. Status 2 if something does not."""
     content = open_data(request.data)
     problems = None if request.env is None else _unfit(content, request.env, request.allow_import)
-    sys.stdout.write((as_json if request.json else table)(content, problems))
+    sys.stdout.write(as_json(content, problems) if request.json else fitted(table(content, problems)))
     return MISTAKE if problems else 0
 
 

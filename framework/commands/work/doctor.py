@@ -1,7 +1,7 @@
 """Command doctor: looks at what a run needs on this machine, and says how to mend what is missing.
 
-Imports no other part of ours but config, formats of numbers and, with torch, the list of its faster parts: it works
-where a package is missing.
+Imports no other part of ours but config, the screen and, with torch, the list of its faster parts: it works where a
+package is missing.
 """
 
 import importlib.util
@@ -24,6 +24,7 @@ from config.program import version as own_version
 from config.tell.cells import cells, padded
 from config.tell.language import VARIABLE, available, encoded, english, language, reworded, tr, wanted
 from framework.screen.formatting import counted
+from framework.screen.terminal import fitted
 
 TASKS = Path("tasks")
 OLDEST_PYTHON = (3, 11)
@@ -61,12 +62,11 @@ class Finding(NamedTuple):
     """Command to type, or setting to change."""
 
 
-def run() -> int:
+def show(entries: list[Finding]) -> int:
     """Prints all findings. Returns 1 if a fault is among them, otherwise 0."""
-    entries = list(findings())
     width = max(cells(finding.subject) for finding in entries)
     for finding in entries:
-        print(f"{padded(tr(finding.state), 5)}  {padded(finding.subject, width)}  {finding.text}")
+        print(fitted(f"{padded(tr(finding.state), 5)}  {padded(finding.subject, width)}  {finding.text}"))
         if finding.mend:
             print(f"{'':<5}  {'':<{width}}  -> {finding.mend}")
     faults = sum(finding.state == "fault" for finding in entries)

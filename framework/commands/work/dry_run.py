@@ -19,7 +19,9 @@ from framework.memory.offline_data import OfflineData
 from framework.policies.plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
 from framework.screen.formatting import byte_size, counted
+from framework.screen.stages import stage
 from framework.screen.tables import entry
+from framework.screen.terminal import fitted
 
 MOST_AGENTS = 8
 """Agents of a policy that are named."""
@@ -27,6 +29,13 @@ MOST_AGENTS = 8
 
 def describe(config: RunConfig) -> int:
     """Prints changed settings, shapes, parameters, memory and disk of a run. Refuses what the run would refuse."""
+    with stage("building what the run would train"):
+        lines = _lines(config)
+    print(fitted("\n".join(lines)))
+    return 0
+
+
+def _lines(config: RunConfig) -> list[str]:
     env = build.make_env(config, config.env.n_envs)
     try:
         spec = compatibility.spec_of_all(config, build.env_spec(config, env))
@@ -42,7 +51,7 @@ def describe(config: RunConfig) -> int:
         windows = workers * env.rows // spec.rows
         width = max(28, 1 + max(map(len, weights), default=0))
         per_save = resources.checkpoint_bytes(weights)
-        lines = [
+        return [
             *_changed(config),
             *([entry(tr("algorithm"), config.algo_package.NAME)] if not its.slots else []),
             entry(tr("environment"), f"{spec.id}, {counted(env.rows, 'row')}"),
@@ -63,8 +72,6 @@ def describe(config: RunConfig) -> int:
         ]
     finally:
         env.close()
-    print("\n".join(lines))
-    return 0
 
 
 def _changed(config: RunConfig) -> Iterator[str]:

@@ -15,6 +15,7 @@ from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
 from framework.errors import ERROR, MISTAKE, Interrupted, JoystickError, Stopped, silence, without_memory
 from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.screen.stages import stage
 from framework.screen.terminal import print_error
 
 
@@ -81,7 +82,7 @@ def check(config: RunConfig) -> None:
         )
         leave(MISTAKE)
 
-    with Watchdog(limit, watch, hangs), watch("make"):
+    with Watchdog(limit, watch, hangs), stage("checking the environment"), watch("make"):
         fit.check(config)
 
 
@@ -93,7 +94,8 @@ def _load_torch() -> None:
     gc.collect()  # the environment that was checked, before what there is counts as no garbage for good
     gc.disable()
     try:
-        import algos.base  # noqa: F401
+        with stage("loading torch"):
+            import algos.base  # noqa: F401
     finally:
         gc.freeze()
         gc.enable()

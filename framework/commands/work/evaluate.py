@@ -15,6 +15,7 @@ from framework.loop.evaluator import Evaluation
 from framework.runs.model import opened
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import listed, scored
+from framework.screen.terminal import fitted
 
 
 def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
@@ -34,7 +35,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     taken = sum(episode.length for episode in evaluation.episodes)
     returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
     text = f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}"
-    print(tr("{score}, {taken:,} steps", score=text, taken=taken))
+    print(fitted(tr("{score}, {taken:,} steps", score=text, taken=taken)))
     return 0
 
 

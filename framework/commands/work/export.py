@@ -28,6 +28,8 @@ from framework.export.policy import FileModule, network_facts, parts_facts, spac
 from framework.policies.plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
+from framework.screen.stages import each, stage
+from framework.screen.terminal import fitted
 
 OBSERVATIONS = 1000
 """Number of observations that the file is compared on."""
@@ -39,7 +41,8 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Exports one policy, or each one of several to a file of its own. Returns the exit status."""
     kind = request.to
     if kind == "onnx":
-        onnx_file.check_packages()
+        with stage("loading ONNX"):
+            onnx_file.check_packages()
     assert config.task is not None
     out = Path(request.out) if request.out else _place(config.task.resolve(), kind)
     target = fixed(out, config.start)
@@ -158,17 +161,20 @@ class _Export:
 
     def tell(self) -> None:
         """Prints how the files compare with the agent, and an example."""
-        print(*self.said, sep="\n")
+        written, checked, *example = self.said
+        print(fitted(written), fitted(checked), *example, sep="\n")
 
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
         if self.place.suffix == ".onnx":
-            data = onnx_file.content(module, self._first(module, seen[0]), text_facts(facts))
-            run = onnx_file.Session(data).run
+            with stage("tracing the policy as ONNX"):
+                data = onnx_file.content(module, self._first(module, seen[0]), text_facts(facts))
+                run = onnx_file.Session(data).run
         else:
             data = tensors_file.content(module, text_facts(facts))
             run = tensors_file.loaded(module, data).run
-        self.checked = compare(run, module, seen, *self.starts)
+        steps = each("comparing the file with the agent", seen, "steps")
+        self.checked = compare(run, module, steps, *self.starts)
         if self.checked.equal < LEAST_EQUAL:
             raise JoystickError(
                 tr("the file does not choose the agent's actions, and was not written: {checked}", checked=self.checked)

@@ -49,10 +49,9 @@ def _again(config: RunConfig, command_line: list[str], number: int, signals: Sto
     taped = _taped(config, source, number, watch)
     env_id = getattr(config.env, "id", config.general.env_name)
     facts = {"filmed": {"run": str(as_written(source.path)), "episode": number, "seed": taped.episode.seed}}
-    with test.recorded(config, env_id, command_line, facts, tr("stopped")) as (task, console):
+    with test.recorded(config, env_id, command_line, facts, tr("stopped")) as (task, _):
         place = task.videos / file_name(config)
-        with console.during(tr("filming episode {number:,}", number=number)):
-            film, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
+        film, different = film_into(place, build.open_drawing(config, watch), [taped], signals.check, watch)
     if film.path is None:
         raise JoystickError(film.text)
     write_meta(place.with_suffix(".meta.json"), taped, not different)

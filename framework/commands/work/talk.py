@@ -18,6 +18,8 @@ from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
 from framework.runs.model import opened
 from framework.screen.formatting import listed
+from framework.screen.stages import shown_on
+from framework.screen.terminal import Screen
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
@@ -40,7 +42,8 @@ def run(config: RunConfig, request: Namespace) -> int:
         evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[record])
         status = 0
         try:
-            evaluation = evaluator.play(model.agent, 1)
+            with shown_on(Screen()):  # the terminal is that of the dialogue
+                evaluation = evaluator.play(model.agent, 1)
             print(f"{as_written(model.saved.path)}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
         except KeyboardInterrupt:
             print()

@@ -88,22 +88,17 @@ class _Test:
             None, (*self.config.notes, self.model.note, tr("testing {path}", path=as_written(self.saved.path)))
         ):
             self.console.note(line)
-        with self.console.during(tr("playing {episodes}", episodes=counted(cfg.max_episode, "episode"))):
-            evaluation, tape = self._play(cfg.max_episode)
+        evaluation, tape = self._play(cfg.max_episode)
         self._write(evaluation)
         compared = self._online(evaluation)
         told = compared and reworded(compared, (COMPARED_SAME, COMPARED_OTHER))
         self.task.write_run({"score": evaluation.facts(), "compared": compared})
         video = None
         if self.config.env.render_mode is not None:
-            film = partial(output.film, evaluation, tape, self._check, self.watch, selection)
+            film = partial(output.film, evaluation, tape, self.signals.check, self.watch, selection)
             video = output.guarded(tr("the episodes could not be filmed"), film)
         output.write_report()
         self.console.tested(self.task.path, self.saved.path, evaluation, told, video)
-
-    def _check(self) -> None:
-        self.console.waiting()
-        self.signals.check()
 
     def _play(self, episodes: int) -> tuple[Evaluation, Tape]:
         cfg = self.config.general
@@ -114,10 +109,11 @@ class _Test:
             recorders.append(FirstEpisodes(trajectories, episodes, self.env.rows))
         phases = Phases(cfg.curriculum)
         phases.load(self.saved.tree.get("phase"))
-        evaluator = build.make_evaluator(self.config, self.env, self._check, self.watch, phases.evaluation)
+        evaluator = build.make_evaluator(self.config, self.env, self.signals.check, self.watch, phases.evaluation)
         with contextlib.closing(writer):
             explore = self._progress() if cfg.explore else None
-            return evaluator.play(self.agent, episodes, recorders, explore=explore), tape
+            name = f"playing {counted(episodes, 'episode')}"
+            return evaluator.play(self.agent, episodes, recorders, explore=explore, name=name), tape
 
     def _progress(self) -> Progress:
         """Returns how far training was at the checkpoint, by the limits of the run."""

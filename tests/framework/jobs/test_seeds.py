@@ -32,6 +32,7 @@ from framework.pages import figures, group_page
 from framework.record.console import Console
 from framework.runs.signals import StopSignals
 from framework.screen import tables
+from framework.screen.stages import stage
 from framework.screen.terminal import Screen
 from framework.seeding import number
 from main import main
@@ -588,13 +589,13 @@ def test_a_running_run_is_shown_by_what_it_has_written(tmp_path: Path) -> None:
     assert one.look_at() == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
     task.logs.mkdir()
     console = Console(task.logs / "log.txt", cfg, io.StringIO())
-    with console.during("evaluating the model of update 40"):
+    with stage("evaluating the model of update 40", logged=True):
         said = " 25%   step 50   return 3   evaluation 7.25 ± 0.5   evaluating the model of update 40"
         assert one.look_at() == (0.25, said)
     console.note("evaluation: 8")
     assert one.look_at() == (0.25, " 25%   step 50   return 3   evaluation 7.25 ± 0.5")
     (task.results / "train.csv").write_text("episode,step,update,return\n1,200,30,2.0\n")
-    with console.during("measuring the random policy"):
+    with stage("measuring the random policy", logged=True):
         end = "evaluation 7.25 ± 0.5   measuring the random policy"
         assert one.look_at() == (1.0, f"100%   step 200   return 2   {end}")
     console.close()

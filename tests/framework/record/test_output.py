@@ -37,6 +37,7 @@ from framework.runs.signals import StopSignals
 from framework.screen import terminal
 from framework.screen.formatting import resume_command, video_command
 from framework.screen.pace import Pace
+from framework.screen.stages import look, stage
 from tests.tools.core import toy_of
 
 # --------------------------------------------------------------------------------------------------- film
@@ -633,11 +634,11 @@ def test_what_keeps_training_waiting_is_shown_and_goes_again(
     monkeypatch.setenv("COLUMNS", "80")
     stream = Terminal()
     console = Console(tmp_path / "log.txt", GeneralConfig(max_episode=100), stream)
-    with console.during("playing 10 episodes"):
+    with stage("playing 10 episodes", logged=True):
         assert "playing 10 episodes" in stream.getvalue()
     play(console, clock, rounds=2)
     shown = len(stream.getvalue())
-    with console.during("evaluating the model of update 20"):
+    with stage("evaluating the model of update 20", logged=True):
         assert re.search(r"trained.*now.*evaluating the model of update 20", stream.getvalue()[shown:], re.S)
         shown = len(stream.getvalue())
     assert "trained" in stream.getvalue()[shown:]
@@ -841,11 +842,11 @@ def test_the_legend_is_no_wider_than_its_figure(entries: int, tmp_path: Path) ->
 def test_on_a_pipe_what_takes_long_is_said_at_once_and_again(tmp_path: Path, clock: Clock) -> None:
     stream = io.StringIO()
     console = Console(tmp_path / "log.txt", GeneralConfig(), stream)
-    with console.during("playing 2 episodes"):
+    with stage("playing 2 episodes", logged=True):
         assert stream.getvalue() == "playing 2 episodes\n"
         for _ in range(25):
             clock.now += 1
-            console.waiting()
+            look()
     console.close()
     assert stream.getvalue().splitlines()[1:] == ["playing 2 episodes, 0:10 so far", "playing 2 episodes, 0:20 so far"]
 
