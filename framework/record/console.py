@@ -121,6 +121,11 @@ class Console(Narrator):
         if now < self._next:
             return
         self._next = now + self._screen.interval
+        self._paint(now, count, load)
+        self._screen.draw(*self._picture)
+
+    def _paint(self, now: float, count: Counts, load: Callable[[], tuple[str, str]] = lambda: ("", "")) -> None:
+        """Takes down the present progress as the picture of training."""
         self._log.flush()
         self._pace.mark(now, count)
         elapsed = now - self._began + self._earlier
@@ -130,17 +135,17 @@ class Console(Narrator):
         rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
         rows += [("agent", listed(self._values)), *zip(("processes", "limit"), load(), strict=True)]
         self._picture = (fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]])
-        self._screen.draw(*self._picture)
 
     @contextlib.contextmanager
     def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
-        """Shows progress on another screen until it is over. count: returns the counters."""
+        """Shows progress on another screen, on which it settles at the end; an error leaves the last picture. count:
+        returns the counters."""
         before, self._screen, self._next = self._screen, screen, 0.0
         try:
             yield
+            self._paint(time.monotonic(), count())
+            screen.settle(*self._picture)
         finally:
-            self._next = 0.0
-            self.round(count())
             screen.close()
             self._screen, self._next = before, 0.0
 

@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 
 from framework.collect.env_calls import Watch
 from framework.errors import Interrupted
-from framework.screen.terminal import announce
+from framework.screen.terminal import announce, kernel
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 HANGUP = getattr(signal, "SIGHUP", None)
@@ -28,7 +28,9 @@ def leave(status: int) -> None:
 
 
 def end(number: int) -> None:
-    """Ends this process at once, with the status of a process that a signal killed."""
+    """Ends this process at once, with the status of a process that a signal killed; in a notebook only the cell."""
+    if kernel():
+        raise KeyboardInterrupt
     leave(128 + number)
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,13 @@ STEPS_OF_PROGRESS = 10
 """Parts of the run after each of which a plain line is due in any case."""
 
 
+def kernel() -> Any:
+    """Returns the shell of the notebook that this process is the kernel of; None in any other program."""
+    python = sys.modules.get("IPython")
+    shell = python.get_ipython() if python is not None else None
+    return shell if hasattr(shell, "kernel") else None
+
+
 class Screen:
     """Destination of the console's output. This one shows nothing."""
 
@@ -34,8 +40,19 @@ class Screen:
     def say(self, text: str, style: str = "") -> None:
         """Prints a line that stays. style: color, for a terminal that has colors."""
 
+    def settle(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        """Leaves the last progress behind."""
+        self.close()
+        if head:
+            self.say(line(head, rows))
+
     def close(self) -> None:
         """Removes the live block."""
+
+
+def line(head: str, rows: Sequence[Row]) -> str:
+    """Returns progress in a line."""
+    return " | ".join([head, *(f"{label} {text}" for label, text in rows)])
 
 
 def choose(stream: TextIO | None) -> Screen:
@@ -106,42 +123,11 @@ class Plain(Screen):
         if reached <= self._reached and time.monotonic() < self._next:
             return
         self._reached, self._next = reached, time.monotonic() + PLAIN_SECONDS
-        self.say(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
+        self.say(line(head, rows))
 
     def say(self, text: str, style: str = "") -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
-
-
-class OneLine(Screen):
-    """Rewrites one line, such as below a cell of a notebook."""
-
-    interval = 0.5
-
-    def __init__(self, stream: Steady) -> None:
-        self._stream = stream
-        self._drawn = 0
-        """Characters of the line that is shown."""
-
-    def draw(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
-        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
-
-    def say(self, text: str, style: str = "") -> None:
-        self._write(text)
-        self.close()
-
-    def close(self) -> None:
-        """Ends the line."""
-        if self._drawn:
-            self._stream.write("\n")
-            self._drawn = 0
-        self._stream.flush()
-
-    def _write(self, text: str) -> None:
-        width = shutil.get_terminal_size((160, 24)).columns - 1
-        self._stream.write(f"\r{text[:width]:<{min(self._drawn, width)}}")
-        self._stream.flush()
-        self._drawn = len(text[:width])
 
 
 class Live(Screen):
