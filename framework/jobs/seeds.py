@@ -69,7 +69,7 @@ class TrainedGroup:
         return cell.Picture(
             cell.png(
                 lambda path: figures.seed_curves(
-                    several, path, title=self.title, quantity=quantity, over=over, names=names
+                    several, path, title=self._task, quantity=quantity, over=over, names=names
                 )
             )
         )
@@ -120,8 +120,12 @@ class TrainedGroup:
     @property
     def title(self) -> str:
         """What was trained, in words."""
-        run = next((RecordedRun(run) for run in self.runs if run.is_dir()), RecordedRun(self.folder))
-        return f"{' on '.join(run.names)}, {counted(len(self.seeds), 'seed')}"
+        return f"{self._task}, {counted(len(self.seeds), 'seed')}"
+
+    @property
+    def _task(self) -> str:
+        run = next((run for run in self.runs if run.is_dir()), self.folder)
+        return " on ".join(RecordedRun(run).names)
 
     def _results(self) -> list[RunResult]:
         ends: dict[Any, Any] = {row.get("seed"): row for row in read_csv(GroupFiles(self.folder).table("seed"))}

@@ -1,16 +1,15 @@
 """Blocks of HTML for the output of a cell of a notebook: no scripts, nothing is loaded, no styles for others."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any
 
 from config.read.opening import named
 from framework.archive.curves import STEPS
 from framework.pages import svg
-from framework.pages.html_page import asset, data_url, pairs, paragraph, text
+from framework.pages.html_page import asset, data_url, paragraph, text
 
 TONES = ("#2f88c9", "#e0702a", "#0a9e75", "#c76fa3", "#a8860f", "#7f6bd0")
 """Colors of lines, in the order of svg.TONES: of medium lightness, since a picture does not know if its page is
@@ -19,7 +18,8 @@ _VARIABLES = "".join(f"--tone-{number}: {color}; " for number, color in enumerat
 _STYLE = f"<style>\n.joystick {{ {_VARIABLES}}}\n{asset('cell.css')}</style>"
 _CHART_STYLE = (
     f"svg {{ {_VARIABLES}--ink: #808894; --quiet: #808894; --line: rgba(128, 128, 128, .3); --paper: none; "
-    f"--font: system-ui, sans-serif; --pale: .45; --faint: .2; }}{asset('svg.css')}"
+    f"--font: system-ui, sans-serif; --pale: .45; --faint: .2; }}"
+    f"{asset('svg.css')}svg text {{ font-size: 15px; }} svg text.name {{ font-size: 16px; }}"
 )
 
 
@@ -28,11 +28,6 @@ def block(title: str, where: object, *parts: str) -> str:
     return "\n".join(
         [_STYLE, '<div class="joystick">', f"<b>{text(title)}</b>", paragraph(where, "quiet"), *parts, "</div>"]
     )
-
-
-def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
-    """Returns a block with a table of facts."""
-    return block(title, where, pairs(facts))
 
 
 def embedded(content: bytes, kind: str) -> str:

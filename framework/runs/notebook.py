@@ -60,7 +60,8 @@ class Cell(terminal.Screen):
         self._notes: list[str] = []
         self._failed = False
         self._is_open = True
-        """False from the end on: what is said then, such as paths of files, the ending shows in its own way."""
+        """False from the end on: the ending shows in its own way what was said, and what is said then, such as paths of
+        files."""
 
     def begin(self) -> "Cell":
         """Takes a new output, unless this cell has one already: a loop of calls updates one."""
@@ -73,7 +74,7 @@ class Cell(terminal.Screen):
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
         shown = cell.bar(fraction) if fraction is not None else ""
-        parts = [shown, paragraph(head, "quiet"), pairs(rows), self.chart(), *map(paragraph, self._notes)]
+        parts = [shown, paragraph(head, "quiet"), pairs(rows), self.chart(), *self._said()]
         self._show(parts, terminal.line(head, rows))
 
     def say(self, text: str, style: str = "") -> None:
@@ -84,7 +85,10 @@ class Cell(terminal.Screen):
         self._is_open = False
 
     def settle(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
-        self._show([*self.ending(), *map(paragraph, self._notes)], terminal.line(head, rows))
+        self._show([*self.ending(), *(self._said() if self._is_open else ())], terminal.line(head, rows))
+
+    def _said(self) -> list[str]:
+        return [paragraph(note, "quiet") for note in self._notes]
 
     def _show(self, parts: Sequence[str], plain: str) -> None:
         """Shows a block. plain: the same in a line, for what shows no HTML."""
