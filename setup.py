@@ -58,6 +58,7 @@ setup(
     package_dir={"joystick": "."},
     package_data={
         "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
+        **{f"joystick.{name}": ["py.typed"] for name in NAMES.split("|")},
         "joystick.config.foreign": ["tables/*"],
         "joystick.envs.dialog": ["data/*.json"],
         "joystick.framework.live": ["*.html", "*.css", "*.js"],

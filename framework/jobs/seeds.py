@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from config.read import tasks
 from config.read.loader import ConfigError
 from config.read.paths import as_written
+from config.read.task_config import has_config
 from config.read.task_files import GroupFiles
 from framework.archive import statistics
 from framework.archive.curves import Curves
@@ -113,7 +114,7 @@ class TrainedGroup:
         return notebook.lines_chart({names[folder]: line for folder, line in lines.items()}, quantity, over)
 
     def _curves(self) -> Curves:
-        runs = {run.name: RecordedRun(run) for run in self.runs if run.is_dir()}
+        runs = {run.name: RecordedRun(run) for run in self._begun()}
         curves = curves_of(runs, all(run.general.get("online_eval") for run in runs.values()))
         return curves._replace(lines={name: line for name, line in curves.lines.items() if len(line[0])})
 
@@ -124,8 +125,12 @@ class TrainedGroup:
 
     @property
     def _task(self) -> str:
-        run = next((run for run in self.runs if run.is_dir()), self.folder)
+        run = next(self._begun(), self.folder)
         return " on ".join(RecordedRun(run).names)
+
+    def _begun(self) -> Iterator[Path]:
+        """Yields the task directories that have their settings already."""
+        return filter(has_config, self.runs)
 
     def _results(self) -> list[RunResult]:
         ends: dict[Any, Any] = {row.get("seed"): row for row in read_csv(GroupFiles(self.folder).table("seed"))}

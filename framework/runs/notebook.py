@@ -43,8 +43,8 @@ _MIMES = {".gif": "image/gif", ".mp4": "video/mp4"}
 
 
 class Cell(terminal.Screen):
-    """Shows progress below a cell, in one output that is updated. Without a kernel, and after an error of the display,
-    it shows nothing."""
+    """Shows progress below a cell, in one output that is updated. Without a kernel, and after an error, it shows
+    nothing."""
 
     interval = 0.5
 
@@ -73,8 +73,10 @@ class Cell(terminal.Screen):
         return self
 
     def draw(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
-        shown = cell.bar(fraction) if fraction is not None else ""
-        parts = [shown, paragraph(head, "quiet"), pairs(rows), self.chart(), *self._said()]
+        def parts() -> list[str]:
+            shown = cell.bar(fraction) if fraction is not None else ""
+            return [shown, paragraph(head, "quiet"), pairs(rows), self.chart(), *self._said()]
+
         self._show(parts, terminal.line(head, rows))
 
     def say(self, text: str, style: str = "") -> None:
@@ -85,24 +87,25 @@ class Cell(terminal.Screen):
         self._is_open = False
 
     def settle(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
-        self._show([*self.ending(), *(self._said() if self._is_open else ())], terminal.line(head, rows))
+        said = self._said() if self._is_open else []
+        self._show(lambda: [*self.ending(), *said], terminal.line(head, rows))
 
     def _said(self) -> list[str]:
         return [paragraph(note, "quiet") for note in self._notes]
 
-    def _show(self, parts: Sequence[str], plain: str) -> None:
-        """Shows a block. plain: the same in a line, for what shows no HTML."""
+    def _show(self, parts: Callable[[], list[str]], plain: str) -> None:
+        """Shows a block. parts: returns its parts; plain: the same in a line, for what shows no HTML."""
         if self._failed:
             return
         try:
             from IPython.display import display
 
-            bundle = {"text/html": cell.block(self.title, self.where, *parts), "text/plain": plain}
+            bundle = {"text/html": cell.block(self.title, self.where, *parts()), "text/plain": plain}
             if self._handle is None:
                 self._handle = display(bundle, raw=True, display_id=True)
             else:
                 self._handle.update(bundle, raw=True)
-        except Exception:  # a display that is gone is no reason to end a run
+        except Exception:  # a display that is gone, or a file that cannot be read, is no reason to end a run
             self._failed = True
 
 
