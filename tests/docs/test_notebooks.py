@@ -76,11 +76,11 @@ def test_a_notebook_runs_and_shows_what_it_says(source: Path, tmp_path: Path, mo
     stopped = outputs_of(cells, "interrupt_main")["stdout"]
     assert "the next train() goes on from there" in stopped
     assert "goes on from step" in outputs_of(cells, "run.train(3000)")["text/html"]
-    assert "3 of 3 seeds" in outputs_of(cells, "ppo = ")["text/html"]
+    assert "3 of 3 seeds" in outputs_of(cells, "fast = ")["text/html"]
     compared = outputs_of(cells, "joystick.compare")
-    assert "P(&gt; PPO)" in compared["text/html"]
+    assert "P(&gt; PPO lr=0.002)" in compared["text/html"]
     assert "final IQM" in compared["text/plain"]
-    assert "data:image/gif" in outputs_of(cells, "ppo.film(")["text/html"]
+    assert "data:image/gif" in outputs_of(cells, "fast.film(")["text/html"]
     mean = re.fullmatch(r"mean return of 20 episodes: (.*)\n", outputs_of(cells, "policy.act")["stdout"])
     assert mean
     assert float(mean[1]) > 0.5
