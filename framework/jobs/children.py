@@ -57,7 +57,7 @@ def of_command(command: list[str], start: Path | None = None, own: bytes = b"") 
             stderr=errors,
             process_group=0,
         )
-        if process.stdin is not None:
+        if own and process.stdin is not None:
             with contextlib.suppress(OSError), process.stdin as pipe:  # of a process that has ended, the status tells
                 pipe.write(own)
         return process
