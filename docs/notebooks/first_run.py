@@ -105,10 +105,10 @@ run
 # %% [markdown]
 # ## Three seeds
 #
-# One run may be luck. Does a learning rate of 0.002 do better than one of 0.0002? `joystick.train` trains a run for each seed to its end, several at once, each in a process of its own. The stop button works here, too: `joystick.train(resume=...)` goes on with such a group.
+# One run may be luck. Does a learning rate of 0.002 do better than one of 0.0002? `joystick.train` trains a run for each seed to its end, several at once, each in a process of its own, and evaluated every 64 updates. The stop button works here, too: `joystick.train(resume=...)` goes on with such a group.
 
 # %%
-short = {"max_total_step": 10_000}
+short = {"max_total_step": 12_000, "model_save_fre": 64, "online_eval_episode": 20}
 fast = joystick.train("PPO", Catch, seeds=3, general_cfg=short, algo_cfg={"lr": 2e-3})
 
 # %%

@@ -105,10 +105,10 @@ run
 # %% [markdown]
 # ## 三个种子
 #
-# 一次运行的结果可能只是运气。学习率 0.002 比 0.0002 更好吗？`joystick.train` 为每个种子训练一次，直到结束；几个运行同时进行，各在自己的进程里。停止按钮在这里同样有效：`joystick.train(resume=...)` 会接着训练这一组。
+# 一次运行的结果可能只是运气。学习率 0.002 比 0.0002 更好吗？`joystick.train` 为每个种子训练一次，直到结束；几个运行同时进行，各在自己的进程里，每 64 次更新评估一次。停止按钮在这里同样有效：`joystick.train(resume=...)` 会接着训练这一组。
 
 # %%
-short = {"max_total_step": 10_000}
+short = {"max_total_step": 12_000, "model_save_fre": 64, "online_eval_episode": 20}
 fast = joystick.train("PPO", Catch, seeds=3, general_cfg=short, algo_cfg={"lr": 2e-3})
 
 # %%
