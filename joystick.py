@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from framework.data.vector import VectorReplayBuffer as VectorReplayBuffer
     from framework.dataset.trace_reader import read_traces as read_traces
     from framework.errors import JoystickError as JoystickError
+    from framework.jobs.seeds import TrainedGroup as TrainedGroup
+    from framework.jobs.seeds import train as train
     from framework.jobs.tune import Tuned as Tuned
     from framework.jobs.tune import tune as tune
     from framework.record.callbacks import Callbacks as Callbacks
@@ -102,6 +104,7 @@ _HOMES = {
     "PrioritizedVectorReplayBuffer": "framework.data.prioritized",
     "ReplayBuffer": "framework.data.buffer",
     "Run": "framework.runs.session",
+    "TrainedGroup": "framework.jobs.seeds",
     "TrainedPolicies": "framework.runs.policy",
     "TrainedPolicy": "framework.runs.policy",
     "Tuned": "framework.jobs.tune",
@@ -123,6 +126,7 @@ _HOMES = {
     "register_env": "config.own.objects",
     "to_numpy": "framework.data.conversion",
     "to_torch": "framework.data.conversion",
+    "train": "framework.jobs.seeds",
     "tune": "framework.jobs.tune",
     "uniform": "config.tune.space",
 }

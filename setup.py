@@ -1,5 +1,6 @@
 """Builds the package: one folder `joystick` with the layout of a clone."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,12 @@ PARTS = [pattern for name in ("algos", "config", "envs", "framework") for patter
 TOP = {"main": "main.py", **dict.fromkeys(("joystick", "__init__", "__main__"), "joystick.py")}
 """Module of the package -> file. joystick.py is the package, the target of `python -m joystick`, and the module that a
 process with the folder on its path imports, as in a clone."""
+NAMES = "|".join(PARTS[::2])
+OWN_IMPORTS = (
+    (re.compile(rf"^( *)import ({NAMES})$", re.MULTILINE), r"\1import joystick.\2 as \2"),
+    (re.compile(rf"^( *)(from|import) (?=({NAMES})\b)", re.MULTILINE), r"\1\2 joystick."),
+)
+"""An import of one of our packages, and the same for type checkers. A program finds them beside joystick.py."""
 EXTRA = Path(__file__).with_name("requirements-extra.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -20,6 +27,16 @@ class Build(build_py):
     def run(self) -> None:
         shutil.rmtree(self.build_lib, ignore_errors=True)  # setuptools would add what an earlier version left there
         super().run()
+        self._write_stubs(Path(self.build_lib, "joystick"))
+
+    def _write_stubs(self, package: Path) -> None:
+        """Writes what type checkers read: each module once more, with the imports that they can follow."""
+        (package / "py.typed").touch()
+        for path in [package / "__init__.py", *package.glob("*/**/*.py")]:
+            text = path.read_text(encoding="utf-8")
+            for pattern, installed in OWN_IMPORTS:
+                text = pattern.sub(installed, text)
+            path.with_suffix(".pyi").write_text(text, encoding="utf-8")
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         if package == "joystick":
@@ -41,6 +58,7 @@ setup(
     package_dir={"joystick": "."},
     package_data={
         "joystick": ["presets/*/*.yaml", "presets/*/collect/*.yaml"],
+        **{f"joystick.{name}": ["py.typed"] for name in NAMES.split("|")},
         "joystick.config.foreign": ["tables/*"],
         "joystick.config.tell": ["*.po"],
         "joystick.envs.dialog": ["data/*.json"],

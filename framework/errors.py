@@ -33,6 +33,14 @@ class DataError(JoystickError, ValueError):
     """A batch or a replay buffer was given something that it cannot take, or asked for something it does not have."""
 
 
+class CtrlC(KeyboardInterrupt):
+    """Ctrl-C in a call of a program, after the work has come to a whole end. Its text says what is left."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Returns the lines that a notebook shows in place of a traceback."""
+        return [f"Interrupted: {self}"]
+
+
 class Interrupted(Exception):
     """The run was asked to stop during an evaluation or at the end of a run."""
 

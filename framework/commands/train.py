@@ -74,7 +74,7 @@ def run(request: Namespace) -> int:
 
         title = Path(request.yaml).stem if request.yaml else "_".join(configs)
         words = title, request.command_line, request.seeds, request.jobs
-        return entry.guarded(lambda: many_runs.begin(configs, *words, entry.check_training))
+        return entry.guarded(lambda: many_runs.begin(configs, *words, entry.check_training)[1])
 
     if request.resume and (status := _resume_group(request)) is not None:
         return status
@@ -101,4 +101,4 @@ def _resume_group(request: Namespace) -> int | None:
     from framework.jobs import many_runs
 
     words = request.overrides, request.command_line
-    return guarded(lambda: many_runs.resume(runs, folder, *words, request.jobs, check_training))
+    return guarded(lambda: many_runs.resume(runs, folder, *words, request.jobs, check_training)[1])

@@ -77,6 +77,15 @@ class AlgorithmPolicy(Policy):
         """Number of actions chosen for collecting."""
         self._arrivals: Arrivals | None = None
 
+    def _repr_html_(self) -> str:
+        from framework.pages import cell, html_page
+
+        spec, numbers = self.agent.spec, {"steps": self.steps, "updates": self.updates}
+        spaces = [("observation", spec.observation_space), ("action", spec.action_space)]
+        weights = sum(array.size for array in self.weights().values())
+        cards = html_page.cards([*numbers.items(), ("numbers in the weights", weights)])
+        return cell.block(type(self).__name__, f"{self.name}, learns by update()", cards, html_page.pairs(spaces))
+
     def progress(self) -> Progress:
         """Returns what schedules depend on."""
         return Progress(step=self.steps, update=self.updates, fraction=self.fraction)

@@ -17,6 +17,7 @@ from config.read.opening import read_regular, regular
 from config.tell.language import tr
 from framework.disk.task_dir import take_lock
 from framework.errors import ERROR
+from framework.jobs import own_objects
 from framework.runs import signals
 
 POLL_SECONDS = 0.1
@@ -41,20 +42,27 @@ Begin = Callable[[BinaryIO], Process]
 """Starts a process whose stderr is this file."""
 
 
-def of_command(command: list[str], start: Path | None = None) -> Begin:
-    """Returns how to start a command, in a process group of its own, so that Ctrl-C reaches it only through this
-    process, and once. start: its working directory; None: this process's."""
+def of_command(command: list[str], start: Path | None = None, own: bytes = b"") -> Begin:
+    """Returns how to start a command of Python, in a process group of its own, so that Ctrl-C reaches it only through
+    this process, and once. start: its working directory; None: this process's. own: registered objects that it needs,
+    packed."""
+    if own:
+        command = [command[0], "-c", own_objects.RECEIVE, *command[1:]]
 
     def begin(errors: BinaryIO) -> Process:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
             cwd=start,
             env={**os.environ, ENVIRONMENT: PROGRAM},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if own else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
             process_group=0,
         )
+        if own and process.stdin is not None:
+            with contextlib.suppress(OSError), process.stdin as pipe:  # of a process that has ended, the status tells
+                pipe.write(own)
+        return process
 
     return begin
 

@@ -39,6 +39,15 @@ class Checked(NamedTuple):
     """Bytes of its memories when they are full, and of what is copied from them for a while."""
 
 
+ShowOn = Callable[[Path | None], terminal.Screen]
+"""Returns the screen of a group, for its folder; None: for what is said before there is one."""
+
+
+def on_the_terminal(folder: Path | None) -> terminal.Screen:
+    """Returns the screen of a command."""
+    return terminal.choose(sys.stdout)
+
+
 def begin(
     configs: Mapping[str, RunConfig],
     title: str,
@@ -46,10 +55,11 @@ def begin(
     seeds: Sequence[int] | None,
     jobs: int | None,
     check: Callable[[RunConfig], None],
-) -> int:
-    """Trains each experiment, or a single configuration, once or for each seed. Returns the exit status. title: of the
-    folder of experiments. check: raises an error if algorithm and environment do not fit; the problems of all
-    experiments are reported at once."""
+    show_on: ShowOn = on_the_terminal,
+) -> tuple[Group, int]:
+    """Trains each experiment, or a single configuration, once or for each seed. Returns the group and the exit status.
+    title: of the folder of experiments. check: raises an error if algorithm and environment do not fit; the problems of
+    all experiments are reported at once."""
     if len(configs) == 1:
         configs = dict.fromkeys([""], *configs.values())
     address = cluster(configs.values())
@@ -61,7 +71,7 @@ def begin(
     name = ("runs", safe, str(len(runs))) if len(configs) > 1 else ("seeds", facts[0].env_id, config.algorithms)
     show = any(config.general.show_fig for config in configs.values())
     new = partial(new_folder, *name, into=config.into, start=config.start)
-    return _train(runs, new, command_line, jobs, facts, address, show=show)
+    return _train(runs, new, command_line, jobs, facts, address, show=show, show_on=show_on)
 
 
 def resume(
@@ -71,12 +81,13 @@ def resume(
     command_line: list[str],
     jobs: int | None,
     check: Callable[[RunConfig], None],
-) -> int:
-    """Goes on with a group. Returns the exit status. words: where it is trained now."""
+    show_on: ShowOn = on_the_terminal,
+) -> tuple[Group, int]:
+    """Goes on with a group, and returns it with the exit status. words: where it is trained now."""
     address = cluster(members.values())
     members = {member: placed(config, address) for member, config in members.items()}
     facts = _checked({member.file: config for member, config in members.items()}, check)
-    return _train(members, lambda: folder, command_line, jobs, facts, address, words)
+    return _train(members, lambda: folder, command_line, jobs, facts, address, words, show_on=show_on)
 
 
 def cluster(configs: Iterable[RunConfig]) -> str | None:
@@ -121,16 +132,18 @@ def _train(
     address: str | None,
     words: Sequence[str] = (),
     show: bool = False,
-) -> int:
+    show_on: ShowOn = on_the_terminal,
+) -> tuple[Group, int]:
     """Trains a group, or what is left of it. place: returns its folder, a new one or that of a group that goes on."""
-    config, screen = next(iter(members.values())), terminal.choose(sys.stdout)
+    config, screen = next(iter(members.values())), show_on(None)
+    objects = {name: value for config in members.values() for name, value in config.objects.items()}
     here = at_once(list(members.values()), jobs, min(fact.fitting for fact in facts))
     if config.general.ray_address and not words:
         words = [f"general_cfg.ray_address={config.general.ray_address}"] if config.general.mp_backend == "ray" else []
-    with runner(address, config.general, jobs, here, config.start, screen, "run") as running:
+    with runner(address, config.general, jobs, here, config.start, screen, "run", objects) as running:
         folder = place()
         where = ["general_cfg.mp_backend=single"] if address else words
-        work = Group(members, folder, running, screen, where, address, show)
+        work = Group(members, folder, running, show_on(folder), where, address, show)
         is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
@@ -139,7 +152,7 @@ def _train(
                 work.begin(command_line)
             else:
                 work.take_up()
-            return work.drive()
+            return work, work.drive()
 
 
 def beside_others(config: RunConfig) -> RunConfig:

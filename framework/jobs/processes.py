@@ -61,9 +61,10 @@ class Processes:
     then what the next session continues from. Such a process is recognized by the lock on the file of its stderr.
     """
 
-    def __init__(self, at_once: int, start: Path | None = None) -> None:
-        """start: working directory of the processes; None: this one's."""
-        self._at_once, self._start = at_once, start
+    def __init__(self, at_once: int, start: Path | None = None, own: bytes = b"") -> None:
+        """start: working directory of the processes; None: this one's. own: registered objects that they need,
+        packed."""
+        self._at_once, self._start, self._own = at_once, start, own
         self._children: dict[Stage, Child] = {}
         self._orphans: list[Stage] = []
         """Stages whose task directories a process of an earlier session writes."""
@@ -85,7 +86,7 @@ class Processes:
 
     def _begin(self, stage: Stage) -> Begin:
         """Returns how to start the process of a stage."""
-        return of_command(stage.command(), self._start)
+        return of_command(stage.command(), self._start, self._own)
 
     def poll(self) -> list[StageEnd]:
         gone = [stage for stage in self._orphans if not is_locked(stage)]

@@ -1,10 +1,13 @@
 """Chooses what runs stages."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from config.config import GeneralConfig
+from framework.jobs.own_objects import packed
 from framework.jobs.processes import Processes, Runner
 from framework.screen.stages import stage
 from framework.screen.terminal import Screen
@@ -19,12 +22,13 @@ def runner(
     start: Path,
     screen: Screen,
     noun: str,
+    objects: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Runner]:
     """Makes what runs stages: the machines of the cluster at an address, or this one. cfg: of one of them; jobs: stages
     at once in a cluster, None: one for each CPU; here: the same on this machine; start: working directory; noun:
-    trial or run."""
+    trial or run; objects: those that the program has registered, by the names in the settings."""
     if address is None:
-        yield Processes(here, start)
+        yield Processes(here, start, packed(objects) if objects else b"")
         return
     from framework.distributed import stage_tasks
 

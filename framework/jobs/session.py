@@ -34,8 +34,9 @@ def run(
     continued; None: a new one."""
     plan = RunPlan(tuning)
     checks = plan.check(check)
-    general, here = plan.config(plan.first[0]).general, runs_at_once(plan, checks)
-    with runner(plan.cfg.ray_address, general, plan.cfg.jobs, here, tuning.start, screen, "trial") as running:
+    config, here = plan.config(plan.first[0]), runs_at_once(plan, checks)
+    where = plan.cfg.ray_address, config.general, plan.cfg.jobs, here, tuning.start, screen
+    with runner(*where, "trial", config.objects) as running:
         if folder is None:
             folder = _begin(tuning, plan, checks, screen, command_line)
         return drive(plan, folder, running, screen)

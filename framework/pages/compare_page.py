@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from config.program import PROGRAM
 from framework.archive import statistics
@@ -9,9 +10,9 @@ from framework.archive.groups import begun
 from framework.archive.measure import LEAST_SEEDS, Comparison, Score, SeriesScores
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series, differing
+from framework.pages import cell, svg
 from framework.pages import compare_words as words
 from framework.pages import html_page as html
-from framework.pages import svg
 from framework.screen.formatting import between, short
 
 MOST_LINES = 60
@@ -53,10 +54,40 @@ def _section(compared: Comparison) -> Iterator[str]:
     yield html.section("Runs", _runs(compared))
 
 
+def in_a_cell(compared: Comparison) -> Iterator[str]:
+    """Yields what a notebook shows of the series of an environment: the verdict, the scores and the curves."""
+    yield html.paragraph(words.budget(compared), "warning")
+    yield "".join(html.paragraph(sentence) for sentence in words.sentences(compared))
+    lines, bands, levels = chart_of(compared)
+    names = [row.series.name for row in compared.rows]
+    yield cell.chart(lines, names, compared.curves.quantity, compared.curves.over, bands, levels)
+    heads = ("series", "runs", "final", "95 % interval", "best", f"P(> {names[0]})", "95 % interval", "verdict")
+    rows = [
+        (
+            row.series.name, html.Number(row.scored), row.final.value, html.Number(between(row.final.interval)),
+            row.best.value, row.improvement.value, html.Number(between(row.improvement.interval)), row.verdict,
+        )
+        for row in compared.rows
+    ]  # fmt: skip
+    yield html.table(heads, rows)
+    yield "".join(html.paragraph(remark, "warning") for remark in words.remarks(compared))
+    yield html.paragraph(words.measure(compared)[0], "quiet")
+
+
 # ------------------------------------------------------------------------------------------------------ the curves
 
 
-def _curves(compared: Comparison) -> str:
+class Chart(NamedTuple):
+    """Lines of a comparison, in the order of the colors of its series."""
+
+    lines: list[svg.Polyline]
+    bands: list[svg.Band]
+    levels: dict[str, float]
+    """The threshold, if a run reaches it."""
+
+
+def chart_of(compared: Comparison) -> Chart:
+    """Returns the interquartile mean of each series, with its interval, and the runs."""
     several = [
         svg.Series(
             row.series.name,
@@ -71,12 +102,17 @@ def _curves(compared: Comparison) -> str:
     thin = sum(row.scored for row in compared.rows) <= MOST_LINES
     lines, bands = svg.series(several, statistics.interquartile_mean, LEAST_SEEDS, thin)
     levels = {"threshold": compared.threshold.value} if any(row.reached for row in compared.rows) else {}
+    return Chart(lines, bands, levels)
+
+
+def _curves(compared: Comparison) -> str:
+    lines, bands, levels = chart_of(compared)
     note = (
         "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
     drawn = svg.curves(lines, compared.curves.quantity, compared.curves.over, bands, levels)
-    return svg.legend([series.name for series in several]) + drawn + html.paragraph(note, "quiet")
+    return svg.legend([row.series.name for row in compared.rows]) + drawn + html.paragraph(note, "quiet")
 
 
 def _scored(compared: Comparison, row: SeriesScores) -> list[RecordedRun]:

@@ -132,10 +132,14 @@ class Console(Narrator):
             return
         with terminal.LOCK:
             self._next, self._rounded = now + self._screen.interval, now
-            self._log.flush()
-            self._pace.mark(now, count)
-            self._count, self._load = count, load()
+            self._take(now, count, load())
             self._screen.draw(*self._picture(now))
+
+    def _take(self, now: float, count: Counts, load: tuple[str, str]) -> None:
+        """Takes down the present counters."""
+        self._log.flush()
+        self._pace.mark(now, count)
+        self._count, self._load = count, load
 
     def _picture(self, now: float) -> terminal.Picture:
         count, elapsed = self._count, now - self._began + self._earlier
@@ -156,14 +160,15 @@ class Console(Narrator):
 
     @contextlib.contextmanager
     def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
-        """Shows progress on another screen until it is over. count: returns the counters."""
+        """Shows progress on another screen, on which it settles at the end; an error leaves the last picture. count:
+        returns the counters."""
         before, self._screen, self._next = self._screen, screen, 0.0
         try:
             with stages.shown_on(screen, self._between_rounds):
                 yield
+            self._take(now := time.monotonic(), count(), ("", ""))
+            screen.settle(*self._picture(now))
         finally:
-            self._next = 0.0
-            self.round(count())
             screen.close()
             self._screen, self._next = before, 0.0
 

@@ -186,11 +186,11 @@ class Experiment:
             "exactness": self.numbers,
         }
         recorders = [CallbackRecorder(user, eval_env.rows, in_evaluation=True)] if user and user.IN_EVALUATION else []
-        self.evaluator = build.make_evaluator(config, eval_env, self._check, self.watch, phases.evaluation, recorders)
+        self.evaluator = build.make_evaluator(config, eval_env, self.check, self.watch, phases.evaluation, recorders)
         observers: list[Observer] = [log, *([CallbackObserver(user, self.handle(self))] if user else [])]
         if cfg.video_fre:
             opens = build.open_drawing(build.drawing(config), self.watch)
-            observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self._check, self.watch))
+            observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self.check, self.watch))
         observers.append(Redraw(lambda: self.output.draw_so_far(self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
@@ -368,12 +368,15 @@ class Experiment:
 
     def iterate(self, steps: int) -> str | None:
         """Trains for an iteration of at least this number of environment steps. Returns the stop rule if one is met;
-        then the last checkpoint is saved."""
+        then the last checkpoint is saved, and also if the run was asked to stop."""
         return self._survive(lambda: self._iterate(steps))
 
     def _iterate(self, steps: int) -> str | None:
         reason = self.trainer.iterate(steps)
-        if reason is not None and not self.stopping():
+        if self.stopping():
+            if self.trainer.place() != self.trainer.points.last:
+                self.trainer.save()
+        elif reason is not None:
             self._finish()
         return reason
 
@@ -453,7 +456,8 @@ class Experiment:
                     run_files.write_failure(self.task, str(error) or type(error).__name__)
             raise
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises Interrupted if the run was asked to stop."""
         if self.stopping():
             raise Interrupted
 
@@ -479,14 +483,14 @@ class Experiment:
                 score = output.guarded(tr("the best model could not be chosen"), choose) or score
             failure = tr("the random policy's return could not be measured")
             random_return = output.guarded(failure, self.evaluator.random_return)
-            self._check()
+            self.check()
             if cfg.save_fig:
                 figure = output.draw_curve(random_return)
-            self._check()
+            self.check()
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 output.guarded(tr("the best model could not be filmed"), partial(self._film, agent))
-            self._check()
-            output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure), self._check)
+            self.check()
+            output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure), self.check)
         except Interrupted:
             output.tell(trainer, self.log, Ending("interrupted", False, score, random_return, figure))
             return False
@@ -526,4 +530,4 @@ class Experiment:
         agent.load_state(self.store.read("best", with_journal=False).tree["agent"])
         tape = Tape(self.evaluator.env.rows)
         evaluation = self.evaluator.play(agent, self.config.general.online_eval_episode, (tape,))
-        self.output.film(evaluation, tape, self._check, self.watch)
+        self.output.film(evaluation, tape, self.check, self.watch)

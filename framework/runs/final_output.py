@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 from algos.base import EnvSpec
@@ -186,15 +185,9 @@ class FinalOutput:
         draw = partial(self._curve, random_return, self.config.general.show_fig)
         return self.guarded(tr("the learning curve could not be drawn"), draw)
 
-    def curve_now(self) -> bytes:
-        """Returns the learning curve as a PNG. Leaves the one in the task directory as it is."""
-        with TemporaryDirectory() as folder:
-            place = Path(folder) / "curve.png"
-            return self._curve(self.task.facts().random_return, False, place).read_bytes()
-
-    def _curve(self, random_return: float | None, show: bool, path: Path | None = None) -> Path:
-        path, run = path or self.task.results / "learning_curve.png", RecordedRun(self.task.path)
-        with stage("drawing the learning curve"):
+    def _curve(self, random_return: float | None, show: bool) -> Path:
+        path, run = self.task.results / "learning_curve.png", RecordedRun(self.task.path)
+        with stage(tr("drawing the learning curve")):
             figures.learning_curve(
                 run.episodes,
                 run.evaluations,

@@ -1,94 +1,209 @@
-"""Views of a run in a notebook: cards and the learning curve, a film, a line of progress. Works without a notebook,
-too: as methods and texts."""
+"""What a notebook shows of a run: progress while it trains, cards and the learning curve, a film. Works without a
+notebook, too: as methods and texts."""
 
-import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from config.read.opening import named, read_regular
+from algos.base import TrainableActor
+from config.read.loader import RunConfig, load
+from config.read.opening import read_regular
 from config.read.paths import as_written
+from framework.archive.curves import STEPS, UPDATES, Curve
 from framework.archive.run import RecordedRun
 from framework.assemble import build
+from framework.assemble.identity import with_seed
+from framework.catalog import ALGOS, ENVS
 from framework.errors import JoystickError
 from framework.film.film import file_name, film_into
-from framework.pages.html_page import MOST_IMAGE_BYTES, cards, data_url, pairs, paragraph, text
+from framework.log import LOGGER
+from framework.loop.curriculum import Phases
+from framework.loop.evaluator import Evaluator
+from framework.pages import cell, figures, svg
+from framework.pages.html_page import MOST_IMAGE_BYTES, cards, pairs, paragraph, text
 from framework.pages.html_training import outcome_facts
 from framework.record.recorders import Tape
 from framework.runs import final_output
 from framework.runs.experiment import Experiment
+from framework.runs.model import opened
+from framework.screen import terminal
 
-_STYLE = """<style>
-.joystick { font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; } .joystick .quiet { opacity: .65; margin: 0; }
-.joystick dl.facts { display: flex; flex-wrap: wrap; gap: .5rem; margin: .75rem 0; }
-.joystick dl.facts div { border: 1px solid rgba(128, 128, 128, .4); border-radius: .5rem; padding: .4rem .8rem; }
-.joystick dt { opacity: .65; font-size: 12px; font-weight: normal; }
-.joystick dd { margin: 0; font-size: 16px; font-weight: 600; }
-.joystick img, .joystick video { max-width: 100%; background: #fff; }
-</style>"""
+MOST_NOTES = 3
+"""Number of notes that a cell shows, the newest."""
+CURVE_SECONDS = 1.0
+"""Seconds between two reads of the curve of a run that trains, at least."""
+CURVE_SHARE = 50
+"""The pause is at least this many times as long as a read takes."""
 _MIMES = {".gif": "image/gif", ".mp4": "video/mp4"}
 
 
-def is_running() -> bool:
-    """Returns True in the kernel of a notebook."""
-    return "ipykernel" in sys.modules
+# ------------------------------------------------------------------------------------------------------- progress
 
 
-def html(title: str, where: object, *parts: str) -> str:
-    """Returns a block of HTML for the output of a cell: no scripts, and styles for nothing outside it."""
-    return "\n".join(
-        [_STYLE, '<div class="joystick">', f"<b>{text(title)}</b>", paragraph(where, "quiet"), *parts, "</div>"]
-    )
+class Cell(terminal.Screen):
+    """Shows progress below a cell, in one output that is updated. Without a kernel, and after an error, it shows
+    nothing."""
+
+    interval = 0.5
+
+    def __init__(
+        self, title: str, where: object, chart: Callable[[], str], ending: Callable[[], Iterable[str]]
+    ) -> None:
+        """where: the line below the title. chart: returns the curve so far; ending: returns what stays at the end. Both
+        as HTML."""
+        self.title, self.where, self.chart, self.ending = title, where, chart, ending
+        self._handle: Any = None
+        self._number = -1
+        """Number of the cell that the output belongs to."""
+        self._curve = ""
+        self._notes: list[str] = []
+        self._failed = False
+        self._is_open = True
+        """False from the end on: the ending shows in its own way what was said, and what is said then, such as paths of
+        files."""
+
+    def begin(self) -> "Cell":
+        """Takes a new output, unless this cell has one already: a loop of calls updates one."""
+        shell = terminal.kernel()
+        number = getattr(shell, "execution_count", -1)
+        if number != self._number:
+            self._handle, self._number, self._notes = None, number, []
+        self._failed, self._is_open = shell is None, True
+        return self
+
+    def draw(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
+        try:  # here, in the thread that trains; another one may show what is waited for
+            self._curve = self.chart()
+        except Exception:  # a file that cannot be read is no reason to end a run
+            self._failed = True
+        super().draw(fraction, head, rows)
+
+    def rest(self) -> None:
+        if self.picture is not None:
+            self._put(*self.picture)
+
+    def _put(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
+        def parts() -> list[str]:
+            shown = cell.bar(fraction) if fraction is not None else ""
+            return [shown, paragraph(head, "quiet"), pairs(rows), self._curve, *self._said()]
+
+        self._show(parts, terminal.line(head, rows))
+
+    def say(self, text: str, style: str = "") -> None:
+        if self._is_open:
+            self._notes = [*self._notes, text][-MOST_NOTES:]
+
+    def close(self) -> None:
+        self._is_open = False
+
+    def settle(self, fraction: float | None, head: str, rows: Sequence[terminal.Row]) -> None:
+        said = self._said() if self._is_open else []
+        self._show(lambda: [*self.ending(), *said], terminal.line(head, rows))
+
+    def _said(self) -> list[str]:
+        return [paragraph(note, "quiet") for note in self._notes]
+
+    def _show(self, parts: Callable[[], list[str]], plain: str) -> None:
+        """Shows a block. parts: returns its parts; plain: the same in a line, for what shows no HTML."""
+        if self._failed:
+            return
+        try:
+            from IPython.display import display
+
+            bundle = {"text/html": cell.block(self.title, self.where, *parts()), "text/plain": plain}
+            if self._handle is None:
+                self._handle = display(bundle, raw=True, display_id=True)
+            else:
+                self._handle.update(bundle, raw=True)
+        except Exception:  # a display that is gone, or a file that cannot be read, is no reason to end a run
+            self._failed = True
+
+
+class LiveCurve:
+    """The curve of a run that trains, read anew as often as takes a small share of the time."""
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        """read: returns it as HTML."""
+        self._read, self._shown, self._next = read, "", 0.0
+
+    def __call__(self) -> str:
+        began = time.monotonic()
+        if began >= self._next:
+            self._shown = self._read()
+            taken = time.monotonic() - began
+            self._next = began + taken + max(CURVE_SECONDS, CURVE_SHARE * taken)
+        return self._shown
+
+
+def screen_of(experiment: Experiment, ending: Callable[[], Iterable[str]]) -> Cell:
+    """Returns the screen of a run in a notebook. ending: returns what stays below cards and curve."""
+    title, where = final_output.title_of(experiment.config), as_written(experiment.task.path)
+    return Cell(
+        title, where, LiveCurve(partial(chart_of, experiment)),
+        lambda: [cards(outcome_facts(_so_far(experiment))), chart_of(experiment), *ending()],
+    )  # fmt: skip
+
+
+def _so_far(experiment: Experiment) -> RecordedRun:
+    """Returns a run that this thread trains, as it stands now."""
+    experiment.log.flush()
+    return RecordedRun(experiment.task.path, final_output.so_far(experiment.trainer))
+
+
+def chart_of(experiment: Experiment) -> str:
+    """Returns the running mean of the returns and the evaluations of a run that this thread trains."""
+    run = _so_far(experiment)
+    over = UPDATES if run.is_offline else STEPS
+    curves = {"running mean of the episodes": run.training_curve(over), "evaluations": run.curve(over)}
+    return lines_chart({name: curve for name, curve in curves.items() if len(curve[0])}, "return", over)
+
+
+def lines_chart(curves: Mapping[str, Curve], quantity: str, over: str) -> str:
+    """Returns curves by their names, each in a color."""
+    lines = [(svg.Line(name, None, "", tone), svg.thinned(*curve)) for tone, (name, curve) in enumerate(curves.items())]
+    return cell.chart(lines, list(curves), quantity, over)
+
+
+# ------------------------------------------------------------------------------------------------------- summaries
 
 
 def summary(experiment: Experiment, running: bool) -> str:
     """Returns the cards and the learning curve of a run. running: False once it is closed, and while another thread
     trains it: then only what is in its files is shown."""
-    task = experiment.task
-    if running:
-        experiment.log.flush()
-    run = RecordedRun(task.path, final_output.so_far(experiment.trainer) if running else None)
-    parts = [cards(outcome_facts(run))]
-    if run.episodes or run.evaluations:
-        parts.append(_embedded(picture(experiment, running).png, "image/png"))
-    return html(final_output.title_of(experiment.config), as_written(task.path), *parts)
+    return recorded(_so_far(experiment) if running else RecordedRun(experiment.task.path))
 
 
-def about(title: str, where: str, facts: Iterable[tuple[str, Any]]) -> str:
-    """Returns a table of facts."""
-    return html(title, where, pairs(facts))
+def recorded(run: RecordedRun) -> str:
+    """Returns the cards and the learning curve of a run."""
+    return cell.block(" on ".join(run.names), as_written(run.folder), *cards_and_curve(run))
 
 
-def _embedded(content: bytes, kind: str) -> str:
-    """Returns an image or a video as HTML that loads nothing."""
-    source = data_url(content, kind)
-    return f'<video controls loop muted src="{source}"></video>' if "video" in kind else f'<img alt="" src="{source}">'
+def cards_and_curve(run: RecordedRun) -> list[str]:
+    """Returns both as parts of a block; no curve before the first episode."""
+    drawn = [cell.embedded(curve_of(run), "image/png")] if run.episodes or run.evaluations else []
+    return [cards(outcome_facts(run)), *drawn]
 
 
-class Picture:
-    """A learning curve: a notebook shows it."""
-
-    def __init__(self, png: bytes) -> None:
-        self.png = png
-
-    def save(self, path: str | Path) -> Path:
-        """Writes the picture to a file, and returns its path."""
-        with open(path, "wb", opener=named) as file:
-            file.write(self.png)
-        return Path(path)
-
-    def _repr_png_(self) -> bytes:
-        return self.png
-
-    def __repr__(self) -> str:
-        return f"<learning curve, PNG of {len(self.png):,} bytes: save(path) writes it>"
-
-
-def picture(experiment: Experiment, running: bool) -> Picture:
+def picture(experiment: Experiment, running: bool) -> cell.Picture:
     """Draws the current learning curve. running: as for `summary`."""
-    if running:
-        experiment.log.flush()
-    return Picture(experiment.output.curve_now())
+    return cell.Picture(curve_of(_so_far(experiment) if running else RecordedRun(experiment.task.path)))
+
+
+def curve_of(run: RecordedRun) -> bytes:
+    """Returns the learning curve of a run as a PNG. Leaves the one in its task directory as it is."""
+    policies = list(run.settings.get("policies_cfg", ()))
+    draw = partial(
+        figures.learning_curve, run.episodes, run.evaluations,
+        title=" on ".join(run.names), random_return=run.facts.random_return, expected_return=run.facts.expected_return,
+        data_return=run.facts.data_return, policies=policies if len(policies) > 1 else [],
+        score=run.general.get("score_policy"), numbers=run.facts.numbers or (),
+    )  # fmt: skip
+    return cell.png(draw)
+
+
+# ------------------------------------------------------------------------------------------------------------ films
 
 
 class Film:
@@ -111,27 +226,43 @@ class Film:
     def _repr_html_(self) -> str:
         kind = _MIMES.get(self.path.suffix)
         if not self.path.exists():
-            return html(self.path.name, f"{self.path} (deleted)")
+            return cell.block(self.path.name, f"{self.path} (deleted)")
         if self.path.stat().st_size > MOST_IMAGE_BYTES:
-            return html(self.path.name, f"{self.path} (too large to be shown here)")
+            return cell.block(self.path.name, f"{self.path} (too large to be shown here)")
         content = read_regular(self.path, MOST_IMAGE_BYTES)
         if kind is None:
-            return html(self.path.name, self.about, f"<pre>{text(content.decode(errors='replace'))}</pre>")
-        return html(self.path.name, self.about, _embedded(content, kind))
+            return cell.block(self.path.name, self.about, f"<pre>{text(content.decode(errors='replace'))}</pre>")
+        return cell.block(self.path.name, self.about, cell.embedded(content, kind))
 
 
-def film(experiment: Experiment, episodes: int) -> Film:
-    """Plays evaluation episodes with the present weights, and films them into videos/."""
-    config, evaluator = experiment.config, experiment.evaluator
-    open_env = build.open_drawing(build.drawing(config), experiment.watch)
-    tape = Tape(evaluator.env.rows)
-    evaluation = evaluator.play(experiment.trainer.agent, episodes, [tape])
-    path = experiment.task.videos / f"update_{experiment.trainer.count.update}{file_name(config).suffix}"
+def film(
+    config: RunConfig, evaluator: Evaluator, agent: TrainableActor, episodes: int, path: Path, check: Callable[[], None]
+) -> Film:
+    """Plays evaluation episodes, and films them into a file. path: without the suffix, which the environment decides.
+    check: called before each step; may raise."""
+    tape, watch = Tape(evaluator.env.rows), evaluator.watch
+    evaluation = evaluator.play(agent, episodes, [tape])
+    path = path.with_name(path.name + file_name(config).suffix)
     path.parent.mkdir(exist_ok=True)
     played = final_output.ALL_PLAYED.of(evaluation, tape)
-    video, different = film_into(path, open_env, played, lambda: None, experiment.watch)
+    open_env = build.open_drawing(build.drawing(config), watch)
+    video, different = film_into(path, open_env, played, check, watch)
     if video.path is None:
         raise JoystickError(f"film: {video.text}")
     if different:
-        experiment.console.warn(different)
+        LOGGER.warning(different)
     return Film(video.path, video.text, evaluation.facts())
+
+
+def film_of(task: Path, model: str | int, episodes: int, allow_import: Iterable[str] = ()) -> Film:
+    """Plays a saved model of a run, and films it into videos/ of its task directory. model: best, latest, or the update
+    of a checkpoint."""
+    which = {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
+    values = {"general_cfg": which}
+    config = with_seed(load(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import))
+    with opened(config) as player:
+        phases = Phases(config.general.curriculum)
+        phases.load(player.saved.tree.get("phase"))
+        evaluator = build.make_evaluator(config, player.env, lambda: None, player.watch, phases.evaluation)
+        path = task / "videos" / f"update_{player.saved.facts['update']}"
+        return film(config, evaluator, player.agent, episodes, path, lambda: None)

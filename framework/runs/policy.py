@@ -1,5 +1,6 @@
 """joystick.load: the trained policy of a run, to act with, without memory, learner and task directory."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from config.read.paths import as_written
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from envs.base import VectorEnv
+from framework.archive.run import RecordedRun
 from framework.assemble.identity import with_seed
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import check_finite
@@ -44,10 +46,12 @@ class _Trained(ABC):
         return f"<joystick.{type(self).__name__} {self._sentence()}>"
 
     def _repr_html_(self) -> str:
+        from framework.pages import cell, html_page
         from framework.runs import notebook
 
         spaces = [("observation", self._env.observation_space), ("action", self._env.action_space)]
-        return notebook.about(type(self).__name__, self._sentence(), spaces)
+        run = notebook.cards_and_curve(RecordedRun(Path(self.about["task"]))) if "task" in self.about else []
+        return cell.block(type(self).__name__, self._sentence(), html_page.pairs(spaces), *run)
 
 
 class TrainedPolicy(_Trained):
@@ -194,18 +198,18 @@ def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array])
 
 
 def load(
-    task: str | Path,
+    task: str | os.PathLike[str],
     model: str | int = "best",
     *,
     policy: str | None = None,
     agent: str | None = None,
     allow_import: Iterable[str] = (),
 ) -> TrainedPolicy | TrainedPolicies:
-    """Returns the policy of a run, by its name or folder. model: best, latest, or the update of a checkpoint. A run
-    with several agents gives TrainedPolicies; policy: gives one of them, for the agent of this name (the first one if
-    it is None)."""
+    """Returns the policy of a run: of its name, its folder or a joystick.Run. model: best, latest, or the update of a
+    checkpoint. A run with several agents gives TrainedPolicies; policy: gives one of them, for the agent of this name
+    (the first one if it is None)."""
     values = {
-        "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(task), "load_model_step": model}
+        "general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": os.fspath(task), "load_model_step": model}
     }
     config = load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=allow_import)
     with opened(with_seed(config)) as loaded:
@@ -213,7 +217,12 @@ def load(
             LOGGER.warning(loaded.note)
         assert config.task is not None
         place = tr("update {update} of {path}", update=loaded.saved.facts.get("update"), path=as_written(config.task))
-        about = {"algorithm": config.algorithms, "environment": loaded.agent.spec.id, "model": place}
+        about = {
+            "algorithm": config.algorithms,
+            "environment": loaded.agent.spec.id,
+            "model": place,
+            "task": str(config.task),
+        }
         if not isinstance(loaded.agent, MultiPolicyAgent):
             if policy or agent:
                 raise JoystickError(tr("{task} has a single agent, and no policies to choose from", task=task))

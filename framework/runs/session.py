@@ -2,111 +2,47 @@
 
 import atexit
 import contextlib
-import inspect
 import signal
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
 
 from algos.base import Array, TrainableActor
 from config.model.memory_spec import RolloutSpec
-from config.own import objects as own
-from config.read.loader import ConfigError, RunConfig, load
+from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.tasks import find as find_task
-from config.tell.hints import setting_of
 from config.tell.language import tr
-from config.tell.names import did_you_mean, nearest
+from config.tell.names import nearest
 from envs.base import EnvContext
-from framework.assemble import fit as compatibility
-from framework.catalog import ALGOS, ENVS
 from framework.data.batch import Batch
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import CLOSED, ROOT, circumstances
-from framework.errors import JoystickError
+from framework.errors import CtrlC, Interrupted, JoystickError
 from framework.loop.iteration import Count, Result
-from framework.record.callbacks import from_functions
+from framework.pages.cell import Picture
+from framework.pages.html_page import paragraph
 from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
+from framework.runs.arguments import Given, Settings, config_of, loaded, with_hints
 from framework.runs.experiment import Experiment
 from framework.screen import terminal
 from framework.screen.formatting import counted
-
-Settings = Mapping[str, Any]
-Arguments = ParamSpec("Arguments")
-Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
-"""Callbacks from Python: a class, module:name, or functions by event."""
-
-
-def _with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Returns a constructor that says, for an argument that it does not have, what to write in its place."""
-    names = inspect.signature(init).parameters
-
-    @wraps(init)
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
-        if len(args) > 3:
-            raise TypeError(
-                tr("Run takes algo and env by position, and settings by name: config={value!r:.80}", value=args[3])
-            )
-        for name in kwargs:
-            if name not in names:
-                algo = str(kwargs.get("algo") or next(iter(args[1:2]), ""))
-                raise TypeError(
-                    tr(
-                        "Run has no argument {name!r}{hint}",
-                        name=name,
-                        hint=_setting_for(name, kwargs[name], names, algo),
-                    )
-                )
-        init(*args, **kwargs)
-
-    return call
-
-
-def _copy(name: str, settings: Settings | None, names: str = "name") -> dict[str, Any]:
-    """Returns settings; none for None. Raises ConfigError for what is not a mapping. names: whose they are."""
-    if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
-        raise ConfigError(
-            [
-                tr(
-                    "Python: {name}: got {settings!r}; expected a mapping of settings by {names}",
-                    name=name,
-                    settings=settings,
-                    names=names,
-                )
-            ]
-        )
-    return dict(settings or {})
-
-
-def _setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
-    """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
-    if name in ("verbose", "progress_bar"):
-        return tr("; use show=True")
-    if name in other_words.OF_THE_CONSTRUCTOR:
-        return f"; {other_words.OF_THE_CONSTRUCTOR[name]}"
-    path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
-    if not path:
-        return f"; {remark}" if remark else did_you_mean(name, arguments)
-    section, _, key = path.partition(".")
-    spelling = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
-    return tr("; a setting is written {spelling}{remark}", spelling=spelling, remark=remark and f" ({remark})")
 
 
 class Run:
     """A training run. `train` trains for an iteration and returns its result; `close`, or the end of a `with`, saves
     it and ends its processes. Settings that the command line would refuse raise a ConfigError."""
 
-    @_with_hints
+    @with_hints
     def __init__(
         self,
         algo: str | None = None,
@@ -134,24 +70,13 @@ class Run:
         Python defaults below these settings. words: further settings as
         section.key=value; into: folder to create; callbacks: a class, or functions by event with the metrics that they
         give; show: print what the command line prints."""
-        if config is not None:
-            config = _copy("config", config, "RLlib's names")
-            env = config.pop("env", None) if env is None else env
-            callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
-        maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
-        if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
-            env_name = "python"
-        sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
-        values = {name: _copy(name, settings) for name, settings in sections.items()}
-        if preset != "auto":
-            values["general_cfg"].setdefault("preset", preset)
-        values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
-        if not (env is None or isinstance(env, str) or callable(env)):
-            raise ConfigError(
-                [tr("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)]
-            )
-        flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
-        self._begin(show, yaml, words, values, callbacks, metrics, **flags)
+        settings = config_of(
+            algo, env,
+            seed=seed, general_cfg=general_cfg, algo_cfg=algo_cfg, env_cfg=env_cfg, policies_cfg=policies_cfg,
+            config=config, env_name=env_name, yaml=yaml, words=words, into=into, allow_import=allow_import,
+            callbacks=callbacks, metrics=metrics, preset=preset,
+        )  # fmt: skip
+        self._begin(settings, show)
 
     @classmethod
     def resume(
@@ -166,7 +91,8 @@ class Run:
     ) -> "Run":
         """Continues a run in its own task directory, as the command resume does."""
         run = cls.__new__(cls)
-        run._begin(show, None, words, {}, callbacks, metrics, resume=str(name), allow_import=allow_import)
+        config = loaded(None, words, {}, callbacks, metrics, resume=str(name), allow_import=allow_import)
+        run._begin(config, show)
         return run
 
     @classmethod
@@ -188,47 +114,10 @@ class Run:
             step = max(CheckpointStore(find_task(str(name), ROOT) / "models").numbers(), default=0)
         which = {"load_checkpoint": True, "load_path": str(name), "load_model_step": step}
         flags = {"into": into, "allow_import": allow_import}
-        run._begin(show, None, words, {"general_cfg": which}, callbacks, metrics, **flags)
+        run._begin(loaded(None, words, {"general_cfg": which}, callbacks, metrics, **flags), show)
         return run
 
-    def _begin(
-        self,
-        show: bool,
-        yaml: str | Path | None,
-        words: Iterable[str],
-        values: Mapping[str, Settings],
-        callbacks: Given,
-        metrics: Sequence[str],
-        **flags: Any,
-    ) -> None:
-        if flags.get("into") is not None:
-            flags["into"] = str(flags["into"])
-        for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
-            if isinstance(value, str) or not isinstance(value, Iterable):
-                text = " (text)" if isinstance(value, str) else ""
-                raise ConfigError(
-                    [tr("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)]
-                )
-        if metrics and not isinstance(callbacks, Mapping):
-            raise ConfigError([tr("Python: metrics: only callbacks that are functions need it; a class has METRICS")])
-        if isinstance(callbacks, Mapping):
-            callbacks = from_functions(callbacks, metrics)
-        if callbacks is not None:
-            if not isinstance(callbacks, str | type):
-                raise ConfigError(
-                    [
-                        tr(
-                            "Python: callbacks: got {callbacks!r}; expected a class, or functions by event",
-                            callbacks=callbacks,
-                        )
-                    ]
-                )
-            values = {**values, "general_cfg": {**values.get("general_cfg", {}), "callbacks": callbacks}}
-        flags, values = own.by_name(flags), own.by_name(values)
-        config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
-        if config.general.mode != "train":
-            raise ConfigError([tr("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model")])
-        compatibility.check(config)
+    def _begin(self, config: RunConfig, show: bool) -> None:
         self._show = show
         self._preset_to_name = "" if show or "general_cfg.preset" in config.explicit else config.preset or ""
         """Preset that was chosen without a word, and was not named yet."""
@@ -246,6 +135,11 @@ class Run:
         """Call that is under way, and the thread that makes it."""
         self._asked = False
         """True once Ctrl-C was pressed."""
+        self._left = ""
+        """What Ctrl-C has left to train, and how; empty if the latest iteration is whole."""
+        self._cell: notebook.Cell | None = None
+        """Output of a notebook that shows progress."""
+        self._is_shown = False
         say: Callable[[str], None] = print if self._show else (lambda text: None)
         self._experiment = Experiment(
             config,
@@ -302,33 +196,74 @@ class Run:
     def train(self, steps: int | None = None, *, progress: bool | None = None) -> Result:
         """Trains for an iteration: in rounds, until at least `steps` more environment steps are made
         (general_cfg.iteration_steps if it is None). Evaluates and saves when that is due. Returns the result of the
-        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show a
-        line that is rewritten; None: in a notebook."""
+        iteration. Once a stop rule is met, its entry `done` is True, and further calls train nothing. progress: show
+        how far it is, in a notebook below the cell, elsewhere on the terminal; None: in a notebook only. Ctrl-C saves,
+        and raises KeyboardInterrupt after the running round; the next call goes on."""
         _check_count("train", steps)
         if self._preset_to_name:
             print(f"preset: {self._preset_to_name} (preset=None: none)", file=sys.stderr)
             self._preset_to_name = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
-                with _interrupts(self), self._progress_shown(progress):
-                    reason = experiment.iterate(steps or self.config.general.iteration_steps)
-                self._reason = None if self._asked else reason
-                experiment.trainer.iteration.broken_off = self._asked
+                with self._progress_shown(progress):
+                    self._iterate(steps or self.config.general.iteration_steps, progress)
             trainer = experiment.trainer
             result = trainer.last or trainer.result()
         if self._asked:
             self._asked = False
-            raise KeyboardInterrupt  # between two rounds: the run is whole
+            raise CtrlC(self._left)  # between two rounds: the run is whole
         return {**result, "done": self._reason is not None, "reason": self._reason}
 
-    def _progress_shown(self, progress: bool | None) -> contextlib.AbstractContextManager[None]:
-        """Shows a line of progress, unless `show` shows more."""
-        if self._show or not (notebook.is_running() if progress is None else progress):
-            return contextlib.nullcontext()
-        screen = terminal.OneLine(terminal.Steady(sys.stdout))
-        return self._experiment.console.shown_on(screen, lambda: self.count)
+    def _iterate(self, steps: int, progress: bool | None) -> None:
+        """Trains for an iteration. Interrupted, it saves; the next one says that it goes on."""
+        experiment, trainer = self._experiment, self._experiment.trainer
+        if self._left and progress is not False:
+            self._say(f"goes on from step {self.count.step:,}: {counted(steps, 'more step')}")
+        self._left = ""
+        with _interrupts(self):
+            reason = experiment.iterate(steps)
+        self._reason = None if self._asked else reason
+        trainer.iteration.broken_off = self._asked
+        if self._asked:
+            rest = trainer.iteration.counted_from + steps - trainer.work()
+            whole = f", and train({rest}) trains the rest" if rest > 0 else ""
+            unsaved = "NOT saved; logs/log.txt has the reason" if trainer.points.unsaved else "saved"
+            self._left = (
+                f"{as_written(self.task)} is {unsaved} at step {self.count.step:,}: the next train() goes on from there"
+                f"{whole}; close() ends the run"
+            )
 
-    def plot(self) -> notebook.Picture:
+    def _say(self, text: str) -> None:
+        """Shows a note with the progress; on stderr if none is shown."""
+        if self._show or self._is_shown:
+            self._experiment.console.note(text)
+        else:
+            print(text, file=sys.stderr)
+
+    @contextlib.contextmanager
+    def _progress_shown(self, progress: bool | None) -> Iterator[None]:
+        """Shows progress, unless `show` shows it already: in a notebook below the cell, elsewhere on the terminal."""
+        kernel = terminal.kernel()
+        if self._show or not (kernel if progress is None else progress):
+            yield
+            return
+        screen: terminal.Screen = terminal.choose(sys.stdout)
+        if kernel:
+            self._cell = self._cell or notebook.screen_of(self._experiment, self._next_words)
+            screen = self._cell.begin()
+        self._is_shown = True
+        try:
+            with self._experiment.console.shown_on(screen, lambda: self.count):
+                yield
+        finally:
+            self._is_shown = False
+
+    def _next_words(self) -> Iterator[str]:
+        """Yields what a cell says at the end of an iteration: how it ended, and what comes next."""
+        if self._reason is not None:
+            yield paragraph(f"Ended: {self._reason}. close() compares the checkpoints and writes the report.", "quiet")
+
+    def plot(self) -> Picture:
         """Draws the current learning curve: a picture that a notebook shows, and that save(path) writes."""
         return notebook.picture(self._experiment, self._is_live)
 
@@ -336,17 +271,36 @@ class Run:
         """Plays evaluation episodes with the present weights, and films them into videos/ of the task directory. A
         notebook shows the film; its `path` is the file."""
         _check_count("film", episodes)
-        return notebook.film(self._rested(), episodes)
+        experiment = self._rested()
+        path = experiment.task.videos / f"update_{self.count.update}"
+        with self._interruptible("the film was not made; the run is as it was before"):
+            return notebook.film(
+                experiment.config, experiment.evaluator, experiment.trainer.agent, episodes, path, experiment.check
+            )
+
+    @contextlib.contextmanager
+    def _interruptible(self, result: str) -> Iterator[None]:
+        """Lets Ctrl-C end what changes no training: between two steps of its episodes. result: what the exception says.
+        Within train, the call ends with the round."""
+        if self._busy:
+            yield
+            return
+        with _interrupts(self), contextlib.suppress(Interrupted):
+            yield
+        if self._asked:
+            self._asked = False
+            raise CtrlC(result)
 
     def evaluate(self, episodes: int | None = None) -> dict[str, Any]:
         """Plays evaluation episodes (general_cfg.online_eval_episode if it is None) without exploration, and returns
         mean, std, min, max, median, episodes and returns. Training is not changed by it."""
         _check_count("evaluate", episodes)
         experiment = self._rested()
-        evaluation = experiment.evaluator.play(
-            experiment.trainer.agent, episodes or self.config.general.online_eval_episode
-        )
-        return {**evaluation.facts(), "returns": evaluation.returns.tolist()}
+        with self._interruptible("the evaluation was broken off; the run is as it was before"):
+            evaluation = experiment.evaluator.play(
+                experiment.trainer.agent, episodes or self.config.general.online_eval_episode
+            )
+            return {**evaluation.facts(), "returns": evaluation.returns.tolist()}
 
     def save(self) -> Path:
         """Saves a checkpoint now, and returns its folder."""
@@ -495,19 +449,32 @@ class Run:
             return
         self._closed = True
         _OPEN.discard(self)
+        with _interrupts(self):
+            try:
+                if not self._broken:
+                    self._leave(complete)
+            finally:
+                self._experiment.close()
+        if self._asked:
+            self._asked = False
+            raise CtrlC(f"{as_written(self.task)} is saved and closed; {self._continuation()} continues it")
+
+    def _leave(self, complete: bool) -> None:
+        """Writes what a run leaves at its end."""
         experiment = self._experiment
-        try:
-            if self._broken:
-                return
-            if self._reason is not None and complete:
-                experiment.complete(self._reason)
-            else:
-                if experiment.trainer.place() != experiment.trainer.points.last:
-                    experiment.trainer.save()
-                experiment.log.flush()
-                experiment.interrupted(CLOSED)
-        finally:
-            experiment.close()
+        if self._reason is not None and complete:
+            experiment.complete(self._reason)
+            return
+        if experiment.trainer.place() != experiment.trainer.points.last:
+            experiment.trainer.save()
+        experiment.log.flush()
+        experiment.interrupted(CLOSED)
+
+    def __fspath__(self) -> str:
+        """Returns its task directory, with all rows of its logs written: for joystick.compare and joystick.load."""
+        if self._is_live:
+            self._experiment.log.flush()
+        return str(self.task)
 
     def __enter__(self) -> "Run":
         return self
@@ -559,9 +526,12 @@ class Run:
     def _check_open(self) -> None:
         """Raises JoystickError if the run is closed."""
         if self._closed:
-            place = as_written(self.task)
-            name = place.name if place.parent == ROOT else str(place)
-            raise JoystickError(tr("the run is closed; Run.resume({name!r}) continues it", name=name))
+            raise JoystickError(tr("the run is closed; {call} continues it", call=self._continuation()))
+
+    def _continuation(self) -> str:
+        """Returns the call that continues this run once it is closed."""
+        place = as_written(self.task)
+        return f"Run.resume({place.name if place.parent == ROOT else str(place)!r})"
 
     def _check_free(self, method: str) -> None:
         """Raises JoystickError while another call is under way, in a callback of it or in another thread."""

@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 from config.tell.language import tr
 from framework.collect.env_calls import Watch
 from framework.errors import Interrupted
-from framework.screen.terminal import announce
+from framework.screen.terminal import announce, kernel
 
 NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 HANGUP = getattr(signal, "SIGHUP", None)
@@ -29,7 +29,9 @@ def leave(status: int) -> None:
 
 
 def end(number: int) -> None:
-    """Ends this process at once, with the status of a process that a signal killed."""
+    """Ends this process at once, with the status of a process that a signal killed; in a notebook only the cell."""
+    if kernel():
+        raise KeyboardInterrupt
     leave(128 + number)
 
 

@@ -39,6 +39,13 @@ if hasattr(os, "register_at_fork"):  # a forked child has one thread, and must n
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
+def kernel() -> Any:
+    """Returns the shell of the notebook that this process is the kernel of; None in any other program."""
+    python = sys.modules.get("IPython")
+    shell = python.get_ipython() if python is not None else None
+    return shell if hasattr(shell, "kernel") else None
+
+
 class Screen:
     """Destination of the console's output. This one shows nothing."""
 
@@ -73,11 +80,22 @@ class Screen:
     def say(self, text: str, style: str = "") -> None:
         """Prints a line that stays. style: color, for a terminal that has colors."""
 
+    def settle(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
+        """Leaves the last progress behind."""
+        self.close()
+        if head:
+            self.say(line(head, rows))
+
     def close(self) -> None:
         """Removes the live block."""
 
     def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         """Writes a picture."""
+
+
+def line(head: str, rows: Sequence[Row]) -> str:
+    """Returns progress in a line."""
+    return " | ".join([head, *(f"{label} {text}" for label, text in rows)])
 
 
 def choose(stream: TextIO | None) -> Screen:
@@ -179,44 +197,7 @@ class Plain(Screen):
         if reached <= self._reached and time.monotonic() < self._next:
             return
         self._reached, self._next = reached, time.monotonic() + self._seconds
-        self.say(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
-
-
-class OneLine(Screen):
-    """Rewrites one line, such as below a cell of a notebook."""
-
-    interval = 0.5
-
-    def __init__(self, stream: Steady) -> None:
-        self._stream = stream
-        self._drawn = 0
-        """Characters of the line that is shown."""
-
-    def say(self, text: str, style: str = "") -> None:
-        with LOCK:
-            self._write(text)
-            self._end("\n")
-
-    def close(self) -> None:
-        """Ends the line."""
-        with LOCK:
-            self.picture = None
-            self._end("\n")
-
-    def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
-        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
-
-    def _end(self, end: str) -> None:
-        if self._drawn:
-            self._stream.write(end)
-            self._drawn = 0
-        self._stream.flush()
-
-    def _write(self, text: str) -> None:
-        text = cut(text, self._stream.columns(160) - 1)
-        self._stream.write(f"\r{text:<{self._drawn}}")
-        self._stream.flush()
-        self._drawn = len(text)
+        self.say(line(head, rows))
 
 
 class Line(Screen):
@@ -246,7 +227,7 @@ class Line(Screen):
 
     def _put(self, fraction: float | None, head: str, rows: Sequence[Row]) -> None:
         _shown.add(self)
-        self._write(" | ".join([head, *(f"{label} {text}" for label, text in rows)]))
+        self._write(line(head, rows))
 
     def _write(self, text: str) -> None:
         # what another program prints meanwhile begins at the left

@@ -278,7 +278,7 @@ def test_the_programs_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest
     """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     for block in blocks:
         done = forked_program(block)
         assert done.returncode == 0, done.stderr

@@ -271,5 +271,10 @@ def test_a_config_is_checked_without_anything_heavy():
     assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})
 
 
+def test_nothing_of_a_notebook_is_imported_in_any_other_program():
+    statement = "import joystick; joystick.Run; joystick.train; joystick.compare; joystick.load"
+    assert not loaded_after(statement) & {"IPython", "ipykernel", "jupyter_client", "nbformat"}
+
+
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
     assert not loaded_after("import framework.commands.work.train, framework.film.film") & {"imageio", "imageio_ffmpeg"}

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -89,8 +90,25 @@ def test_the_wheel_contains_one_folder_with_the_sources_the_presets_the_database
     assert len(DATABASES) == 7
     assert len(PAGES) >= 8
     assert len(CATALOGS) == 2
-    files = (*SOURCES, *PRESETS, *TABLES, *CATALOGS, *DATABASES, *PAGES)
-    assert names == {f"joystick/{path}" for path in (*top, *files)}
+    stubs = [path.with_suffix(".pyi") for path in (Path("__init__.py"), *SOURCES)]
+    typed = ["py.typed", *(f"{part}/py.typed" for part in PARTS)]
+    files = (*top, *SOURCES, *stubs, *typed, *PRESETS, *TABLES, *CATALOGS, *DATABASES, *PAGES)
+    assert names == {f"joystick/{path}" for path in files}
+
+
+def test_a_type_checker_follows_the_imports_of_the_stubs_into_the_package(wheel: Path) -> None:
+    """A program finds our packages beside joystick.py; a type checker knows only the package joystick."""
+    ours, package = re.compile(rf"({'|'.join(PARTS)})(\.|$)"), zipfile.ZipFile(wheel)
+    names = [name for name in package.namelist() if name.endswith(".pyi")]
+    assert len(names) > 200
+    modules = {re.sub(r"(/__init__)?\.pyi$", "", name).replace("/", ".") for name in names}
+    for name in names:
+        for node in ast.walk(ast.parse(package.read(name))):
+            if isinstance(node, ast.Import):
+                assert not [alias.name for alias in node.names if ours.match(alias.name)], name
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                assert not ours.match(node.module), f"{name}: {node.module}"
+                assert node.module in modules or not node.module.startswith("joystick."), f"{name}: {node.module}"
 
 
 def test_version_and_requirements_have_one_home(installed: Path, tmp_path: Path) -> None:

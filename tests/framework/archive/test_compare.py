@@ -441,6 +441,73 @@ def test_compare_csv_has_a_row_for_each_series_with_lists_as_json_and_python_ret
         joystick.compare("c")
 
 
+def test_a_comparison_is_a_value_with_verdict_figure_and_page_of_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    make_group(TASKS / "a", [1, 2, 3])
+    make_group(TASKS / "b", [4, 5, 6], algo="PPO")
+    compared = joystick.compare([Path("tasks/a"), "b"])
+    assert compared.verdict.startswith("PPO: the probability that a run of it ends higher than one of DQN is 1")
+    assert run("compare", "a", "b") == 0
+    assert repr(compared) in capsys.readouterr().out
+    page = compared._repr_html_()
+    assert "<script" not in page
+    assert page.count("<img") == page.count("data:image/svg+xml;base64,") == 1
+    assert "<th class=n>P(&gt; DQN)</th>" in page
+    assert "probably better</td>" in page
+    assert compared.plot()._repr_png_()[:4] == b"\x89PNG"
+    with pytest.raises(JoystickError, match="there is no comparison on 'CartPole-v0'; did you mean"):
+        compared.plot("CartPole-v0")
+
+
+def test_names_with_html_in_them_are_text_in_a_cell() -> None:
+    for place, algo in enumerate(("DQN", "PPO")):
+        make_group(TASKS / f"<b>{place}", [1, 2, 3], algo=algo, env="<img src=x>")
+    page = joystick.compare([TASKS / "<b>0", TASKS / "<b>1"])._repr_html_()
+    assert "<img src=x>" not in page
+    assert "<b>0" not in page
+    assert "&lt;img src=x&gt;" in page
+
+
+def test_environments_have_their_parts_in_a_cell_and_the_one_without_a_pair_is_named() -> None:
+    for name, env, algo in (
+        ("a", "A", "DQN"),
+        ("b", "A", "PPO"),
+        ("c", "B", "DQN"),
+        ("d", "B", "PPO"),
+        ("e", "C", "DQN"),
+    ):
+        make_group(TASKS / name, [1, 2, 3], algo=algo, env=env)
+    compared = joystick.compare([*"abcde"])
+    page = compared._repr_html_()
+    assert [part in page for part in ("<b>A</b>", "<b>B</b>", "C is left out")] == [True] * 3
+    assert "C is left out" in repr(compared)
+    assert compared.plot("B")._repr_png_() != compared.plot()._repr_png_()
+
+
+@pytest.mark.parametrize("runs", [[], (), iter([])])
+def test_nothing_to_compare_is_said(runs: Any) -> None:
+    with pytest.raises(JoystickError, match="nothing to compare: name at least two runs or groups"):
+        joystick.compare(runs)
+
+
+@pytest.mark.parametrize("runs", [3, None, [3], [None, "a"]])
+def test_what_is_no_run_is_refused(runs: Any) -> None:
+    with pytest.raises(joystick.ConfigError, match="expected runs, or names of runs, in a list"):
+        joystick.compare(runs)
+
+
+def test_a_run_that_trains_in_this_process_is_compared_as_it_stands() -> None:
+    general = {"max_total_step": 2000, "save_fig": False, "loggers": ["csv"], "online_eval": False}
+    names = [Path(f"tasks/{algo}") for algo in ("QLearning", "Sarsa")]
+    runs = [joystick.Run(name.name, "FrozenLake-v1", into=name, general_cfg=general) for name in names]
+    for trained in runs:
+        trained.train(1000)
+    rows = joystick.compare(runs)
+    assert [row["states"] for row in rows] == [["running"], ["running"]]
+    assert [row["scored"] for row in rows] == [1, 1]
+    for trained in runs:
+        trained.close()
+
+
 def test_the_folder_is_named_after_environments_and_algorithms() -> None:
     make_run(TASKS / "a", env="ALE/Pong-v5")
     make_run(TASKS / "b", env="ALE/Pong-v5", algo="PPO")

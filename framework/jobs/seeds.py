@@ -1,0 +1,233 @@
+"""joystick.train: a run for each of several seeds from a Python program, and what a notebook shows of such a group."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from config.read import tasks
+from config.read.loader import ConfigError
+from config.read.paths import as_written
+from config.read.task_config import has_config
+from config.read.task_files import GroupFiles
+from framework.archive import statistics
+from framework.archive.curves import Curves
+from framework.archive.groups import RunResult, curves_of, result, summary
+from framework.archive.run import RecordedRun
+from framework.assemble import fit as compatibility
+from framework.catalog import ALGOS, ENVS
+from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import ROOT, TaskDir, read_facts
+from framework.errors import CtrlC, JoystickError
+from framework.jobs import many_runs, members, results
+from framework.jobs.group import Group
+from framework.pages import cell, figures, html_page
+from framework.runs import notebook
+from framework.runs.arguments import check_names, config_of
+from framework.screen import terminal
+from framework.screen.formatting import between, counted
+
+
+class TrainedGroup:
+    """Runs that differ in their seed alone, by the name or folder of their group. print() shows their table."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        place = tasks.group_named(os.fspath(folder), ROOT)
+        seeds = read_facts(GroupFiles(place).group).get("seeds") if place else None
+        if place is None or not isinstance(seeds, list):
+            raise JoystickError(f"{os.fspath(folder)!r} is not a group of seeds; joystick.train makes one")
+        self.folder: Path = place
+        """Folder of the group, with a task directory for each run."""
+        self.seeds: list[int] = seeds
+
+    @property
+    def runs(self) -> list[Path]:
+        """Task directories, in the order of the seeds."""
+        return [self.folder / member.folder for member in members.of_seeds(self.seeds)]
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """A row for each seed: the columns of seeds.csv, as they are now."""
+        return [{"seed": row.name, **{key: value for key, value in row._asdict().items() if key != "name"}}
+                for row in self._results()]  # fmt: skip
+
+    @property
+    def best(self) -> Path:
+        """Task directory of the run with the best evaluation, for joystick.load and joystick.Run.resume."""
+        rows = [row for row in self._results() if row.best is not None]
+        if not rows:
+            raise JoystickError(f"no run of {as_written(self.folder)} has an evaluation yet")
+        return self.folder / max(rows, key=lambda row: row.best or 0.0).folder
+
+    def plot(self) -> cell.Picture:
+        """Draws the runs, and their mean with its interval."""
+        lines, quantity, over = self._curves()
+        if not lines:
+            raise JoystickError(f"no run of {as_written(self.folder)} has a curve yet")
+        names = [f"seed {seed}" for seed, run in zip(self.seeds, self.runs, strict=True) if run.name in lines]
+        several = list(lines.values())
+        return cell.Picture(
+            cell.png(
+                lambda path: figures.seed_curves(
+                    several, path, title=self._task, quantity=quantity, over=over, names=names
+                )
+            )
+        )
+
+    def film(self, episodes: int = 1, model: str | int = "best") -> notebook.Film:
+        """Plays and films a model of the best run. model: best, latest, or the update of a checkpoint."""
+        return notebook.film_of(self.best, model, episodes)
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __repr__(self) -> str:
+        head = f"{self.title}: {as_written(self.folder)}"
+        return "\n".join([head, *results.table_of_runs(self._results())]).strip()
+
+    def _repr_html_(self) -> str:
+        return cell.block(self.title, as_written(self.folder), *self.parts())
+
+    def parts(self) -> list[str]:
+        """Returns cards, curves and table as HTML."""
+        rows = self._results()
+        facts = summary(rows)
+        name = statistics.name_of_interval(facts["finished"])
+        shown = [
+            ("mean", facts.get("mean")),
+            (f"{name} of the mean", between(facts.get("mean_interval")) or None),
+            ("interquartile mean", facts.get("interquartile_mean")),
+            ("finished", f"{facts['finished']} of {counted(len(rows), 'seed')}"),
+        ]
+        heads = ("seed", "mean", "std", "best", "steps", "time (s)", "state")
+        cells = [
+            (html_page.plain(row.name), row.mean, row.std, row.best, row.step, row.seconds, self._state(row))
+            for row in rows
+        ]
+        return [html_page.cards(shown), self.chart(), html_page.table(heads, cells)]
+
+    def chart(self) -> str:
+        """Returns the curves of the runs as HTML: a color for each, while they train."""
+        lines, quantity, over = self._curves()
+        names = {run.name: f"seed {seed}" for seed, run in zip(self.seeds, self.runs, strict=True)}
+        return notebook.lines_chart({names[folder]: line for folder, line in lines.items()}, quantity, over)
+
+    def _curves(self) -> Curves:
+        runs = {run.name: RecordedRun(run) for run in self._begun()}
+        curves = curves_of(runs, all(run.general.get("online_eval") for run in runs.values()))
+        return curves._replace(lines={name: line for name, line in curves.lines.items() if len(line[0])})
+
+    @property
+    def title(self) -> str:
+        """What was trained, in words."""
+        return f"{self._task}, {counted(len(self.seeds), 'seed')}"
+
+    @property
+    def _task(self) -> str:
+        run = next(self._begun(), self.folder)
+        return " on ".join(RecordedRun(run).names)
+
+    def _begun(self) -> Iterator[Path]:
+        """Yields the task directories that have their settings already."""
+        return filter(has_config, self.runs)
+
+    def _results(self) -> list[RunResult]:
+        ends: dict[Any, Any] = {row.get("seed"): row for row in read_csv(GroupFiles(self.folder).table("seed"))}
+        rows = [(seed, run, ends.get(seed, {})) for seed, run in zip(self.seeds, self.runs, strict=True)]
+        return [result(TaskDir(run), seed, row.get("status"), row.get("seconds") or 0.0) for seed, run, row in rows]
+
+    def _state(self, row: RunResult) -> str:
+        run = self.folder / row.folder
+        return RecordedRun(run).state if run.is_dir() else "not started"
+
+
+def train(
+    algo: str | None = None,
+    env: Any = None,
+    *,
+    seeds: int | Iterable[int] | None = None,
+    jobs: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    **settings: Any,
+) -> TrainedGroup:
+    """Trains a run for each seed to its end, several at once, each in a process and a task directory of its own.
+
+    seeds: the seeds, or their number; None: three. settings: the other arguments of joystick.Run.
+    jobs: number of runs at once; None: by the cores. resume: a group that was interrupted, which goes on. progress:
+    show how far they are, in a notebook below the cell, elsewhere on the terminal; None: in a notebook only.
+    """
+    shown = bool(terminal.kernel()) if progress is None else progress
+    if resume is None:
+        check_names("train", settings, config_of, algo)
+        chosen = _seeds(3 if seeds is None else seeds, settings)
+        config = config_of(algo, env, seed=chosen[0], **settings)
+        title = f"{results.title(config)}, {counted(len(chosen), 'seed')}"
+        screen = _Screens(shown, title)
+        work, status = many_runs.begin({"": config}, title, sys.argv, chosen, jobs, compatibility.check, screen)
+    else:
+        if algo is not None or env is not None or seeds is not None or settings:
+            raise ConfigError(["Python: resume continues a group with its own settings; give nothing else but jobs"])
+        group = TrainedGroup(resume)
+        if not (left := members.unfinished(group.folder)):
+            return group
+        screen = _Screens(shown, group.title)
+        configs = members.with_settings(group.folder, left, (), find_algo=ALGOS, find_env=ENVS)
+        work, status = many_runs.resume(configs, group.folder, (), sys.argv, jobs, compatibility.check, screen)
+    screen.settle()
+    if status >= 128:
+        name = as_written(work.folder)
+        raise CtrlC(
+            f"{name} is saved: joystick.train(resume={str(name)!r}) goes on with the runs that have not finished"
+        )
+    return _checked(TrainedGroup(work.folder), work)
+
+
+def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
+    """Returns the seeds that a number, or a list of them, means."""
+    if "seed" in settings:
+        raise ConfigError(["Python: seed: a group has several; write seeds=[1, 2, 3]"])
+    chosen = range(1, seeds + 1) if isinstance(seeds, int) else seeds
+    if isinstance(seeds, bool | str) or not isinstance(chosen, Iterable):
+        raise ConfigError([f"Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list"])
+    numbers = list(chosen)
+    if not numbers or len(set(map(str, numbers))) < len(numbers) or not all(map(_is_seed, numbers)):
+        raise ConfigError([f"Python: seeds: got {seeds!r:.80}; expected whole numbers from 0 on, each once"])
+    return numbers
+
+
+def _is_seed(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
+
+
+class _Screens:
+    """Makes the screen of a group once its folder exists."""
+
+    def __init__(self, shown: object, title: str) -> None:
+        self.shown, self.title = bool(shown), title
+        self._cell: notebook.Cell | None = None
+
+    def __call__(self, folder: Path | None) -> terminal.Screen:
+        if not self.shown:
+            return terminal.Screen()
+        if folder is None or not terminal.kernel():
+            return terminal.choose(sys.stdout)
+        curve = notebook.LiveCurve(lambda: TrainedGroup(folder).chart())
+        self._cell = notebook.Cell(self.title, as_written(folder), curve, lambda: TrainedGroup(folder).parts())
+        return self._cell.begin()
+
+    def settle(self) -> None:
+        """Shows the results in place of the progress."""
+        if self._cell is not None:
+            self._cell.settle(None, self.title, [])
+
+
+def _checked(group: TrainedGroup, work: Group) -> TrainedGroup:
+    """Returns the group. Names the runs that failed; raises JoystickError if all of them did."""
+    failed = {stage.label: turn.end.complaint for stage in work.runs if (turn := work.turns[stage]).status and turn.end}
+    if len(failed) == len(group.seeds):
+        raise JoystickError(f"all runs of {as_written(group.folder)} have failed: {next(iter(failed.values()))}")
+    for name, complaint in failed.items():
+        print(f"warning: {name} failed and is left out: {complaint}", file=sys.stderr)
+    return group

@@ -1,0 +1,152 @@
+"""Arguments of joystick.Run and joystick.train: from them to the settings of a run."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec
+
+from config.own import objects as own
+from config.read.loader import ConfigError, RunConfig, load
+from config.tell.hints import setting_of
+from config.tell.language import tr
+from config.tell.names import did_you_mean
+from framework.assemble import fit as compatibility
+from framework.catalog import ALGOS, ENVS
+from framework.record.callbacks import from_functions
+from framework.runs import other_words
+
+Settings = Mapping[str, Any]
+Arguments = ParamSpec("Arguments")
+Given = type | str | Mapping[str, Callable[[dict[str, Any]], Any]] | None
+"""Callbacks from Python: a class, module:name, or functions by event."""
+
+
+def with_hints(init: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Returns a constructor that says, for an argument that it does not have, what to write in its place."""
+
+    @wraps(init)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        if len(args) > 3:
+            raise TypeError(
+                tr("Run takes algo and env by position, and settings by name: config={value!r:.80}", value=args[3])
+            )
+        check_names("Run", kwargs, init, kwargs.get("algo") or next(iter(args[1:2]), ""))
+        init(*args, **kwargs)
+
+    return call
+
+
+def check_names(call: str, words: Mapping[str, Any], function: Callable[..., Any], algo: object) -> None:
+    """Raises TypeError for arguments that a function does not have, with what to write in their place. call: name of
+    the function in the message."""
+    names = inspect.signature(function).parameters
+    for name, value in words.items():
+        if name not in names:
+            hint = setting_for(name, value, names, str(algo or ""))
+            raise TypeError(tr("{call} has no argument {name!r}{hint}", call=call, name=name, hint=hint))
+
+
+def copied(name: str, settings: Settings | None, names: str = "name") -> dict[str, Any]:
+    """Returns settings; none for None. Raises ConfigError for what is not a mapping. names: whose they are."""
+    if not isinstance(settings, Mapping | None) or not all(isinstance(key, str) for key in settings or ()):
+        raise ConfigError(
+            [
+                tr(
+                    "Python: {name}: got {settings!r}; expected a mapping of settings by {names}",
+                    name=name,
+                    settings=settings,
+                    names=names,
+                )
+            ]
+        )
+    return dict(settings or {})
+
+
+def setting_for(name: str, value: Any, arguments: Iterable[str], algo: str) -> str:
+    """Returns the end of a sentence about an unknown argument: the setting of this name, or the nearest argument."""
+    if name in ("verbose", "progress_bar"):
+        return tr("; use show=True")
+    if name in other_words.OF_THE_CONSTRUCTOR:
+        return f"; {other_words.OF_THE_CONSTRUCTOR[name]}"
+    path, remark = setting_of(name, ALGOS, ENVS, algo) or ("", "")
+    if not path:
+        return f"; {remark}" if remark else did_you_mean(name, arguments)
+    section, _, key = path.partition(".")
+    spelling = f"{section}={{{key!r}: {'VALUE' if remark else repr(value)}}}"
+    return tr("; a setting is written {spelling}{remark}", spelling=spelling, remark=remark and f" ({remark})")
+
+
+def config_of(
+    algo: str | None = None,
+    env: str | Callable[..., Any] | None = None,
+    *,
+    seed: int | None = None,
+    general_cfg: Settings | None = None,
+    algo_cfg: Settings | None = None,
+    env_cfg: Settings | None = None,
+    policies_cfg: Mapping[str, Settings] | None = None,
+    config: Settings | None = None,
+    env_name: str | None = None,
+    yaml: str | Path | None = None,
+    words: Iterable[str] = (),
+    into: str | Path | None = None,
+    allow_import: Iterable[str] = (),
+    callbacks: Given = None,
+    metrics: Sequence[str] = (),
+    preset: str | None = "auto",
+) -> RunConfig:
+    """Returns the settings of a run, from the arguments of joystick.Run."""
+    if config is not None:
+        config = copied("config", config, "RLlib's names")
+        env = config.pop("env", None) if env is None else env
+        callbacks = config.pop("callbacks", None) if callbacks is None else callbacks
+    maker = env if env is not None else (env_cfg or {}).get("id") if isinstance(env_cfg, Mapping | None) else None
+    if env_name is None and "env_name" not in (general_cfg or {}) and (callable(maker) or own.is_registered(maker)):
+        env_name = "python"
+    sections = {"general_cfg": general_cfg, "algo_cfg": algo_cfg, "env_cfg": env_cfg, "policies_cfg": policies_cfg}
+    values = {name: copied(name, settings) for name, settings in sections.items()}
+    if preset != "auto":
+        values["general_cfg"].setdefault("preset", preset)
+    values["general_cfg"] |= {k: v for k, v in (("env_name", env_name), ("seed", seed)) if v is not None}
+    if not (env is None or isinstance(env, str) or callable(env)):
+        raise ConfigError(
+            [tr("Python: env: got {env!r}; expected an id, or the class or function that makes it", env=env)]
+        )
+    flags = {"algo": algo, "env": env, "into": into, "allow_import": allow_import, "config": config}
+    return loaded(yaml, words, values, callbacks, metrics, **flags)
+
+
+def loaded(
+    yaml: str | Path | None,
+    words: Iterable[str],
+    values: Mapping[str, Settings],
+    callbacks: Given,
+    metrics: Sequence[str],
+    **flags: Any,
+) -> RunConfig:
+    """Returns the settings of a run. flags: words of the command line."""
+    if flags.get("into") is not None:
+        flags["into"] = str(flags["into"])
+    for name, value in (("words", words), ("allow_import", flags["allow_import"]), ("metrics", metrics)):
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            text = tr(" (text)") if isinstance(value, str) else ""
+            raise ConfigError(
+                [tr("Python: {name}: got {value!r}{text}; expected a list", name=name, value=value, text=text)]
+            )
+    if metrics and not isinstance(callbacks, Mapping):
+        raise ConfigError([tr("Python: metrics: only callbacks that are functions need it; a class has METRICS")])
+    if isinstance(callbacks, Mapping):
+        callbacks = from_functions(callbacks, metrics)
+    if callbacks is not None:
+        if not isinstance(callbacks, str | type):
+            raise ConfigError(
+                [tr("Python: callbacks: got {value!r}; expected a class, or functions by event", value=callbacks)]
+            )
+        values = {**values, "general_cfg": {**values.get("general_cfg", {}), "callbacks": callbacks}}
+    flags, values = own.by_name(flags), own.by_name(values)
+    config = load(yaml, words, find_algo=ALGOS, find_env=ENVS, values=values, **flags)
+    if config.general.mode != "train":
+        raise ConfigError([tr("Python: general_cfg.mode: a Run trains; joystick.load(NAME) gives a trained model")])
+    compatibility.check(config)
+    return config
