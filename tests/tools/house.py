@@ -156,7 +156,7 @@ def path_of_a_transition(algo: str = "DQN") -> set[Path]:
             for at in range(350):
                 if at == 300:  # the first rounds learn nothing
                     sys.setprofile(called)
-                list(trainer.backend.round(trainer.progress))
+                list(trainer.backend.round(trainer.counter.progress))
             sys.setprofile(None)
     return {Path(name) for name in files if Path(name).is_relative_to(ROOT) and "tests" not in Path(name).parts}
 
