@@ -9,7 +9,7 @@ from framework.loop.curriculum import Phases
 
 
 @pytest.mark.parametrize(
-    "limits, share",
+    ("limits", "share"),
     [
         ({"max_total_step": 400, "max_episode": -1}, 0.25),
         ({"max_total_step": 400, "max_episode": 10}, 0.3),  # the nearest limit
