@@ -44,8 +44,6 @@ EXTENDS = {
 """Algorithms with an agent that adds a part to that of their family, or is built of its parts."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config|algos\.(ppo|td3)\.agent\.Agent")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
-EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
-"""Earlier names of packages, which hold nothing but an import."""
 BUILT_UPON = ("torch.nn", "gymnasium")
 """Libraries whose classes count like a contract."""
 
@@ -109,8 +107,6 @@ def allowed(module: str, target: str) -> bool:
             "envs.several.joint",
         )
     if package == "algos":
-        if EARLIER.get(module) == target:
-            return True
         own = [".".join(module.split(".")[:2])] if module.count(".") else []
         if is_variant(module) and target.endswith(".config"):
             return True

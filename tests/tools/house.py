@@ -45,8 +45,6 @@ CLIMBING = {
     ("jobs.runners", "distributed.stage_tasks"): "only a tuning or a group with ray_address needs it",
 }
 """Imports of a room above, each with its reason. They stand inside functions."""
-FORMER = ("output",)
-"""Packages that hold nothing but former names."""
 FACTS_OF_RUNS = re.compile(r"run\.json|(train|eval|progress|models|seeds|runs|trials)\.csv|(tune|group|result)\.json")
 """Names of the files that say what a run is."""
 CHORES = {
@@ -92,7 +90,7 @@ def climbing() -> set[tuple[str, str]]:
         for target in imports(module) if module.startswith("framework.") else ():
             here, there = (name.removeprefix("framework.") for name in (module, target))
             rooms = here.split(".")[0], there.split(".")[0]
-            if target.startswith("framework.") and rooms[0] not in FORMER and level[rooms[1]] > level[rooms[0]]:
+            if target.startswith("framework.") and level[rooms[1]] > level[rooms[0]]:
                 pairs.add((here, there))
     return pairs
 
