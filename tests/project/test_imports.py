@@ -167,6 +167,12 @@ def test_rooms_of_the_framework_import_from_the_ground_up():
     assert len(house.top("config")) <= 3
 
 
+def test_rooms_of_config_import_from_the_ground_up():
+    """But for the modules that all rooms share, and the imports that are listed with their reasons."""
+    found = house.climbing("config", house.CONFIG_ROOMS, house.CONFIG_SHARED)
+    assert found == house.CONFIG_CLIMBING.keys()
+
+
 def test_only_the_fast_room_uses_private_parts_of_torch():
     assert not [module for module in house.private_reaches() if not inside(module, "algos.common.fast")]
 
