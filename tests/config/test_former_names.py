@@ -1,14 +1,12 @@
 """Modules that a user's own code imports answer to the names that they had before they moved."""
 
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from config.own import former, objects
-from config.program import ROOT
 
 
 @pytest.mark.parametrize("name", sorted(former.FORMER))
@@ -28,21 +26,6 @@ def test_code_of_the_users_own_imports_former_names(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "algos.common.networks", raising=False)
     assert objects.find("own_of_before:gae") is importlib.import_module("algos.common.maths.returns").gae
-
-
-@pytest.mark.parametrize(
-    ("statement", "now"),
-    [
-        ("from algos.a3c import Config", "algos.impala.config"),
-        ("from algos.random_policy.config import Config", "algos.random.config"),
-        ("from framework.output.trajectories import read as Config", "framework.dataset.trajectories"),
-        ("from envs.gym.masks import Legal as Config", "envs.common.masks"),
-    ],
-)
-def test_a_program_of_the_users_own_imports_former_names(statement: str, now: str) -> None:
-    code = f"{statement}; print(Config.__module__)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == now
 
 
 def test_no_module_has_a_former_name() -> None:

@@ -34,7 +34,7 @@ CONTRACTS = (
 )
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {
-    "algos.airl": ("algos.gail.agent", "algos.ppo.config"),
+    "algos.airl": ("algos.gail.agent", "algos.gail.config", "algos.ppo.config"),
     "algos.crossq": ("algos.sac.actor_critic", "algos.sac.losses"),
     "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
     "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
@@ -270,6 +270,21 @@ def test_a_config_is_checked_without_anything_heavy():
     assert not loaded_after(statement) & heavy
     own = "from config import config; from config.read import loader; from config.tell import describe, json_schema"
     assert not loaded_after(own) & (heavy | {"gymnasium", "numpy", "algos", "envs", "framework"})
+
+
+@pytest.mark.parametrize(
+    ("statement", "now"),
+    [
+        ("from algos.a3c import Config", "algos.impala.config"),
+        ("from algos.random_policy.config import Config", "algos.random.config"),
+        ("from framework.output.trajectories import read as Config", "framework.dataset.trajectories"),
+        ("from envs.gym.masks import Legal as Config", "envs.common.masks"),
+    ],
+)
+def test_a_program_of_the_users_own_imports_former_names(statement: str, now: str) -> None:
+    code = f"{statement}; print(Config.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == now
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():
