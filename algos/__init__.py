@@ -15,6 +15,8 @@ from typing import Any
 from config.own import former
 from config.tell.language import tr
 
+former.answer()
+
 _ROOT = Path(__file__).parent
 
 NEAREST = {"r2d2": tr("R2D2 is not available, DRQN is the nearest")}
@@ -69,7 +71,6 @@ def imitating() -> list[str]:
 def get(name: str) -> ModuleType:
     """Returns the package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
     if "." in name:
-        former.answer()
         return import_module(name)
     spelling = name.lower()
     if spelling.isidentifier() and (_ROOT / spelling / "config.py").exists():

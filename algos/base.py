@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from algos.common.fast.gradient_step import GradientStep, Loss, uncompiled
 from algos.common.fast.tensors import on_device  # noqa: F401 - for the learner and the memory
 from algos.common.nets import custom
 from algos.common.nets.custom import OwnLossError as OwnLossError
-from algos.common.nets.layers import seed_dropout
+from algos.common.nets.layers import draws, seed_dropout
 from algos.common.parts import optim
+from algos.common.parts.optim import GradientStep, Loss, uncompiled
 from algos.common.parts.state import load_state_of, load_weights, state_of, weights_of
 from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
@@ -247,6 +247,8 @@ class Agent(TrainableActor):
     """Layers of the user's own that learn; None until they are needed."""
     _own_names: tuple[str, ...] | None = None
     """Names of their statistics."""
+    _draws: bool | None = None
+    """True if its network draws random numbers while it learns; None until that is needed."""
     _optimizers: list[Any] | None = None
     """Optimizers whose learning rates follow the schedule; None until they are needed."""
 
@@ -342,8 +344,10 @@ class Agent(TrainableActor):
 
     def seed_dropout(self) -> None:
         """Seeds dropout from the learning stream; called once per minibatch, before its update."""
-        network = getattr(self, self.KEPT[0]) if self.KEPT else None
-        if isinstance(network, torch.nn.Module):
+        network: Any = getattr(self, self.KEPT[0]) if self.KEPT else None
+        if self._draws is None:
+            self._draws = isinstance(network, torch.nn.Module) and draws(network)
+        if self._draws:
             seed_dropout(network, self.streams.learn)
 
     def single_steps(self, batch: Batch) -> Batch:

@@ -3,7 +3,7 @@
 python benchmarks/floor.py floor|fast THREADS WORK
 WORK: dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
-the same kernels. floor: products as torch makes them; fast: as fast/product.py makes them on this processor.
+the same kernels. floor: products as torch makes them; fast: as fast/layers.py makes them on this processor.
 """
 
 import json
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import product
+from algos.common.fast import layers
 from algos.common.fast.layers import Linear
 
 Work = Callable[[], object]
@@ -42,8 +42,8 @@ def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> l
 
 def times(a: Tensor, b: Tensor, out: Tensor) -> Work:
     """Returns a product."""
-    if FAST and product.pays(a, b):
-        return torch.no_grad()(lambda: product.addmm(None, a, b))
+    if FAST and layers.pays(a, b):
+        return torch.no_grad()(lambda: layers.addmm(None, a, b))
     return lambda: torch.mm(a, b, out=out)
 
 

@@ -11,6 +11,7 @@ from config.foreign import names as foreign_names
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
 from config.model.inherit import Condition
+from config.model.run_length import RunLength
 from config.own import objects as own
 from config.program import PROGRAM
 from config.tell.language import tr
@@ -242,9 +243,7 @@ class GeneralConfig(Strict):
 
     def share(self, step: int, episode: int, update: int) -> float:
         """Returns the fraction of the planned run that is done, by the nearest limit; 0 without limits."""
-        limits = [(step, self.max_total_step), (episode, self.max_episode), (update, self.max_update)]
-        limits.append((step, self.max_iteration * self.iteration_steps))
-        return min(1.0, max((done / limit for done, limit in limits if limit > 0), default=0.0))
+        return self.length.share(step, episode, update)
 
     def problems(self) -> Iterator[Problem]:
         if self.load_checkpoint and not self.load_path:
@@ -290,6 +289,12 @@ class GeneralConfig(Strict):
             yield Problem("curriculum", fault)
         if self.curriculum and self.curriculum.metric == "evaluation" and not self.online_eval:
             yield Problem("curriculum", tr("metric evaluation needs online_eval: true"), depends_on=("online_eval",))
+
+    @property
+    def length(self) -> RunLength:
+        """Planned length of training."""
+        steps = self.max_iteration * self.iteration_steps
+        return RunLength(self.max_total_step, steps, self.max_episode, self.max_update)
 
     @property
     def gpu_device(self) -> bool:

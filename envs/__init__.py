@@ -10,6 +10,8 @@ from typing import Any
 from config.own import former
 from envs.base import EnvContext, VectorEnv
 
+former.answer()
+
 
 class UnknownEnvironment(LookupError):
     """No kind of environment has this name."""
@@ -29,7 +31,6 @@ def available() -> list[str]:
 def get(name: str) -> ModuleType:
     """Returns the package of a kind of environment. A dotted name is a user's own package."""
     if "." in name:
-        former.answer()
         return import_module(name)
     if name.lower() in _folders():
         return _folders()[name.lower()]

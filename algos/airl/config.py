@@ -1,6 +1,6 @@
 """Defaults of AIRL: PPO's, and a discriminator from which a reward function can be read."""
 
-from algos.common.imitation_settings import DiscriminatorConfig
+from algos.gail.config import DiscriminatorConfig
 from algos.ppo.config import Config as Family
 from config.model.inherit import fixed
 

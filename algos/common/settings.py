@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.nets import own_layers
 from config.model.fields import (
     Decay,
     Fraction,
@@ -24,7 +23,7 @@ from config.model.fields import (
     upper,
 )
 from config.model.inherit import Condition
-from config.model.layers import Custom, Layers, mlp
+from config.model.layers import Custom, Layers, custom_problems, is_recurrent, mlp, state_size
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
 from config.model.schema import AlgoConfig, run
 from config.tell.language import tr
@@ -136,7 +135,7 @@ class NetworkConfig(AlgoConfig):
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
         for key, layer in self.all_layers():
-            recurrent, kind = own_layers.is_recurrent(layer), layer.layer_type
+            recurrent, kind = is_recurrent(layer), layer.layer_type
             special = "gru" if recurrent and kind == "custom" else kind
             if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
                 message = tr(
@@ -151,7 +150,7 @@ class NetworkConfig(AlgoConfig):
                     tr("a branch cannot have {kind} layers; put them in the layer list after the branches", kind=kind),
                 )
             if isinstance(layer, Custom):
-                yield from (Problem(key, message) for message in own_layers.problems(layer))
+                yield from (Problem(key, message) for message in custom_problems(layer))
 
     def all_layers(self) -> Iterator[tuple[str, Any]]:
         """Yields every layer of every list with the setting that holds it."""
@@ -167,14 +166,14 @@ class NetworkConfig(AlgoConfig):
             )
 
     def state_size(self) -> int:
-        return sum(own_layers.state_size(layer) for _, layer in self.all_layers())
+        return sum(state_size(layer) for _, layer in self.all_layers())
 
     def schedule(self) -> str:
         return self.lr_schedule
 
     def remembers(self) -> bool:
         """Returns True if the networks are recurrent."""
-        return any(own_layers.is_recurrent(layer) for _, layer in self.all_layers())
+        return any(is_recurrent(layer) for _, layer in self.all_layers())
 
 
 USERS_OF_SPECIAL_LAYERS = {
@@ -533,7 +532,7 @@ class CentralCriticConfig(PolicyGradientConfig):
     def checks(self) -> Iterator[Problem]:
         yield from super().checks()
         critic = [layer for key, layer in self.all_layers() if key == "critic_layers"]
-        if self.critic_input == "global" and any(map(own_layers.is_recurrent, critic)):
+        if self.critic_input == "global" and any(map(is_recurrent, critic)):
             message = tr("a critic of the global state has no recurrent state; put lstm and gru layers in actor_layers")
             yield Problem("critic_layers", message, depends_on=("critic_input",))
 

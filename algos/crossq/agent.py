@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Result, Streams
-from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.nets.layers import BatchRenorm, batch_statistics
+from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
 from algos.crossq.config import Config
 from algos.sac.actor_critic import SoftActorCritic

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
-from algos.common.maths.distributions import distribution_for, masked
+from algos.common.maths.distributions import distribution_for
+from algos.common.maths.exploration import masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent

@@ -8,8 +8,7 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
-from algos.common.maths.exploration import epsilon_greedy, greedy
+from algos.common.maths.exploration import epsilon_greedy, greedy, masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, highest

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
-from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
-from algos.common.maths.exploration import Explorer
+from algos.common.maths.exploration import Explorer, masked
 from algos.common.nets import networks
 from algos.common.nets.layers import draw, noisy_parts
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, ValueAgent, highest
+from algos.common.parts.optim import Outcome
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
 from algos.dqn.distributional import HEADS
@@ -69,7 +68,8 @@ class Agent(ValueAgent):
     def values(
         self, obs: Array, state: Array | None = None, rng: np.random.Generator | None = None
     ) -> tuple[Array, Array | None]:
-        draw(self.noise, rng)
+        if self.noise:
+            draw(self.noise, rng)
         out, after = self.carried.act(obs, state)
         return self.head.values(torch.from_numpy(out)).numpy(), after
 
@@ -80,8 +80,8 @@ class Agent(ValueAgent):
     # learning ---------------------------------------------------------------------------------------------
 
     def update(self, batch: Batch) -> Result:
-        draw(self.noise, self.streams.learn)
-        draw(self.target_noise, self.streams.learn)
+        if self.noise:
+            draw([*self.noise, *self.target_noise], self.streams.learn)
         metrics, error = self.step(batch, reduce=self.reduce)
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.distributions import masked
-from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.exploration import Explorer, greedy, masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent

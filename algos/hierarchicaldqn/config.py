@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from algos.common.nets import own_layers
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
 from config.model.fields import Positive, Problem
 from config.model.inherit import fixed
-from config.model.layers import Layers, mlp
+from config.model.layers import Layers, is_recurrent, mlp
 from config.model.memory_spec import ReplaySpec
 from config.tell.language import tr
 
@@ -49,7 +48,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if any(map(own_layers.is_recurrent, self.meta_layers)):
+        if any(map(is_recurrent, self.meta_layers)):
             message = tr(
                 "goals are learned from the states where they were chosen and reached, without those in between; put "
                 "lstm and gru layers in controller_layers"

@@ -3,8 +3,8 @@
 from torch import nn
 
 from algos.base import EnvSpec
+from algos.common.fast.layers import Network
 from algos.common.nets import joint
-from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
 from algos.td3.agent import Agent as Family
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from algos.common.nets import own_layers
 from algos.td3.config import Config as Family
 from config.model.fields import Problem
+from config.model.layers import is_recurrent
 from config.tell.language import tr
 
 
@@ -29,7 +29,7 @@ class Config(Family):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if any(own_layers.is_recurrent(layer) for layer in self.critic_layers):
+        if any(is_recurrent(layer) for layer in self.critic_layers):
             yield Problem(
                 "critic_layers", tr("a central critic has no recurrent state; use lstm and gru in actor_layers")
             )

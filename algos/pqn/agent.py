@@ -7,8 +7,7 @@ from torch import Tensor
 
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE
-from algos.common.maths.exploration import Explorer
+from algos.common.maths.exploration import IMPOSSIBLE, Explorer
 from algos.common.maths.normalize import RewardScaler
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks

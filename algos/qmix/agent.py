@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE
-from algos.common.maths.exploration import Explorer, greedy
+from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import ActingAgent, Greedy, highest

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from algos.common.nets import own_layers
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
 from config.model.fields import Positive, PositiveInt, Problem
-from config.model.layers import Layers, mlp
+from config.model.layers import Layers, is_recurrent, mlp
 from config.model.schema import run
 from config.tell.language import tr
 
@@ -63,7 +62,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if any(own_layers.is_recurrent(layer) for layer in self.hyper_layers):
+        if any(is_recurrent(layer) for layer in self.hyper_layers):
             yield Problem(
                 "hyper_layers", tr("the mixer has no recurrent state; put lstm and gru layers in value_layers")
             )

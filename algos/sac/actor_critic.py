@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Result, Streams
-from algos.common.fast.gradient_step import Outcome
 from algos.common.nets import critics
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
+from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
 from algos.sac.policy import SoftPolicy
 

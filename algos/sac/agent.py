@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Streams
-from algos.common.fast.gradient_step import Outcome
 from algos.common.maths import targets
 from algos.common.nets import critics
+from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.config import Config

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
-from algos.common.fast.gradient_step import GradientStep, Outcome
 from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
+from algos.common.parts.optim import GradientStep, Outcome
 from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.state import load_state_of, state_of
 from algos.sac.losses import policy_loss

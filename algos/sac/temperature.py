@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from algos.base import Tree
 from algos.common.parts import optim
+from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import TemperatureConfig
 from algos.sac.losses import temperature_gradient
 
@@ -40,9 +41,9 @@ class Temperature(nn.Module):
 
     def state(self) -> Tree | None:
         """Returns the state of the optimizer; alpha itself is a weight."""
-        return None if self.optimizer is None else optim.state_tree(self.optimizer)
+        return None if self.optimizer is None else state_tree(self.optimizer)
 
     def load_state(self, state: Tree | None) -> None:
         """Restores state()."""
         if self.optimizer is not None and state is not None:
-            optim.load_state_tree(self.optimizer, state)
+            load_state_tree(self.optimizer, state)

@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
 from algos.common.maths import targets
-from algos.common.maths.distributions import IMPOSSIBLE, Categorical, masked
+from algos.common.maths.distributions import Categorical
+from algos.common.maths.exploration import IMPOSSIBLE, masked
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy

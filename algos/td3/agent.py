@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams
-from algos.common.fast.gradient_step import Outcome
+from algos.common.fast.layers import Network
 from algos.common.maths import targets
 from algos.common.nets import critics, networks
-from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
+from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Carried, outputs_of
 from algos.td3.config import Config
 

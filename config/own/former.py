@@ -1,4 +1,5 @@
-"""Former names of modules that a user's own algorithms, layers and environments import: they keep answering."""
+"""Former names of modules that a user's own algorithms, layers, environments and programs import: they keep
+answering."""
 
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ FORMER = {
         "config.model.memory_spec",
         "config.model.schema",
     ),
+    "algos.a3c": ("algos.impala",),
+    "algos.a3c.config": ("algos.impala.config",),
     "algos.common.actor_critic": ("algos.common.parts.actor_critic",),
     "algos.common.adam": ("algos.common.fast.adam",),
     "algos.common.chain": ("algos.common.nets.chain",),
@@ -29,20 +32,23 @@ FORMER = {
     "algos.common.encoder": ("algos.common.nets.encoder",),
     "algos.common.exploration": ("algos.common.maths.exploration",),
     "algos.common.fast.device": ("algos.common.fast.tensors",),
+    "algos.common.fast.gradient_step": ("algos.common.parts.optim",),
     "algos.common.fast.lists": ("algos.common.fast.tensors",),
+    "algos.common.fast.product": ("algos.common.fast.layers",),
     "algos.common.fast_layers": ("algos.common.fast.layers",),
     "algos.common.few_rows": ("algos.common.fast.few_rows",),
     "algos.common.first_weights": ("algos.common.nets.networks",),
-    "algos.common.gradient_step": ("algos.common.fast.gradient_step",),
+    "algos.common.gradient_step": ("algos.common.parts.optim",),
     "algos.common.greedy": ("algos.common.parts.acting",),
     "algos.common.imitation": ("algos.gail.discriminator",),
+    "algos.common.imitation_settings": ("algos.gail.config",),
     "algos.common.joint": ("algos.common.nets.joint",),
     "algos.common.keep": ("algos.common.parts.state",),
     "algos.common.layer_lists": (
         "algos.common.nets.networks",
         "algos.common.nets.chain",
     ),
-    "algos.common.maths.masking": ("algos.common.maths.distributions",),
+    "algos.common.maths.masking": ("algos.common.maths.exploration",),
     "algos.common.maths.mixture": ("algos.bc.mixture",),
     "algos.common.maths.planning": (
         "algos.common.parts.tables",
@@ -59,12 +65,16 @@ FORMER = {
         "algos.common.nets.networks",
         "algos.common.nets.chain",
     ),
+    "algos.common.nets.own_layers": ("config.model.layers",),
     "algos.common.nets.renorm": ("algos.common.nets.layers",),
     "algos.common.nets.shared_layers": ("algos.common.nets.chain",),
     "algos.common.networks": ("algos.common.nets.networks",),
     "algos.common.normalize": ("algos.common.maths.normalize",),
-    "algos.common.optim": ("algos.common.parts.optim",),
-    "algos.common.own_layers": ("algos.common.nets.own_layers",),
+    "algos.common.optim": (
+        "algos.common.parts.optim",
+        "algos.common.parts.state",
+    ),
+    "algos.common.own_layers": ("config.model.layers",),
     "algos.common.own_loss": ("algos.common.nets.custom",),
     "algos.common.parts.greedy": ("algos.common.parts.acting",),
     "algos.common.parts.imitation": ("algos.gail.discriminator",),
@@ -81,7 +91,7 @@ FORMER = {
         "algos.common.parts.tables",
         "algos.policyiteration.agent",
     ),
-    "algos.common.product": ("algos.common.fast.product",),
+    "algos.common.product": ("algos.common.fast.layers",),
     "algos.common.recurrent": ("algos.common.nets.recurrent",),
     "algos.common.renorm": ("algos.common.nets.layers",),
     "algos.common.returns": ("algos.common.maths.returns",),
@@ -99,6 +109,9 @@ FORMER = {
     "algos.common.unroll": ("algos.common.parts.sequences",),
     "algos.common.weightless": ("algos.common.parts.acting",),
     "algos.common.weights": ("algos.common.parts.state",),
+    "algos.random_policy": ("algos.random",),
+    "algos.random_policy.agent": ("algos.random.agent",),
+    "algos.random_policy.config": ("algos.random.config",),
     "envs.gym.known": ("envs.common.facts",),
     "envs.gym.masks": ("envs.common.masks",),
     "envs.gym.probe": ("envs.common.probe",),
@@ -110,8 +123,12 @@ FORMER = {
     "envs.gym.wrappers": ("envs.common.wrappers",),
     "envs.multi_agent": ("envs.several.multi_agent",),
     "framework.data.growing": ("framework.data.list_buffer",),
+    "framework.output.tensorboard": ("framework.record.tensorboard",),
+    "framework.output.trajectories": ("framework.dataset.trajectories",),
 }
 """Former name of a module -> the modules that have its contents now."""
+PACKAGES = frozenset(name.rpartition(".")[0] for name in FORMER)
+"""Packages in which these modules were."""
 
 
 class _Former(MetaPathFinder, Loader):
@@ -120,10 +137,12 @@ class _Former(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return spec_from_loader(fullname, self) if fullname in FORMER else None
+        if fullname in FORMER or fullname in PACKAGES:
+            return spec_from_loader(fullname, self, is_package=fullname in PACKAGES)
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
-        for name in FORMER[module.__name__]:
+        for name in FORMER.get(module.__name__, ()):
             contents = vars(import_module(name))
             vars(module).update({key: value for key, value in contents.items() if not key.startswith("__")})
 

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 from config.tell.language import tr
 from envs.base import Array, EnvError, Goal, Model, Part
 from envs.common.masks import Legal, mask_in
+from envs.common.spaces import Actions
 
 _TRANSPARENT = (
     Legal,
@@ -47,6 +48,28 @@ class EnvFacts(NamedTuple):
     def mask_of(self, obs: Any) -> Array | None:
         """Returns the mask in an observation of the environment itself; None if there is none, or it is ignored."""
         return mask_in(obs, {}) if self.mask_inside and self.masked is not False else None
+
+
+class Codec:
+    """The part of a VectorEnv that facts and spaces answer: its own observations and actions as those of the agent, and
+    the transition model. Comes before VectorEnv."""
+
+    observation_space: Space
+    _facts: EnvFacts
+    _actions: Actions
+
+    def encode(self, obs: Any) -> Array:
+        return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
+
+    def mask_of(self, obs: Any) -> Array | None:
+        return self._facts.mask_of(obs)
+
+    def decode(self, action: Array) -> Array:
+        return self._actions.decode(action)
+
+    @property
+    def model(self) -> Model | None:
+        return self._facts.rules()
 
 
 def facts_of(env: gymnasium.Env, parts: Any, masked: bool, name: str) -> EnvFacts:

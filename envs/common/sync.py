@@ -11,9 +11,9 @@ import gymnasium
 import numpy as np
 
 from config.tell.language import tr
-from envs.base import Array, EnvError, Model, Step, VectorEnv
+from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common import masks
-from envs.common.facts import EnvFacts
+from envs.common.facts import Codec, EnvFacts
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 
@@ -116,7 +116,7 @@ class Row(gymnasium.Wrapper):
         )
 
 
-class SyncVector(VectorEnv):
+class SyncVector(Codec, VectorEnv):
     """Rows that are stepped in turn, written into one set of arrays."""
 
     def __init__(self, rows: list[Row], facts: EnvFacts) -> None:
@@ -168,24 +168,11 @@ class SyncVector(VectorEnv):
     def _look_at_masks(self) -> None:
         self.action_mask = np.array([info[masks.KEY] for info in self._infos])
 
-    def encode(self, obs: Any) -> Array:
-        return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
-
-    def mask_of(self, obs: Any) -> Array | None:
-        return self._facts.mask_of(obs)
-
-    def decode(self, action: Array) -> Array:
-        return self._actions.decode(action)
-
     def member(self, row: int) -> Any:
         return self._rows[row].env
 
     def each(self, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:
         return [function(self._rows[i].env.unwrapped, i) for i in np.flatnonzero(mask).tolist()]
-
-    @property
-    def model(self) -> Model | None:
-        return self._facts.rules()
 
     def info(self, row: int) -> dict[str, Any]:
         return self._infos[row]

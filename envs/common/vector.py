@@ -12,9 +12,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from config.tell.language import tr
-from envs.base import Array, EnvError, Model, Step, StepError, VectorEnv
+from envs.base import Array, EnvError, Step, StepError, VectorEnv
 from envs.common import masks
-from envs.common.facts import EnvFacts, frames_of, metrics_of
+from envs.common.facts import Codec, EnvFacts, frames_of, metrics_of
 from envs.common.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
@@ -133,7 +133,7 @@ class NextStep(Mode):
         return self._last, reward, terminated, truncated, infos
 
 
-class GymnasiumVector(VectorEnv):
+class GymnasiumVector(Codec, VectorEnv):
     """A gymnasium vector environment in its autoreset mode."""
 
     def __init__(
@@ -258,10 +258,6 @@ class GymnasiumVector(VectorEnv):
         """Returns the environments of the rows; None if they are not objects in this process."""
         return getattr(self._mode.env.unwrapped, "envs", None)
 
-    @property
-    def model(self) -> Model | None:
-        return self._facts.rules()
-
     def info(self, row: int) -> dict[str, Any]:
         """Returns the info of the latest step; after an end, that of the end and not of the new start."""
         info = row_of(self._infos, row)
@@ -297,15 +293,6 @@ class GymnasiumVector(VectorEnv):
                 row = int(np.flatnonzero(~np.isfinite(values.reshape(self.rows, -1)).all(axis=1))[0])
                 reason = tr("the {name} is not finite: {values}", name=name, values=values[row])
                 raise StepError.of(self._name, tr("a step"), reason, self._seeds[row], row)
-
-    def encode(self, obs: Any) -> Array:
-        return np.asarray(self._facts.encode(obs), self.observation_space.dtype)
-
-    def mask_of(self, obs: Any) -> Array | None:
-        return self._facts.mask_of(obs)
-
-    def decode(self, action: Array) -> Array:
-        return self._actions.decode(action)
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
         if isinstance(error, EnvError):

@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from algos.base import Progress, TrainableActor, Tree
+from algos.base import TrainableActor, Tree
 from config.config import GeneralConfig
 from config.tell.language import tr
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.errors import Interrupted
 from framework.loop import rllib_names
 from framework.loop.backend import Accepted, Backend
+from framework.loop.counter import Counter
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluation, Evaluator
 from framework.loop.iteration import Count, EpisodeRows, Iteration, Means, Result, validated_name
@@ -52,7 +53,7 @@ class Trainer:
         self.points = SavePoints(cfg, store)
         self.phases = phases or Phases(None)
         self.rules, self.offline = StopRules(cfg, stopping, pause_at), offline
-        self.count = Count()
+        self.counter = Counter(cfg.length, self.phases)
         self.iteration = Iteration()
         self.last: Result | None = None
         """Result of the last complete iteration of this session."""
@@ -72,6 +73,11 @@ class Trainer:
     @property
     def agent(self) -> TrainableActor:
         return self.backend.agent
+
+    @property
+    def count(self) -> Count:
+        """Amount of training so far."""
+        return self.counter.count
 
     # the loop ---------------------------------------------------------------------------------------------
 
@@ -127,7 +133,7 @@ class Trainer:
 
     def _validate(self) -> None:
         """Measures the losses on given data that are kept from learning, if there are any."""
-        metrics = self.backend.validate(self.progress)
+        metrics = self.backend.validate(self.counter.progress)
         self.iteration.metrics.add({validated_name(name): [value] for name, value in metrics.items()})
 
     def result(self) -> Result:
@@ -147,11 +153,11 @@ class Trainer:
 
     def rest(self) -> None:
         """Completes pending work, so that the agent has the latest weights."""
-        self._account(self.backend.rest(self.progress))
+        self._account(self.backend.rest(self.counter.progress))
 
     def round(self) -> None:
         """Runs one round of the training loop, which is `SingleProcess.round` in framework/loop/backend.py."""
-        self._account(self.backend.round(self.progress))
+        self._account(self.backend.round(self.counter.progress))
         processes = self.backend.processes
         self.narrator.round(self.count, *([processes.load] if processes else []))
         for observer in self.observers:
@@ -164,7 +170,7 @@ class Trainer:
             self.rest()
             self._account([accepted])
             for chunk in chunks:
-                for learned in self.backend.learn_from(chunk, self.progress):
+                for learned in self.backend.learn_from(chunk, self.counter.progress):
                     means.add(learned.metrics)
                     self._account([learned])
             self.rest()
@@ -192,7 +198,7 @@ class Trainer:
             self.iteration.episodes(event.episodes)
             for observer in self.observers:
                 observer.episodes(event.episodes, rows)
-        self.count = Count(before.step + event.steps, before.episode + len(event.episodes), before.update)
+        self.counter.accepted(event.steps, len(event.episodes))
 
     def _learned(self, learned: Learned) -> None:
         first = self.count.update
@@ -200,11 +206,7 @@ class Trainer:
         self.iteration.metrics.add(learned.metrics)
         for observer in self.observers:
             observer.updates(learned, first)
-        self.count = self.count._replace(update=first + learned.updates)
-
-    def progress(self) -> Progress:
-        """Returns the counters and the share of the planned run, for schedules. Never depends on the clock."""
-        return Progress(*self.count, self.cfg.share(*self.count), self.phases.now)
+        self.counter.learned(learned.updates)
 
     def seconds(self) -> float:
         """Returns the seconds of training over all sessions."""
@@ -314,7 +316,7 @@ class Trainer:
         running episodes could not be replayed."""
         tree = saved.tree
         _check_numbers(tree)
-        self.count = Count(**tree["count"])
+        self.counter.count = Count(**tree["count"])
         self.phases.load(tree.get("phase"))
         different = self.backend.load_state(tree, saved.journal or ())
         self.elapsed, self.last_return = tree["elapsed"], tree["last_return"]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from algos.common.fast import product, switch
+from algos.common.fast import layers, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
 from config.tell.language import english, reworded, tr
@@ -105,7 +105,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "matrix_products": product.LIBRARY,
+        "matrix_products": layers.LIBRARY,
         "fast": switch.state(),
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,

@@ -354,7 +354,7 @@ class Run:
         `update` learns from. Nothing is learned or counted yet."""
         _check_count("sample", steps)
         experiment = self._rested()
-        return experiment.sampler.sample(steps, experiment.trainer.progress())
+        return experiment.sampler.sample(steps, experiment.trainer.counter.progress())
 
     def update(self, sample: Batch) -> dict[str, float]:
         """Learns from a sample as from a window of fresh steps, counts its steps and episodes, and returns the means of
@@ -366,7 +366,7 @@ class Run:
             raise JoystickError(
                 tr("update is for algorithms that learn from fresh steps; {name} learns by train()", name=name)
             )
-        progress = experiment.trainer.progress()
+        progress = experiment.trainer.counter.progress()
         windows = sampling.chunks(memory, sample, self.config.env.n_envs, progress.fraction)
         with self._alone("update"), self._in_use():
             return experiment.trainer.learn_from(sampling.accepted(sample, progress), windows)

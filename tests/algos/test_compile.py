@@ -19,8 +19,8 @@ import yaml
 
 import algos
 from algos.common.fast import compiler
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.parts import optim
+from algos.common.parts.optim import GradientStep
 from config.program import ROOT
 from config.read.loader import RunConfig, load
 from framework.assemble import compiling

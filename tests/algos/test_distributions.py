@@ -9,7 +9,8 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from torch import nn
 
-from algos.common.maths.distributions import distribution_for, masked
+from algos.common.maths.distributions import distribution_for
+from algos.common.maths.exploration import masked
 from algos.common.maths.gaussian import HALF_LOG_TAU
 
 torch.set_num_threads(1)

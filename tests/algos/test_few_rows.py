@@ -12,11 +12,11 @@ from torch import nn
 
 from algos.base import EnvSpec, Streams
 from algos.common.fast.few_rows import MOST, STEPS, FewRows, few_rows
-from algos.common.fast.layers import Linear, Tanh
+from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import Normalizer
 from algos.common.nets.encoder import ToFloat
-from algos.common.nets.layers import Network, RandomZeros
+from algos.common.nets.layers import RandomZeros
 from algos.ppo.agent import Agent
 from algos.ppo.config import Config
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from algos.common.fast.adam import FusedAdam
 from algos.common.parts import optim
+from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
 
 torch.set_num_threads(1)
@@ -49,9 +50,9 @@ def test_adam_in_a_graph_moves_as_its_kernel_does(name: str) -> None:
         for turn in range(8):
             gradients = torch.autograd.grad(quadratic(parameters), parameters)
             if turn == 5:
-                state = optim.state_tree(optimizer)  # type: ignore[arg-type]
+                state = state_tree(optimizer)  # type: ignore[arg-type]
                 optimizer = optim.make(groups, NetworkConfig(optimizer=name, weight_decay=0.1), 0.01)
-                optim.load_state_tree(optimizer, state)  # type: ignore[arg-type]
+                load_state_tree(optimizer, state)  # type: ignore[arg-type]
                 assert isinstance(optimizer, FusedAdam)
             if graph and turn != 3:
                 optimizer.move(gradients, optimizer.count())
@@ -93,7 +94,7 @@ def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
     second = optim.make(other, cfg, 0.01)
     learn(second, other)  # a past of its own, which loading must wipe out
     load = [p.detach().clone() for p in one]
-    optim.load_state_tree(second, optim.state_tree(first))
+    load_state_tree(second, state_tree(first))
     with torch.no_grad():
         for p, weights in zip(other, load, strict=True):
             p.copy_(weights)
@@ -128,7 +129,7 @@ def test_the_state_of_an_optimizer_is_a_tree_of_arrays() -> None:
     optimizer = optim.make(parameters, NetworkConfig(), 0.01)
     quadratic(parameters).backward()
     optim.apply_gradients(optimizer, parameters, None, lambda grads: None)
-    tree = optim.state_tree(optimizer)
+    tree = state_tree(optimizer)
     assert tree["lr"] == [0.01]
     assert {name: array.shape for name, array in tree["moments"]["0"].items()} == {
         "step": (),

@@ -17,6 +17,7 @@ from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear, Tanh, accelerate
 from algos.common.nets.custom import Custom
 from algos.common.parts import optim
+from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
 from config.program import ROOT
 from framework.assemble import compiling
@@ -122,7 +123,7 @@ def test_both_kinds_of_adam_go_on_from_the_state_of_the_other(steps: int) -> Non
         for _ in range(steps):
             parameters[0].grad = torch.tensor([1.0, -2.0, 3.0])
             optimizers[0].step()
-        optim.load_state_tree(optimizers[1], optim.state_tree(optimizers[0]))
+        load_state_tree(optimizers[1], state_tree(optimizers[0]))
         after = []
         for optimizer in optimizers:
             with torch.no_grad():

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast import product
+from algos.common.fast import layers as fast
 from algos.common.fast.adam import FusedAdam
-from algos.common.fast.gradient_step import GradientStep
 from algos.common.fast.layers import Linear
 from algos.common.nets import critics
+from algos.common.parts.optim import GradientStep
 from config import machine
 from framework.runs import exactness
 from tests.tools.compiler import compiler_fault, compiles
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """All products are oneDNN's, on any processor."""
-    monkeypatch.setattr(product, "LIBRARY", "oneDNN")
-    monkeypatch.setattr(product, "LEAST", 1)
+    monkeypatch.setattr(fast, "LIBRARY", "oneDNN")
+    monkeypatch.setattr(fast, "LEAST", 1)
 
 
 def found(multiply: Any, bias: Tensor, x: Tensor, weight: Tensor) -> list[Tensor]:
@@ -47,41 +47,41 @@ def test_values_and_gradients_are_those_of_torch_up_to_rounding(inputs: int, out
     torch.manual_seed(0)
     weight = torch.randn(outputs, inputs).t() if transposed else torch.randn(inputs, outputs)
     given = torch.randn(outputs), torch.randn(6, inputs), weight
-    for one, other in zip(found(torch.addmm, *given), found(product.addmm, *given), strict=True):
+    for one, other in zip(found(torch.addmm, *given), found(fast.addmm, *given), strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-5)
         assert other.stride() == one.stride(), "the optimizer needs gradients in the layout of the parameters"
 
 
 def test_a_product_by_hand() -> None:
     bias, x, weight = torch.tensor([10.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]])
-    assert product.addmm(bias, x, weight).tolist() == [[21.0]]
-    assert product.addmm(None, x, weight).tolist() == [[11.0]]
+    assert fast.addmm(bias, x, weight).tolist() == [[21.0]]
+    assert fast.addmm(None, x, weight).tolist() == [[11.0]]
 
 
 def test_the_gradients_that_nobody_asks_for_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An actor's loss goes through critics whose weights it does not move."""
     calls: list[Any] = []
-    kernel = product._onednn
-    monkeypatch.setattr(product, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
+    kernel = fast._onednn
+    monkeypatch.setattr(fast, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
     bias, x, weight = (torch.ones(size, requires_grad=True) for size in ((2,), (4, 3), (2, 3)))
-    product.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
+    fast.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
     assert len(calls) == 2, "one forward, and one for the inputs"
     assert x.grad is not None
     assert bias.grad is weight.grad is None
     with torch.no_grad():
-        assert not product.addmm(bias, x, weight.t()).requires_grad
+        assert not fast.addmm(bias, x, weight.t()).requires_grad
 
 
 def test_which_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(product, "LIBRARY", "oneDNN")
+    monkeypatch.setattr(fast, "LIBRARY", "oneDNN")
     large, weight = torch.zeros(200, 100), torch.zeros(100, 100)
-    assert product.pays(large, weight)
-    assert product.pays(torch.zeros(2, 200, 100), torch.zeros(2, 100, 100)), "the members count by themselves"
-    assert not product.pays(large[:199], weight)
-    assert not product.pays(large.double(), weight)
-    assert not product.pays(large.to("meta"), weight.to("meta"))
-    monkeypatch.setattr(product, "LIBRARY", "torch")
-    assert not product.pays(large, weight)
+    assert fast.pays(large, weight)
+    assert fast.pays(torch.zeros(2, 200, 100), torch.zeros(2, 100, 100)), "the members count by themselves"
+    assert not fast.pays(large[:199], weight)
+    assert not fast.pays(large.double(), weight)
+    assert not fast.pays(large.to("meta"), weight.to("meta"))
+    monkeypatch.setattr(fast, "LIBRARY", "torch")
+    assert not fast.pays(large, weight)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_members_of_an_ensemble_are_computed_one_by_one_to_the_same_numbers(
     for x in (torch.randn(5, 4), torch.randn(2, 5, 4)):
         expected = torch.baddbmm(layer.bias, x.expand(2, -1, -1), layer.weight)
         torch.testing.assert_close(layer(x), expected)
-        monkeypatch.setattr(product, "LIBRARY", "torch")
+        monkeypatch.setattr(fast, "LIBRARY", "torch")
         torch.testing.assert_close(layer(x), expected)
 
 
@@ -126,8 +126,8 @@ def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -
     for algo, settings in (("SAC", replay), ("PPO", windows)):
         weights = []
         for library in ("torch", "oneDNN"):
-            monkeypatch.setattr(product, "LIBRARY", library)
-            monkeypatch.setattr(product, "LEAST", 1)
+            monkeypatch.setattr(fast, "LIBRARY", library)
+            monkeypatch.setattr(fast, "LEAST", 1)
             env = toy_of("target", 2)
             weights.append(trained(agent_of(algo, spec_of(env), **settings), env, 20).weights())
         for name, expected in weights[0].items():

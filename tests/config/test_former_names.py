@@ -15,6 +15,7 @@ def test_a_former_name_has_what_the_module_has(name: str) -> None:
     module = importlib.import_module(name)
     for home in former.FORMER[name]:
         public = {key: value for key, value in vars(importlib.import_module(home)).items() if not key.startswith("_")}
+        public = {key: value for key, value in public.items() if f"{home}.{key}" not in sys.modules}
         assert public
         assert {key: vars(module)[key] for key in public} == public
 

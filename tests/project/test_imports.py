@@ -34,7 +34,7 @@ CONTRACTS = (
 )
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {
-    "algos.airl": ("algos.gail.agent", "algos.ppo.config"),
+    "algos.airl": ("algos.gail.agent", "algos.gail.config", "algos.ppo.config"),
     "algos.crossq": ("algos.sac.actor_critic", "algos.sac.losses"),
     "algos.gail": ("algos.ppo.agent", "algos.ppo.config"),
     "algos.maddpg": ("algos.td3.agent", "algos.td3.config"),
@@ -44,8 +44,6 @@ EXTENDS = {
 """Algorithms with an agent that adds a part to that of their family, or is built of its parts."""
 FAMILY = re.compile(r"algos\.\w+\.config\.Config|algos\.(ppo|td3)\.agent\.Agent")
 """So is an algorithm's config: its variants give other defaults (test_settings_have_at_most_two_families)."""
-EARLIER = {"algos.a3c": "algos.impala", "algos.random_policy": "algos.random"}
-"""Earlier names of packages, which hold nothing but an import."""
 BUILT_UPON = ("torch.nn", "gymnasium")
 """Libraries whose classes count like a contract."""
 
@@ -110,8 +108,6 @@ def allowed(module: str, target: str) -> bool:
             "envs.several.joint",
         )
     if package == "algos":
-        if EARLIER.get(module) == target:
-            return True
         own = [".".join(module.split(".")[:2])] if module.count(".") else []
         if is_variant(module) and target.endswith(".config"):
             return True
@@ -170,6 +166,12 @@ def test_rooms_of_the_framework_import_from_the_ground_up():
     assert house.climbing() == house.CLIMBING.keys()
     assert len(house.top("framework")) <= 4
     assert len(house.top("config")) <= 3
+
+
+def test_rooms_of_config_import_from_the_ground_up():
+    """But for the modules that all rooms share, and the imports that are listed with their reasons."""
+    found = house.climbing("config", house.CONFIG_ROOMS, house.CONFIG_SHARED)
+    assert found == house.CONFIG_CLIMBING.keys()
 
 
 def test_only_the_fast_room_uses_private_parts_of_torch():
@@ -274,6 +276,21 @@ def test_a_config_is_checked_without_anything_heavy():
 def test_nothing_of_a_notebook_is_imported_in_any_other_program():
     statement = "import joystick; joystick.Run; joystick.train; joystick.compare; joystick.load"
     assert not loaded_after(statement) & {"IPython", "ipykernel", "jupyter_client", "nbformat"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "now"),
+    [
+        ("from algos.a3c import Config", "algos.impala.config"),
+        ("from algos.random_policy.config import Config", "algos.random.config"),
+        ("from framework.output.trajectories import read as Config", "framework.dataset.trajectories"),
+        ("from envs.gym.masks import Legal as Config", "envs.common.masks"),
+    ],
+)
+def test_a_program_of_the_users_own_imports_former_names(statement: str, now: str) -> None:
+    code = f"{statement}; print(Config.__module__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == now
 
 
 def test_the_writers_of_videos_are_imported_when_a_film_begins():

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -45,8 +45,46 @@ CLIMBING = {
     ("jobs.runners", "distributed.stage_tasks"): "only a tuning or a group with ray_address needs it",
 }
 """Imports of a room above, each with its reason. They stand inside functions."""
-FORMER = ("output",)
-"""Packages that hold nothing but former names."""
+CONFIG_ROOMS = (
+    ("program", "machine"),
+    ("model",),
+    ("config",),
+    ("own",),
+    ("tell",),
+    ("read",),
+    ("foreign",),
+    ("tune",),
+)
+"""Rooms of config/ from the ground up."""
+CONFIG_SHARED = (
+    "foreign.names",
+    "own.objects",
+    "read.finder",
+    "read.opening",
+    "read.yaml_reader",
+    "tell.names",
+    "tune.domain_kinds",
+)
+"""Modules of config/ that every room uses: spellings, nearest names, objects that settings name, files, kinds of
+values."""
+CONFIG_CLIMBING = {
+    ("foreign.experiments", "tune.space"): "a file of experiments may have values to try",
+    ("own.packages", "read.presets"): "a package of the user's own may have presets",
+    ("own.packages", "tell.error_text"): "what is wrong with the settings of a package of the user's own",
+    ("own.trust", "read.task_config"): "the code that a task directory names",
+    ("own.trust", "read.task_files"): "the code that a task directory names",
+    ("own.trust", "read.tasks"): "the folder of a task directory",
+    ("read.loader", "foreign.dialect"): "a file of another library is read as one of ours",
+    ("read.loader", "foreign.dialects"): "a file of another library is read as one of ours",
+    ("read.loader", "foreign.flags"): "flags of another library are read as ours",
+    ("read.loader", "foreign.table"): "a value that has no counterpart here",
+    ("tell.describe", "read.presets"): "the reference page lists presets",
+    ("tell.describe", "tune.section"): "the reference page has all sections",
+    ("tell.hints", "foreign.dialects"): "which library has a key that is not one of ours",
+    ("tell.hints", "read.sources"): "where a key was written",
+    ("tell.json_schema", "tune.section"): "the schema has all sections",
+}
+"""Imports of a room of config/ above, each with its reason."""
 FACTS_OF_RUNS = re.compile(r"run\.json|(train|eval|progress|models|seeds|runs|trials)\.csv|(tune|group|result)\.json")
 """Names of the files that say what a run is."""
 CHORES = {
@@ -84,15 +122,18 @@ def imports(module: str) -> Iterator[str]:
             yield from (name if name in modules() else str(node.module) for name in names)
 
 
-def climbing() -> set[tuple[str, str]]:
-    """Returns the imports inside framework/ that lead from a room to one above it: (module, imported module)."""
-    level = {room: at for at, rooms in enumerate(ROOMS) for room in rooms}
+def climbing(
+    package: str = "framework", order: Sequence[Sequence[str]] = ROOMS, shared: Container[str] = ()
+) -> set[tuple[str, str]]:
+    """Returns the imports inside a package that lead from a room to one above it: (module, imported module). shared:
+    modules that every room may import."""
+    level = {room: at for at, rooms in enumerate(order) for room in rooms}
     pairs = set()
     for module in modules():
-        for target in imports(module) if module.startswith("framework.") else ():
-            here, there = (name.removeprefix("framework.") for name in (module, target))
+        for target in imports(module) if module.startswith(f"{package}.") else ():
+            here, there = (name.removeprefix(f"{package}.") for name in (module, target))
             rooms = here.split(".")[0], there.split(".")[0]
-            if target.startswith("framework.") and rooms[0] not in FORMER and level[rooms[1]] > level[rooms[0]]:
+            if target.startswith(f"{package}.") and there not in shared and level[rooms[1]] > level[rooms[0]]:
                 pairs.add((here, there))
     return pairs
 
@@ -156,7 +197,7 @@ def path_of_a_transition(algo: str = "DQN") -> set[Path]:
             for at in range(350):
                 if at == 300:  # the first rounds learn nothing
                     sys.setprofile(called)
-                list(trainer.backend.round(trainer.progress))
+                list(trainer.backend.round(trainer.counter.progress))
             sys.setprofile(None)
     return {Path(name) for name in files if Path(name).is_relative_to(ROOT) and "tests" not in Path(name).parts}
 

@@ -45,9 +45,9 @@ def refuse_private_functions() -> None:
 
 def refuse_kernels() -> None:
     """Refuses what computes in another way than torch does."""
-    from algos.common.fast import adam, few_rows, layers, product
+    from algos.common.fast import adam, few_rows, layers
 
-    for kind in (layers._NarrowLinear, layers._Tanh, product._Product):
+    for kind in (layers._NarrowLinear, layers._Tanh, layers._Product):
         refuse(kind, "apply")
     refuse(few_rows, "FewRows")
     refuse(adam.FusedAdam, "step")

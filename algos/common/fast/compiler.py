@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algos.common.fast import product
+from algos.common.fast import layers
 
 TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """Environment variable with the folder in which torch keeps compiled code between runs."""
@@ -69,8 +69,8 @@ def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
     """Compiles a function; its kernels are called by C++. Tensors are read at every call. Inputs of other shapes raise;
     other dtypes are not detected. Python numbers and modules are frozen at the first call: guards are skipped because
     they cost more than small kernels."""
-    if product.LIBRARY == "oneDNN":
-        product.lower()
+    if layers.LIBRARY == "oneDNN":
+        layers.lower()
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
     graph = _ahead(torch.compile(function, fullgraph=True, dynamic=False, options=options), inputs)
     graph.disable_guard_check()

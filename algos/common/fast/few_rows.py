@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from algos.common.fast import switch
-from algos.common.fast.layers import Linear, Tanh
+from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import LIMIT, Normalizer
 from algos.common.nets.encoder import ToFloat
-from algos.common.nets.layers import Network
 from config.model.arrays import Array
 
 Step = Callable[[Array], Array]

@@ -6,7 +6,7 @@ Where actions are forbidden, its outputs pass through `masked` first; a distribu
 """
 
 import math
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,24 +14,11 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.maths.exploration import IMPOSSIBLE
+from algos.common.maths.exploration import masked as masked  # where agents of the user's own may look for it
 from algos.common.maths.gaussian import DiagGaussian
 from config.model.arrays import Array
 from config.tell.language import tr
-
-IMPOSSIBLE = -1e30
-"""Logit whose probability is exactly 0, without the NaN that -inf gives to the entropy."""
-
-Logits = TypeVar("Logits", np.ndarray, Tensor)
-
-
-def masked(logits: Logits, mask: Logits | None) -> Logits:
-    """Sets logits [..., A] of illegal actions to IMPOSSIBLE; mask [..., A] is True for legal actions. Masked logits
-    receive no gradient; without a mask the logits are unchanged."""
-    if mask is None:
-        return logits
-    if isinstance(logits, Tensor):
-        return torch.where(mask, logits, IMPOSSIBLE)
-    return np.where(mask, logits, IMPOSSIBLE)
 
 
 class Distribution(Protocol):

@@ -1,15 +1,32 @@
-"""Exploration of value-based algorithms. numpy only: this runs at every step.
+"""Choice of an action by values: the legal ones, the best one, and exploration. numpy only where it runs at every step.
 
 mask [N, A] is true where an action is legal; None where all are.
 """
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from algos.base import Progress
 from config.model.arrays import Array
+
+IMPOSSIBLE = -1e30
+"""Logit whose probability is exactly 0, without the NaN that -inf gives to the entropy."""
+
+Logits = TypeVar("Logits", np.ndarray, Tensor)
+
+
+def masked(logits: Logits, mask: Logits | None) -> Logits:
+    """Sets logits [..., A] of illegal actions to IMPOSSIBLE; mask [..., A] is True for legal actions. Masked logits
+    receive no gradient; without a mask the logits are unchanged."""
+    if mask is None:
+        return logits
+    if isinstance(logits, Tensor):
+        return torch.where(mask, logits, IMPOSSIBLE)
+    return np.where(mask, logits, IMPOSSIBLE)
 
 
 def exponential(start: float, end: float, decay: float, step: int) -> float:

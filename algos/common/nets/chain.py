@@ -10,10 +10,20 @@ from torch import nn
 from algos.common.nets import custom
 from algos.common.nets.encoder import NetworkError, Shape
 from algos.common.nets.layers import BatchRenorm, NoisyLinear, RandomZeros
-from algos.common.nets.own_layers import is_recurrent
 from algos.common.nets.recurrent import Gru, Lstm
 from config.model import layers as layer_settings
-from config.model.layers import Conv2d, Dropout, Embed, Flatten, Layer, LayerNorm, Layers, Linear, Pooling
+from config.model.layers import (
+    Conv2d,
+    Dropout,
+    Embed,
+    Flatten,
+    Layer,
+    LayerNorm,
+    Layers,
+    Linear,
+    Pooling,
+    is_recurrent,
+)
 from config.own import objects as own
 from config.tell.language import tr
 

@@ -9,10 +9,11 @@ from torch.nn import functional as F
 from algos.base import EnvSpec
 from algos.common.fast import layers as fast
 from algos.common.fast import tensors
+from algos.common.fast.layers import Network
 from algos.common.nets import networks
 from algos.common.nets.chain import ACTIVATIONS, any_shared
 from algos.common.nets.encoder import NetworkError
-from algos.common.nets.layers import BatchRenorm, Network, RandomZeros
+from algos.common.nets.layers import BatchRenorm, RandomZeros
 from algos.common.nets.networks import INITS
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts.sequences import Observed, outputs_of, outputs_of_both

@@ -10,8 +10,8 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 
 from algos.base import EnvSpec
+from algos.common.fast.layers import Network
 from algos.common.nets import networks
-from algos.common.nets.layers import Network
 from algos.common.nets.recurrent import CELLS, OwnCells, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model.layers import Layers

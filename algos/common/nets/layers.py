@@ -4,28 +4,18 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast.layers import accelerate, linear
+from algos.common.fast.layers import Network, accelerate, linear
 from algos.common.fast.tensors import on_device
 from algos.common.nets.custom import Custom, CustomCell, learns
 from config.model import layers as layer_settings
 
 Generator = np.random.Generator
-
-
-class Network(nn.Sequential):
-    """nn.Sequential without hooks, whose look-up before each module takes as long as a small layer."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        for module in self:
-            x = module.forward(x)
-        return x
 
 
 class RandomZeros(nn.Module):
@@ -41,15 +31,15 @@ class RandomZeros(nn.Module):
         return F.dropout(x, self.rate, learns(self))
 
 
-_DRAWS: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
-"""Network -> True if its layers draw random numbers: a search for them takes as long as a layer."""
+def draws(network: nn.Module) -> bool:
+    """Returns True if layers of the network draw random numbers while it learns: dropout, and layers of the user's
+    own."""
+    return any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules())
 
 
 def seed_dropout(network: nn.Module, rng: Generator) -> None:
-    """Seeds dropout from rng before an update. Draws nothing if the network has neither dropout nor custom layers."""
-    if network not in _DRAWS:
-        _DRAWS[network] = any(isinstance(module, RandomZeros | Custom | CustomCell) for module in network.modules())
-    if _DRAWS[network]:
+    """Seeds dropout from rng before an update. Draws nothing if the network draws nothing."""
+    if draws(network):
         seed = int(rng.integers(2**63))
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks for every kind of device: over 1 ms
         if torch.cuda.is_initialized():

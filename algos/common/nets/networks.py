@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
-from algos.common.fast.layers import accelerate
+from algos.common.fast.layers import Network, accelerate
 from algos.common.nets.chain import (
     ACTIVATIONS,
     Chain,
@@ -23,7 +23,7 @@ from algos.common.nets.chain import (
 )
 from algos.common.nets.custom import Custom, CustomCell
 from algos.common.nets.encoder import Index, Join, NetworkError, encode, has_pixels, layout, part_space, values
-from algos.common.nets.layers import Features, Network, NoisyLinear, Residual
+from algos.common.nets.layers import Features, NoisyLinear, Residual
 from algos.common.nets.recurrent import CELLS, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings

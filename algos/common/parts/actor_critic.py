@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
-from algos.common.maths.distributions import Distribution, distribution_for, masked
+from algos.common.maths.distributions import Distribution, distribution_for
+from algos.common.maths.exploration import masked
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks

@@ -43,7 +43,7 @@ def _saved(name: str, part: Any) -> Any:
         case nn.Module():
             return weights_of(part)
         case optim.FusedAdam() | torch.optim.Optimizer():
-            return optim.state_tree(part)
+            return state_tree(part)
         case np.random.Generator():
             return part.bit_generator.state
         case Tensor() if part.ndim == 0 and not part.requires_grad:
@@ -70,7 +70,7 @@ def _restored(part: Any, saved: Any) -> Any:
         case nn.Module():
             load_weights(part, saved)
         case optim.FusedAdam() | torch.optim.Optimizer():
-            optim.load_state_tree(part, saved)
+            load_state_tree(part, saved)
         case np.random.Generator():
             part.bit_generator.state = saved
         case Tensor():
@@ -106,3 +106,24 @@ def load_weights(module: nn.Module, weights: Mapping[str, Array]) -> None:
             )
     for name, tensor in tensors.items():
         tensor.copy_(torch.tensor(weights[name]))
+
+
+def state_tree(optimizer: optim.Optimizer) -> dict[str, Any]:
+    """Returns the state of an optimizer: learning rates, and arrays per parameter."""
+    state = optimizer.state_dict()
+    moments = {
+        str(index): {name: value.detach().cpu().numpy().copy() for name, value in entry.items()}
+        for index, entry in state["state"].items()
+    }
+    return {"lr": [float(group["lr"]) for group in state["param_groups"]], "moments": moments}
+
+
+def load_state_tree(optimizer: optim.Optimizer, tree: dict[str, Any]) -> None:
+    """Restores the state exactly; the optimizer must be of the same kind and over the same parameters."""
+    groups = [{**group, "lr": lr} for group, lr in zip(optimizer.state_dict()["param_groups"], tree["lr"], strict=True)]
+    # torch.tensor copies into memory that torch aligned itself
+    moments = {
+        int(index): {name: torch.tensor(array) for name, array in entry.items()}
+        for index, entry in tree["moments"].items()
+    }
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})

@@ -371,7 +371,7 @@ def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, 
             run.train()
             experiment = run._experiment
             before, random = run.weights(), experiment.backend.agent.state()["learn"]
-            experiment.backend.validate(experiment.trainer.progress)
+            experiment.backend.validate(experiment.trainer.counter.progress)
             streams.append(random == experiment.backend.agent.state()["learn"])
             assert all(np.array_equal(before[name], value) for name, value in run.weights().items())
         assert streams == [True, True]

@@ -79,7 +79,7 @@ def test_the_window_holds_each_row_in_a_column_of_its_own(tmp_path: Path) -> Non
         for row in range(3):
             valid = chunk.columns.get("valid", np.ones(chunk.columns["reward"].shape, bool))[:, row]
             assert np.array_equal(chunk.columns["obs"][valid, row], sample.state[sample.window.row == row])
-        event = accepted(sample, run._experiment.trainer.progress())
+        event = accepted(sample, run._experiment.trainer.counter.progress())
         assert sum(episode.length for episode in event.episodes) == len(sample.reward) == event.steps
 
 

@@ -1,1 +1,0 @@
-"""Former places of two modules whose names programs and settings contain: they keep answering."""

@@ -1,5 +1,0 @@
-"""Former place of framework/record/tensorboard.py."""
-
-from framework.record.tensorboard import TensorBoard
-
-__all__ = ["TensorBoard"]
