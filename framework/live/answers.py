@@ -30,8 +30,8 @@ MOST_SHOWN = 12
 """Number of runs that are shown at once."""
 MOST_CURVES = 256
 """Number of curves that are kept, so that only what is new is read."""
-NOT_DRAWN = ("episode", "step", "update", "terminated", "seed", "worker", "row", "seconds")
-"""Columns that are not drawn: those that say which episode it is, and the horizontal axis."""
+NOT_DRAWN = ("episode", "step", "update", "terminated", "seed", "worker", "row")
+"""Columns of episodes that say which one it is."""
 MOST_COLUMNS = 200
 """Number of columns that can be drawn."""
 MOST_SYSTEM = 20
@@ -152,7 +152,7 @@ class Answers:
 
     def _filled(self, path: Path, columns: Sequence[str]) -> list[str]:
         """Returns the columns of system.csv that have numbers: most machines have no GPU."""
-        names = [name for name in columns if name not in NOT_DRAWN][:MOST_SYSTEM]
+        names = [name for name in columns if name not in ("step", "update", "seconds")][:MOST_SYSTEM]
         return [name for name in names if self._tail(path, name)[0].line.points()]
 
     def _tail(self, path: Path, column: str) -> tuple[CurveTail, bool]:
@@ -203,6 +203,8 @@ class Answers:
             raise JoystickError(f"a comparison has up to {MOST_COMPARED} runs")
         with self._lock:
             runs = [self._rows[key][0] for key in keys if isinstance(key, str) and key in self._rows]
+        if not runs:
+            raise JoystickError("these runs are not there any more")
         result = compared([str(run.folder) for run in runs], None, self.overview.root)
         about = f"{len(runs)} runs in {self.folder}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
         page = compare_page.document(result.several, result.left_out, printable(about))

@@ -60,7 +60,7 @@ class SystemLog(Observer):
 
     def _record(self, file: CsvLog) -> None:
         begin, before = self._last
-        use, now, (count, seconds) = machine.use(self._others()), self._now(), self._place()
+        now, use, (count, seconds) = self._now(), machine.use(self._others()), self._place()
         if count.step < self._step:
             file = self._cut(file, count.step)
         gpu = self._gpu.read() if self._gpu else {}
