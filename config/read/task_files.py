@@ -34,6 +34,8 @@ class TaskFiles:
         self.videos = path / "videos"
         self.logs = path / "logs"
         self.log = self.logs / "log.txt"
+        self.system = self.logs / "system.csv"
+        """A row every few seconds: processor, memory and GPU."""
         self.tb_logs = path / "tb_logs"
 
     @property

@@ -2,8 +2,8 @@
 // The page: asks for the runs every two seconds while it is visible, and draws what has changed.
 
 const TOKEN = new URLSearchParams(location.search).get("token") ?? "";
-const REFUSED = "refused", EVERY = 2000, MOST_WAIT = 30000, BUSY = 20;
-const page = { data: null, at: null, timer: 0, failures: 0, asked: 0, signs: new Map() };
+const REFUSED = "refused", EVERY = 2000, MOST_WAIT = 30000, BUSY = 20, KEPT_CHARTS = "joystick.charts";
+const page = { data: null, timer: 0, failures: 0, asked: 0, signs: new Map() };
 const the = id => document.getElementById(id);
 
 // ---------------------------------------------------------------------------------- what the address says
@@ -41,7 +41,9 @@ function draw() {
 }
 
 function drawShown() {
-  if (page.data) morphChildren(the("shown"), [shown(wanted())]);
+  if (!page.data) return;
+  morphChildren(the("shown"), [shown(wanted())]);
+  if (read(wanted()).length) drawRuns(read(wanted()));
 }
 
 /** Asks for the runs, draws them, and asks again later: at once if more is waiting, later if nothing answers. */
@@ -83,17 +85,9 @@ function say(text) {
 }
 
 function choose() {
-  page.at = null;
   draw();
   if (document.body.classList.contains("chosen") && matchMedia("(max-width: 56rem)").matches) the("shown").focus();
   ask();
-}
-
-/** Moves the pointer of the chart to a share of its width; null takes it away. */
-function point(share) {
-  const runs = read(wanted());
-  page.at = share === null ? null : Math.min(1, Math.max(0, share)) * range(series(runs).lines).right;
-  drawShown();
 }
 
 addEventListener("hashchange", choose);
@@ -109,17 +103,12 @@ the("list").addEventListener("change", ({ target }) => {
 the("shown").addEventListener("change", event => {
   if (event.target.id === "column") location.hash = link(chosen(), event.target.value);
 });
-the("shown").addEventListener("pointermove", event => {
-  const svg = event.target.closest?.("svg.chart"), box = svg?.getBoundingClientRect();
-  if (svg) point((event.clientX - box.left - ROOM.left) / (box.width - ROOM.left - ROOM.right));
-  else if (page.at !== null && document.activeElement?.nodeName !== "svg") point(null);
-});
-the("shown").addEventListener("keydown", event => {
-  if (!event.target.closest?.("svg.chart")) return;
-  const steps = { ArrowLeft: -0.01, ArrowRight: 0.01, PageUp: -0.1, PageDown: 0.1, Home: -1, End: 1 }[event.key];
-  if (event.key === "Escape") point(null);
-  if (steps === undefined) return;
-  event.preventDefault();
-  point((page.at ?? 0) / range(series(read(wanted())).lines).right + steps);
-});
+view.remember = kept => {
+  try {
+    localStorage.setItem(KEPT_CHARTS, JSON.stringify(kept));
+  } catch { /* a browser that keeps nothing */ }
+};
+try {
+  recall(Object.entries(JSON.parse(localStorage.getItem(KEPT_CHARTS)) ?? {}));
+} catch { /* nothing is kept, or something else */ }
 ask();

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from urllib.parse import parse_qs
 
 from framework.live.answers import Answers
-from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE
+from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE, asset
 
 HOST = "127.0.0.1"
 NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
@@ -30,10 +30,11 @@ BLOCK = 2**16
 FILE = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
 """Policy of a file: it runs nothing, and belongs to no site."""
 REPORT = (
-    "sandbox allow-scripts; default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'"
+    "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; media-src data:; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 )
-"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows."""
+"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows.
+Charts are saved as files, as from any page of the web."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -51,7 +52,7 @@ def page() -> tuple[bytes, str]:
         Path(__file__).with_name(name).read_text(encoding="utf-8")
         for name in ("page.html", "page.css", "views.js", "page.js")
     )
-    style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, *scripts))
+    style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, asset("curves.js"), *scripts))
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src 'self' data:; "
         "media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

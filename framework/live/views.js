@@ -1,7 +1,8 @@
 
 // The list of runs, and the runs that are shown, as elements.
 
-const MOST_SHOWN = 12, MOST_FILMS = 6, LARGEST = 1e100, COLOURS = 6;
+const MOST_SHOWN = 12, MOST_FILMS = 6;
+const STEPS = "environment steps", UPDATES = "updates";
 
 const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
 const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
@@ -108,48 +109,53 @@ function several(runs) {
     make("table", { class: "several" }, make("thead", {}, row), make("tbody", {}, rows)));
 }
 
-function swatch(place) {
-  const look = `swatch c${place % COLOURS}${place >= COLOURS ? " dashed" : ""}`;
-  return make("svg", { class: look, viewBox: "0 0 26 10", "aria-hidden": "true" },
-    make("path", { d: "M0 5H26" }));
+/** Returns a line of a chart. points: step, update, mean, and of several at the same step their number and ends. */
+function lineOf(points) {
+  const ends = points.some(point => point.length > 3);
+  return { x: { [STEPS]: points.map(([step]) => step), [UPDATES]: points.map(([, update]) => update),
+    counts: points.map(([, , , count = 1]) => count) }, y: points.map(([, , value]) => value),
+  ...(ends ? { low: points.map(([, , value, , low = value]) => low), high: points.map(([, , value, , , high = value]) => high) }
+    : {}) };
 }
 
-/** Returns the lines of the chart, and what they are drawn over: updates if one learned from given data first. */
-function series(runs) {
-  const all = runs.map(run => page.data.shown[run.id]);
-  const given = ([step, update]) => step === 0 && update > 0;
-  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
-  const places = points => points.filter(([, , value]) => Math.abs(value) < LARGEST)
-    .map(([step, update, ...values]) => [updates ? update : step, ...values]);
-  return { over: updates ? "updates" : "environment steps", lines: all.map((details, place) => {
-    const raw = together(places(details.line));
-    const dots = places(details.evaluations);
-    return { colour: `c${place % COLOURS}`, dashed: place >= COLOURS, raw, line: smooth(raw), dots };
-  }) };
+/** Draws lines into the chart that is shown, and says what they are drawn over: updates if one learned first. */
+function drawChart(name, lines, updates) {
+  const box = the("shown").querySelector("figure.curve");
+  if (!box) return;
+  view.axes = updates ? [UPDATES, STEPS] : [STEPS, UPDATES];
+  plot(box, { name, tall: true, lines });
+  showChoices();
 }
+
+/** Draws the curves of runs. */
+function drawRuns(runs) {
+  const given = ([step, update]) => step === 0 && update > 0, all = runs.map(run => page.data.shown[run.id]);
+  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
+  drawChart(column(), all.map(({ line, evaluations }, place) => ({ name: runs.length > 1 ? own(runs[place]) : column(),
+    color: place, ...lineOf(line), dots: evaluations.length ? lineOf(evaluations) : undefined })), updates);
+}
+
+const chartBox = () => make("figure", { class: "curve", "data-key": "chart", "data-sign": "chart" });
 
 function figure(runs) {
-  const { over, lines } = series(runs), names = new Set(runs.flatMap(run => page.data.shown[run.id].columns));
+  const all = runs.map(run => page.data.shown[run.id]), names = new Set(all.flatMap(({ columns }) => columns));
   const options = [...names.add(column())].map(name =>
     make("option", { value: name, selected: name === column() }, name));
   const what = make("select", { id: "column", "aria-label": "What is drawn" }, options);
   const head = make("div", { class: "head" }, make("label", {}, "Chart of ", what),
-    lines.some(({ dots }) => dots.length)
-      ? make("span", { class: "quiet" }, "line: running mean   ○ evaluation") : null);
-  if (!lines.some(({ raw, dots }) => raw.length + dots.length)) {
+    all.some(({ evaluations }) => evaluations.length) ? make("span", { class: "quiet" }, "○ evaluation") : null);
+  if (!all.some(({ line, evaluations }) => line.length + evaluations.length)) {
     const none = runs.every(run => run.tested) ? "A test has no curve." : "Nothing to draw yet.";
-    return make("figure", {}, names.size > 1 ? head : null, make("p", { class: "quiet" }, none));
+    return [names.size > 1 ? head : null, make("p", { class: "quiet" }, none)];
   }
-  const drawn = chart(lines, column(), over, Math.max(280, the("shown").clientWidth), page.at);
-  const values = make("p", { id: "readout", class: "quiet", "aria-live": "polite" }, readout(runs, lines, over));
-  return make("figure", {}, head, drawn, values);
+  return [head, tools(), chartBox()];
 }
 
-function readout(runs, lines, over) {
-  if (page.at === null) return "";
-  const values = lines.map(({ line }, place) => line.length
-    ? `${runs.length > 1 ? `${own(runs[place])} ` : ""}${short(nearest(line, page.at)[1])}` : "").filter(Boolean);
-  return `${short(Math.round(page.at))} ${over}: ${values.join(",  ")}`;
+/** Returns the controls of the chart, which stay as they are set. */
+function tools() {
+  const made = controls();
+  made.dataset.key = made.dataset.sign = "tools";
+  return made;
 }
 
 function films(files) {
