@@ -95,6 +95,12 @@ class RecordedRun:
         """Folder of the group or tuning that it belongs to; None for a run of its own."""
         return group_of(self.folder)
 
+    @property
+    def tested_run(self) -> Path | None:
+        """Folder of the run whose model a test plays; None for a run that trains."""
+        checkpoint = self.facts.checkpoint
+        return None if checkpoint is None else Path(checkpoint).parent.parent
+
     # facts ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -152,6 +158,11 @@ class RecordedRun:
     def iterations(self) -> list[Row]:
         """Lines of result.json."""
         return read_objects(self.task.result)
+
+    @cached_property
+    def system(self) -> Table:
+        """Rows of system.csv; none from a run that measured nothing of its machine."""
+        return read_table(self.task.system)
 
     @cached_property
     def tested(self) -> list[Row]:

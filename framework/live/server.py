@@ -37,10 +37,11 @@ SCRIPTS = ("views.js", "actions.js", "films.js", "groups.js", "table.js", "page.
 FILE = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
 """Policy of a file: it runs nothing, and belongs to no site."""
 REPORT = (
-    "sandbox allow-scripts; default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'"
+    "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; media-src data:; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 )
-"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows."""
+"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows.
+Charts are saved as files, as from any page of the web."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",

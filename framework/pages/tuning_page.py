@@ -10,10 +10,12 @@ from config.read.task_files import GroupFiles
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
+from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.facts import Circumstances
+from framework.pages import charts, svg
 from framework.pages import html_page as html
-from framework.pages import svg
+from framework.pages.charts import Charts
 from framework.pages.svg import Axis, Line
 from framework.screen.formatting import cell, clock, counted, short
 
@@ -71,6 +73,7 @@ def write(contents: TuningContents) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
     from framework.pages.html_report import system  # imports torch, which the figures do without
 
+    drawn = Charts(smoothing=0)  # evaluations, or running means
     parts = [
         _subtitle(contents),
         _outcome(contents),
@@ -80,9 +83,10 @@ def write(contents: TuningContents) -> Path:
         html.section("Trials", _trials(contents)),
         html.section("Settings and scores", _parallel(contents)),
         html.section("Importance of the settings", _importance(contents.importance)),
-        html.section("Learning curves", _curves(contents)),
+        html.section("Learning curves", _curves(contents, drawn)),
         html.section("Trials that failed", html.pairs(contents.reasons.items())),
         html.section("System", html.pairs(system(Circumstances.read(contents.facts)))),
+        drawn.data(),
     ]
     return html.write(contents.folder, contents.title, parts, STYLE, SCRIPT)
 
@@ -167,7 +171,6 @@ def _trials(contents: TuningContents) -> str:
         for row in best
     ]  # fmt: skip
     part = html.part_of(contents.rows, best, "best", GroupFiles(contents.folder).table("trial").name)
-    note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
         *map(html.Number, ("trial", "score", "best")),
         *map(html.Name, names),
@@ -176,7 +179,7 @@ def _trials(contents: TuningContents) -> str:
     whole = html.table((*heads, "state"), rows)
     if contents.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
-    return f'{html.paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
+    return f'{html.paragraph(part, "quiet")}<div class="trials">{whole}</div>' if rows else ""
 
 
 def _setting(value: Any) -> str:
@@ -248,10 +251,17 @@ def _importance(importance: Importance) -> str:
     return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
-def _curves(contents: TuningContents) -> str:
-    lines = []
+def _curves(contents: TuningContents, drawn: Charts) -> str:
+    over, lines = contents.curves.over, []
     for row, line in looks(contents):
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
-            lines.append((line, svg.thinned(step, value)))
-    return svg.curves(lines, contents.curves.quantity, contents.curves.over) if lines else ""
+            run = RecordedRun(row.folder)
+            rows = run.evaluations if contents.curves.evaluated else run.episodes
+            axes, values = charts.thinned(charts.axes_of(run, rows, over, step), value)
+            color = None if line.share is None else svg.color(line.share)
+            lines.append(charts.Line(line.about, axes, values, color=color, kind=line.kind))
+    if not lines:
+        return ""
+    drawn.add("trials", contents.curves.quantity, lines, tall=True)
+    return charts.TOOLS + charts.place("trials", wide=True)
