@@ -43,7 +43,8 @@ function drawGroup() {
   const thick = means.map(({ series: name, runs, points, band }) => ({ name: `${name || "mean"} of ${runs} runs`, kind: "first",
     series: name, color: series.indexOf(name), ...line(points),
     ...(band.length ? { low: points.map(([x]) => at(band, x)[1]), high: points.map(([x]) => at(band, x)[2]) } : {}) }));
-  const thin = curves.map(({ name, points, color, series: own }) => ({ name, color: color ?? Math.max(0, series.indexOf(own)),
+  const thin = curves.map(({ name, points, color, series: own }, place) => ({ name,
+    color: color ?? (thick.length ? series.indexOf(own) : place),
     kind: thick.length ? "pale" : "", series: own ?? undefined, ...line(points) }));
   drawChart(quantity, [...thick, ...thin], over === UPDATES);
 }
