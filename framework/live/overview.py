@@ -19,7 +19,7 @@ ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
 LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration", "iteration_steps")
 """Settings that tell how long a run is planned to be."""
-READ_SECONDS = 0.3
+READ_SECONDS = 0.5
 """Time after which the rest of the runs that are new waits for the next look."""
 Row = dict[str, Any]
 Stamp = tuple[int, int] | None
