@@ -515,7 +515,12 @@ def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path:
     assert "<td>A</td><td class=n>2</td><td class=n>2</td><td class=n>1 to 3</td><td>lowest to highest</td>" in page
     assert page.count("B &lt;b&gt;") == 1
     assert {line["series"] for line in lines(page)} == {"A", "B <b>"}
-    assert re.findall("<summary>(.*?)</summary>", page) == ["a.yaml", "b.yaml"]
+    assert re.findall("<summary>(.*?)</summary>", page) == [
+        "a.yaml",
+        "All 1 settings",
+        "b.yaml",
+        "All 1 settings",
+    ]
     different = group_page.write(tmp_path, shown._replace(curves=None, levels={})).read_text(encoding="utf-8")
     assert charts(different) == [], "runs in different environments have no common axis"
 
