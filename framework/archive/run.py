@@ -19,6 +19,7 @@ from framework.archive.curves import UPDATES, Curve, Rows, column_of, running_me
 from framework.disk.csv_table import Table, last_row, read_csv, read_table
 from framework.disk.facts import RunFacts
 from framework.disk.lines import last_objects, read_objects
+from framework.disk.notes import Notes
 from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, TaskDir, is_locked
 from framework.screen.formatting import number
 
@@ -107,6 +108,11 @@ class RecordedRun:
         """Content of run.json."""
         facts = self.task.facts()
         return facts.model_copy(update=self._now) if self._now else facts
+
+    @cached_property
+    def notes(self) -> Notes:
+        """Tags and note that the user has given it."""
+        return Notes.read(self.folder)
 
     @cached_property
     def state(self) -> str:

@@ -35,18 +35,28 @@ class Listed(NamedTuple):
     """Seconds since the last change in its folder."""
     size: int
     """Bytes of its files."""
+    tags: list[str]
+    """Tags that the user has given it."""
+    note: str
+    """Note of the user."""
     reason: str = ""
     """Files of it that are not read, with the reason; else the first line of the error of a failed run. Empty if it
     left none, as a killed one does."""
 
 
-def listing(part: str = "", root: Path = ROOT) -> str:
-    """Returns a table of the runs whose name contains `part`, newest first. If a terminal is too narrow for it,
-    each name has a line of its own."""
-    runs = find_runs(part, root)
+_HEADS = ("name", "algorithm", "environment", "state", "score", "age", "size", "tags")
+
+
+def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
+    """Returns a table of the runs whose name contains `part`, newest first, with their tags if there are any. If a
+    terminal is too narrow for it, each name has a line of its own. tag: one that they have."""
+    runs = find_runs(part, root, tag)
     if not runs:
-        return f"no runs{f' with {part!r} in their name' if part else ''} in {root.absolute()}\n"
-    rows = [Listed._fields[:-1], *map(_cells, runs)]
+        named = f" with {part!r} in their name" if part else ""
+        return f"no runs{named}{f' with the tag {tag!r}' if tag else ''} in {root.absolute()}\n"
+    rows = [_HEADS, *map(_cells, runs)]
+    if not any(run.tags for run in runs):
+        rows = [row[:-1] for row in rows]
     lines = aligned(rows)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     if max(map(len, lines)) > width:
@@ -56,16 +66,16 @@ def listing(part: str = "", root: Path = ROOT) -> str:
     return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 
 
-def as_json(part: str = "", root: Path = ROOT) -> str:
-    """Returns the runs whose name contains `part` as a list in JSON, newest first."""
-    return json.dumps([run._asdict() for run in find_runs(part, root)], indent=1, ensure_ascii=False) + "\n"
+def as_json(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
+    """Returns the runs whose name contains `part` as a list in JSON, newest first. tag: one that they have."""
+    return json.dumps([run._asdict() for run in find_runs(part, root, tag)], indent=1, ensure_ascii=False) + "\n"
 
 
-def find_runs(part: str = "", root: Path = ROOT) -> list[Listed]:
-    """Returns the runs whose name contains `part`, newest first."""
+def find_runs(part: str = "", root: Path = ROOT, tag: str | None = None) -> list[Listed]:
+    """Returns the runs whose name contains `part`, newest first. tag: one that they have."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
     runs = (_listed(name, folder) for name, folder in named.items() if part.lower() in name.lower())
-    return sorted((run for run in runs if run), key=lambda run: run.age)
+    return sorted((run for run in runs if run and (tag is None or tag in run.tags)), key=lambda run: run.age)
 
 
 def _listed(name: str, folder: Path) -> Listed | None:
@@ -82,6 +92,8 @@ def _listed(name: str, folder: Path) -> Listed | None:
         score=run.score,
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
         size=_size(folder),
+        tags=run.notes.tags,
+        note=run.notes.note,
         reason=run.unread or (run.reason if run.state == "failed" else ""),
     )
 
@@ -100,7 +112,8 @@ def _size(folder: Path) -> int:
 
 def _cells(run: Listed) -> tuple[str, ...]:
     score = "-" if run.score is None else short(run.score)
-    return (run.name, run.algorithm, run.environment, run.state, score, _age(run.age), byte_size(run.size))
+    tags = ", ".join(run.tags) or "-"
+    return (run.name, run.algorithm, run.environment, run.state, score, _age(run.age), byte_size(run.size), tags)
 
 
 def _age(seconds: float) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.read.task_files import LOCK
 from framework.disk.task_dir import held_lock, take_lock
 from framework.errors import TaskDirError
 from framework.jobs.children import Begin, Child, of_command
@@ -133,7 +134,7 @@ def is_locked(stage: Stage) -> bool:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, file: str = ".lock", doing: str = "tuned") -> Iterator[None]:
+def locked(folder: Path, file: str = LOCK, doing: str = "tuned") -> Iterator[None]:
     """Keeps a second session out of a folder. file: the one that is locked."""
     lock = held_lock(folder, file)
     if lock is None:

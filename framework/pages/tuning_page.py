@@ -16,7 +16,6 @@ from framework.disk.facts import Circumstances
 from framework.pages import charts, svg
 from framework.pages import html_page as html
 from framework.pages.charts import Charts
-from framework.pages.html_report import system
 from framework.pages.svg import Axis, Line
 from framework.screen.formatting import cell, clock, counted, short
 
@@ -25,6 +24,11 @@ LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
+LINES = (
+    "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
+    "trained to the end are pale, those without a score dashed."
+)
+"""Meaning of the lines in parallel coordinates."""
 STYLE, SCRIPT = svg.STYLE + html.asset("tuning.css"), html.asset("tuning.js")
 
 
@@ -67,6 +71,8 @@ class TuningContents(NamedTuple):
 
 def write(contents: TuningContents) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
+    from framework.pages.html_report import system  # imports torch, which the figures do without
+
     drawn = Charts(smoothing=0)  # evaluations, or running means
     parts = [
         _subtitle(contents),
@@ -181,7 +187,7 @@ def _setting(value: Any) -> str:
     return html.Number(cell(value)) if number else cell(value)
 
 
-def _lines(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
+def looks(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
     """Returns how the line of each trial looks, the best first."""
     scored = [row.trial.name for row in contents.rows if row.score is not None and row.state != "failed"]
     shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
@@ -202,22 +208,25 @@ def _about(contents: TuningContents, row: TrialResult) -> str:
     return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
 
 
-def _parallel(contents: TuningContents) -> str:
+def coordinates(contents: TuningContents) -> tuple[list[Axis], list[tuple[TrialResult, Line, list[Any]]]]:
+    """Returns the axes of the settings and the score, and each trial with its line and its value on each axis; nothing
+    without a score."""
     scores = [row.score for row in contents.rows if row.score is not None]
     if not scores:
-        return ""
+        return [], []
     names = short_names([domain.path for domain in contents.domains])
     axes = [_axis(name, domain) for name, domain in zip(names, contents.domains, strict=True)]
     axes.append(Axis("score", "linear", (min(scores), max(scores))))
-    lines = [
-        (line, [*map(_on_axis, contents.domains, row.trial.settings), None if line.kind == "failed" else row.score])
-        for row, line in _lines(contents)
-    ]
-    note = (
-        "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
-        "trained to the end are pale, those without a score dashed."
-    )
-    return html.paragraph(note, "quiet") + svg.parallel(axes, lines)
+    lines = []
+    for row, line in looks(contents):
+        values = list(map(_on_axis, contents.domains, row.trial.settings))
+        lines.append((row, line, [*values, None if line.kind == "failed" else row.score]))
+    return axes, lines
+
+
+def _parallel(contents: TuningContents) -> str:
+    axes, lines = coordinates(contents)
+    return html.paragraph(LINES, "quiet") + svg.parallel(axes, [line for _, *line in lines]) if axes else ""
 
 
 def _axis(name: str, domain: Domain) -> Axis:
@@ -244,7 +253,7 @@ def _importance(importance: Importance) -> str:
 
 def _curves(contents: TuningContents, drawn: Charts) -> str:
     over, lines = contents.curves.over, []
-    for row, line in _lines(contents):
+    for row, line in looks(contents):
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
             run = RecordedRun(row.folder)
