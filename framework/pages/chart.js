@@ -181,7 +181,8 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
       make("circle", { class: "lone", cx: px(x), cy: py(y), r: 3.5 })) : null, seen(dots).map(([x, y]) => make("circle", { class: dot, cx: px(x), cy: py(y), r: 3 }))));
   }
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
-    "aria-label": `${name} over ${over}; the arrow keys read values` }, parts.flat(2), make("g", { class: "overlay" }));
+    "aria-label": `${name} over ${over}; the arrow keys read values` },
+  parts.flat(2), make("svg", { class: "overlay" }));
   return { svg, scale: up, px, py, first, right, unit, over, top, tall, room };
 }
 

@@ -110,7 +110,7 @@ def settings(config: Mapping[str, Any]) -> str:
         for key, value in section.items()
         if part != "general_cfg" or key not in NOT_SETTINGS
     ]
-    every = html.folded(f"All {len(rows)} settings", html.table(("setting", "value"), rows))
+    every = html.folded(f"All settings ({len(rows)})", html.table(("setting", "value"), rows))
     said = "These differ from the defaults." if changed else "None differs from the defaults."
     return html.paragraph(said, "quiet") + changed + every if rows else ""
 

@@ -517,9 +517,9 @@ def test_the_page_of_experiments_has_a_mean_for_each_and_no_common_one(tmp_path:
     assert {line["series"] for line in lines(page)} == {"A", "B <b>"}
     assert re.findall("<summary>(.*?)</summary>", page) == [
         "a.yaml",
-        "All 1 settings",
+        "All settings (1)",
         "b.yaml",
-        "All 1 settings",
+        "All settings (1)",
     ]
     different = group_page.write(tmp_path, shown._replace(curves=None, levels={})).read_text(encoding="utf-8")
     assert charts(different) == [], "runs in different environments have no common axis"
