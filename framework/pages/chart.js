@@ -144,7 +144,8 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
   const values = [...heights, ...(span ? [] : levels.map(([, value]) => value))];
   const positive = values.filter(value => value > 0), many = lines.length >= MANY;
   const logarithmic = log && positive.length > 0, shown = logarithmic ? positive : values;
-  const least = shown.reduce((a, b) => Math.min(a, b), Infinity), most = shown.reduce((a, b) => Math.max(a, b), -Infinity);
+  const least = shown.reduce((a, b) => Math.min(a, b), Infinity);
+  const most = shown.reduce((a, b) => Math.max(a, b), -Infinity);
   const up = (logarithmic ? logScale : scale)(...(shown.length ? [least, most] : [0, 1]), height < 300 ? 5 : 6);
   const [first, right] = span ?? [0, end], [unit, over] = unitOf(axis, right);
   const { left, top, bottom } = ROOM, room = width - left - ROOM.right, tall = height - top - bottom;
@@ -172,13 +173,16 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
   for (const { color, kind = "", raw, mean, dots } of [...visible].reverse()) {
     const hue = typeof color === "number" ? `c${color % COLORS}${color >= COLORS ? " dashed" : ""}` : "";
     const behind = lines.length <= MOST_RAW && !(kind === "first" && banded(raw));
-    parts.push(make("g", { class: `${hue} ${kind} ${many ? "many" : ""}`, color: typeof color === "string" ? color : null },
+    const own = typeof color === "string" ? color : null, dot = lines.length === 1 ? "dot" : null;
+    parts.push(make("g", { class: `${hue} ${kind} ${many ? "many" : ""}`, color: own },
     banded(raw) ? kind === "first" ? band(mean) : behind ? band(raw) : null
       : behind && mean !== raw ? path(raw, { class: "raw" }) : null,
-    path(mean, {}), seen(dots).map(([x, y]) => make("circle", { class: lines.length === 1 ? "dot" : null, cx: px(x), cy: py(y), r: 3 }))));
+    path(mean, {}), mean.length === 1 ? seen(mean).map(([x, y]) =>
+      make("circle", { class: "lone", cx: px(x), cy: py(y), r: 3.5 })) : null, seen(dots).map(([x, y]) => make("circle", { class: dot, cx: px(x), cy: py(y), r: 3 }))));
   }
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
-    "aria-label": `${name} over ${over}; the arrow keys read values` }, parts.flat(2), make("g", { class: "overlay" }));
+    "aria-label": `${name} over ${over}; the arrow keys read values` },
+  parts.flat(2), make("svg", { class: "overlay" }));
   return { svg, scale: up, px, py, first, right, unit, over, top, tall, room };
 }
 

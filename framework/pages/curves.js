@@ -57,7 +57,8 @@ function drawCurve(figure, ends) {
   const sign = JSON.stringify([axis, smoothing, span, ends[axis], width, view.kept.log]);
   if (sign !== figure.sign) {
     const lines = drawnLines(figure.lines, axis, smoothing), height = HEIGHT[figure.tall ? "tall" : "small"];
-    const drawn = chart({ name, lines, levels, axis, end: ends[axis], span, width, height, log: view.kept.log === "1" });
+    const log = view.kept.log === "1", end = ends[axis];
+    const drawn = chart({ name, lines, levels, axis, end, span, width, height, log });
     Object.assign(figure, { sign, drawn, shown: lines, axis });
     morphChildren(drawing, [drawn.svg]);
     figure.svg = drawing.firstChild;
@@ -84,8 +85,11 @@ function markPointer(figure) {
     const [begin, end] = [view.from, at].map(x => Number(px(x))).sort((one, other) => one - other);
     parts.push(make("rect", { class: "selected", x: begin, y: top, width: end - begin, height: tall }));
   }
-  const read = at === null ? [] : shown.filter(({ mean }) => within(mean, span).length)
-    .map(line => ({ line, point: nearest(within(line.mean, span), at) }));
+  const beyond = 0.01 * (drawn.right - drawn.first), several = shown.length > 1;
+  const read = at === null ? [] : shown.map(line => ({ line, points: within(line.mean, span) }))
+    .filter(({ points }) => points.length && (!several
+      || points[0][0] - beyond <= at && at <= points.at(-1)[0] + beyond))
+    .map(({ line, points }) => ({ line, point: nearest(points, at) }));
   const picked = read[pickOf(figure, read)];
   if (at !== null) parts.push(make("line", { class: "cross", x1: px(at), x2: px(at), y1: top, y2: top + tall }));
   for (const { line, point: [x, y] } of shown.length > MOST_RAW && picked ? [picked] : read) {
@@ -94,12 +98,13 @@ function markPointer(figure) {
     parts.push(make("circle", { class: `here c${typeof line.color === "number" ? line.color % COLORS : 0}`, cx: px(x),
       cy: py(y), r: 4, ...color }));
   }
-  if (picked && shown.length > 1) {
+  if (picked && several) {
     const line = picked.line.mean.filter(([, y]) => !up.log || y > 0).filter(([x]) => span[0] <= x && x <= span[1]);
     parts.unshift(make("path", { class: "picked", d: `M${line.map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}h.01` }));
   }
   svg.querySelector(".overlay").replaceChildren(...parts);
-  morphChildren(readout, at === null || !read.length ? [] : [valuesInWords(figure, at, read, picked)]);
+  const words = at === null || !read.length ? "" : valuesInWords(figure, at, read, picked);
+  if (readout.textContent !== words) readout.textContent = words;
 }
 
 /** Returns which line is read where a chart has several: the one beside the pointer, or that of the arrow keys. */
@@ -123,8 +128,8 @@ function valuesInWords({ drawn: { unit, over }, shown }, at, read, picked) {
   const [{ line: { raw, mean, dots } }] = read, [x, y, , low, high] = nearest(raw, at), [, average] = nearest(mean, at);
   const dot = dots.length ? nearest(dots, at) : null;
   return [`${place(x)}: ${short(y)}`, low < high ? `${short(low)} to ${short(high)}` : "",
-    average === y ? "" : `running mean ${short(average)}`, dot ? `evaluation ${short(dot[1])}` : ""].filter(Boolean)
-    .join(", ");
+    average === y ? "" : `${view.kept.mean || "running"} mean ${short(average)}`,
+    dot ? `evaluation ${short(dot[1])}` : ""].filter(Boolean).join(", ");
 }
 
 /** Draws the charts that can be seen, or all, once before the browser shows the page again. */
@@ -159,7 +164,8 @@ function controls() {
   const log = make("input", { type: "checkbox", value: "1", "data-keep": "log" });
   return make("div", { class: "tools", role: "group", "aria-label": "All charts" },
     make("label", {}, "Smoothing ", slider, make("output", {})), kind, make("label", {}, "Over ", axis),
-    make("label", {}, log, " Logarithmic"), make("button", { class: "whole", type: "button", hidden: true }, "Whole run"));
+    make("label", {}, log, " Logarithmic"),
+    make("button", { class: "whole", type: "button", hidden: true }, "Whole run"));
 }
 
 /** Makes all controls say what is set. */
@@ -314,14 +320,15 @@ function svgOf({ svg, legend }) {
   for (const [row, entry] of names.entries()) {
     const y = height + 18 * row + 10, color = getComputedStyle(entry.querySelector("svg")).color;
     const dashes = entry.querySelector(".dashed") ? "6 5" : null;
-    copy.append(make("line", { x1: 0, x2: 26, y1: y, y2: y, stroke: color, "stroke-width": 3, "stroke-dasharray": dashes }),
+    const look = { stroke: color, "stroke-width": 3, "stroke-dasharray": dashes };
+    copy.append(make("line", { x1: 0, x2: 26, y1: y, y2: y, ...look }),
       make("text", { x: 34, y: y + 4, fill: ink, ...font }, entry.textContent));
   }
   const whole = height + 18 * names.length + 4;
   copy.prepend(make("rect", { width, height: whole, fill: getComputedStyle(document.body).backgroundColor }));
   for (const name of ["class", "tabindex", "role", "aria-label"]) copy.removeAttribute(name);
-  for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${whole}`, width,
-    height: whole })) copy.setAttribute(name, value);
+  const sizes = { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${whole}`, width, height: whole };
+  for (const [name, value] of Object.entries(sizes)) copy.setAttribute(name, value);
   return { text: new XMLSerializer().serializeToString(copy), width, height: whole };
 }
 
@@ -341,9 +348,11 @@ function csvOf({ name, lines }) {
   const rows = lines.flatMap(line => [
     ...[...line.y.keys()].map(place => [line.name ?? name, ...axes.map(axis => line.x[axis]?.[place]), line.y[place],
       line.low?.[place], line.high?.[place]]),
-    ...(line.dots?.y ?? []).map((value, place) => ["evaluation", ...axes.map(axis => line.dots.x[axis]?.[place]), value]),
+    ...(line.dots?.y ?? []).map((value, place) =>
+      ["evaluation", ...axes.map(axis => line.dots.x[axis]?.[place]), value]),
   ]);
-  return [["line", ...axes, name, "lowest", "highest"], ...rows].map(row => row.map(csvField).join(",")).join("\n") + "\n";
+  const heads = ["line", ...axes, name, "lowest", "highest"];
+  return [heads, ...rows].map(row => `${row.map(csvField).join(",")}\n`).join("");
 }
 
 /** Returns a field of a CSV. A text that a spreadsheet would take as a formula begins with an apostrophe. */

@@ -15,7 +15,7 @@ from framework.disk.facts import Circumstances
 from framework.pages import charts
 from framework.pages import html_page as html
 from framework.pages.charts import Charts, Series
-from framework.pages.html_report import settings_table, system
+from framework.pages.html_report import settings, system
 from framework.screen.formatting import between, clock, counted, short
 
 
@@ -167,7 +167,6 @@ def _runs(folder: Path, group: Group) -> str:
 
 
 def _settings(files: Mapping[str, Any]) -> list[str]:
-    title = "Settings that differ from the defaults"
     if len(files) == 1:
-        return [html.section(title, settings_table(next(iter(files.values()))))]
-    return [html.section(title, "".join(html.folded(name, settings_table(files[name])) for name in files))]
+        return [html.section("Settings", settings(next(iter(files.values()))))]
+    return [html.section("Settings", "".join(html.folded(name, settings(files[name])) for name in files))]

@@ -30,20 +30,20 @@ def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
     """Writes the page of a task directory. Returns its path. now: of a run that trains, facts in the place of those in
     run.json."""
     run, drawn = RecordedRun(task, now), time.strftime("%Y-%m-%d %H:%M:%S %z") if now else ""
-    settings = _settings(run)
-    tested = settings.get("general_cfg", {}).get("mode") == "test"
-    name = _title(settings) or task.name
+    config = _settings(run)
+    tested = config.get("general_cfg", {}).get("mode") == "test"
+    name = _title(config) or task.name
     title = f"Test of {name}" if tested else name
     started = f"  ·  {run.facts.started}" if run.facts.started else ""
     head = [html.paragraph(f"{task.name}{started}", "quiet"), _group(run)]
     warnings, machine = html.section("Warnings", _warnings(run)), html.pairs(system(run.facts))
     if tested:
         outcome, *results = _test(run)
-        details = [warnings, *_settings_sections(settings), html.section("System", machine)]
+        details = [warnings, html.section("Settings", settings(config)), html.section("System", machine)]
         return html.write(task, title, [*head, outcome, html.contents([*results, *details])])
     parts = training(run, drawn)
     sections = [
-        *parts.results, warnings, parts.charts.section(), *_settings_sections(settings),
+        *parts.results, warnings, parts.charts.section(), html.section("Settings", settings(config)),
         html.section("System", machine + parts.charts.system()), *parts.details,
     ]  # fmt: skip
     return html.write(task, title, [*head, parts.outcome, html.contents(sections), parts.charts.data()])
@@ -100,17 +100,19 @@ def settings_table(config: Mapping[str, Any]) -> str:
     return html.table(("setting", "value", "default"), rows)
 
 
-def _settings_sections(config: Mapping[str, Any]) -> list[str]:
-    """Returns the section of the settings: those that differ from the defaults, then all, folded away."""
+def settings(config: Mapping[str, Any]) -> str:
+    """Returns the settings that differ from the defaults, then all, folded away."""
     changed = settings_table(config)
     rows = [
         (html.Name(f"{part}.{key}"), _value(value))
         for part, section in config.items()
         if isinstance(section, Mapping)
         for key, value in section.items()
+        if part != "general_cfg" or key not in NOT_SETTINGS
     ]
-    every = html.folded(f"All {len(rows)} settings", html.table(("setting", "value"), rows))
-    return [html.section("Settings that differ from the defaults", changed + every)]
+    every = html.folded(f"All settings ({len(rows)})", html.table(("setting", "value"), rows))
+    said = "These differ from the defaults." if changed else "None differs from the defaults."
+    return html.paragraph(said, "quiet") + changed + every if rows else ""
 
 
 def _value(value: Any) -> str:

@@ -109,15 +109,17 @@ def _score(run: RecordedRun) -> Row | None:
 
 
 def _outcome(run: RecordedRun, drawn: str) -> str:
+    """Returns how the run came out: why it ended, its numbers, and what is to be known about them."""
     facts, score = run.facts, _score(run)
-    notes = html.paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
-    if notes and facts.finished is False and run.checkpoints:
-        notes += html.command(resume_command(run.folder, _allowed(facts)))
+    end = html.paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
+    if end and facts.finished is False and run.checkpoints:
+        end += html.command(resume_command(run.folder, _allowed(facts)))
+    notes = ""
     if drawn:
         notes += html.paragraph(f"Drawn while the run trained, as it stood at {drawn}. Reload the page later.", "quiet")
     if score and not_above_random(_real(score["mean"]), facts.random_return):
         notes += html.paragraph("The score is not above that of the random policy.", "warning")
-    return html.cards(outcome_facts(run)) + notes
+    return end + html.cards(outcome_facts(run)) + notes
 
 
 def film(folder: Path) -> str:
@@ -153,16 +155,12 @@ def _commands(run: RecordedRun) -> str:
 
 def _tests(run: RecordedRun) -> str:
     """Returns a table of the tests of this run that have a report."""
-    rows = [
-        (
-            html.Link(test.folder.name, page),
-            test.facts.started,
-            html.Number(spread(test.facts.score)),
-            test.facts.checkpoint,
-        )
-        for test in tests_of(run)
-        if (page := html.address(test.folder / REPORT, run.folder)) and test.facts.score
-    ]
+    rows = []
+    for test in tests_of(run):
+        page, facts = html.address(test.folder / REPORT, run.folder), test.facts
+        if page and facts.score:
+            name = html.Link(test.folder.name, page)
+            rows.append((name, facts.started, html.Number(spread(facts.score)), facts.checkpoint))
     return html.table(("test", "started", "score", "checkpoint"), rows)
 
 

@@ -61,7 +61,8 @@ const links = new Map([...document.querySelectorAll("nav.contents a")].map(link 
 
 /** Marks the section that is read: the last one that begins in the upper third of the window. */
 function markSection() {
-  const begun = [...links.keys()].filter(id => document.getElementById(id).getBoundingClientRect().top < innerHeight / 3);
+  const top = id => document.getElementById(id).getBoundingClientRect().top;
+  const begun = [...links.keys()].filter(id => top(id) < innerHeight / 3);
   const ended = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
   const current = (ended ? [...links.keys()] : begun).at(-1);
   for (const [id, link] of links) {
@@ -75,6 +76,7 @@ function markSection() {
 }
 
 if (links.size) {
-  for (const event of ["scroll", "resize"]) addEventListener(event, () => requestAnimationFrame(markSection), { passive: true });
+  const later = () => requestAnimationFrame(markSection);
+  for (const event of ["scroll", "resize"]) addEventListener(event, later, { passive: true });
   markSection();
 }

@@ -334,7 +334,8 @@ def test_ticked_runs_are_compared_as_the_command_does(tmp_path: Path) -> None:
         url = done(server, "/compare", runs=[row["id"] for row in rows])["url"]
         answer = get(server, url)
         assert answer.status == 200
-        assert answer.getheader("Content-Security-Policy").startswith("sandbox allow-scripts; default-src 'none'")
+        policy = answer.getheader("Content-Security-Policy")
+        assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none'")
         text = answer.body.decode()
         assert "DQN" in text
         assert "PPO" in text

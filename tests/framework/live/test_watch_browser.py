@@ -132,10 +132,10 @@ def test_two_runs_are_laid_over_one_another_with_keys_alone(browser: Browser, ta
         assert "Train_one in the chart" in focused(browser)
         tab_to(browser, "the arrow keys read values")
         browser.press("End")
-        assert browser.text("#readout").startswith("200 environment steps: ")
-        assert browser.text("#readout").count("on CartPole-v1") == 2
+        browser.until("document.querySelector('#shown .readout').innerText.startsWith('200 environment steps: ')")
+        assert browser.text("#shown .readout").count("on CartPole-v1") == 2
         browser.press("ArrowLeft")
-        assert browser.text("#readout").startswith("198 environment steps: ")
+        browser.until("document.querySelector('#shown .readout').innerText.startsWith('198 environment steps: ')")
         tab_to(browser, "Take Train_two out of the chart")
         browser.press("Enter")
         browser.until("document.querySelector('#shown h2')?.innerText === 'DQN on CartPole-v1'")
