@@ -69,7 +69,9 @@ def tuning(tasks: Path, trials: dict[str, dict[str, Any]]) -> Path:
     for number, name in enumerate(trials):
         with_returns(folder / "trials" / name, float(number + 1))
     (folder / "config.yaml").write_text(TUNE)
-    (folder / "tune.json").write_text(json.dumps({"trials": {key: {"settings": value} for key, value in trials.items()}}))
+    (folder / "tune.json").write_text(
+        json.dumps({"trials": {key: {"settings": value} for key, value in trials.items()}})
+    )
     return folder
 
 
@@ -120,7 +122,9 @@ def test_settings_that_matter_are_told_once_enough_trials_have_a_score(tasks: Pa
         '{"trials": {"<img src=x>": {"settings": {"algo_cfg.lr": 0.01, "algo_cfg.gamma": 0.9}}}, "best": {}}',
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("table", ["", "name\n", "name,score,folder\nx,nan,trials/000\n", "name,score,folder\n0,1e999,\n"])
+@pytest.mark.parametrize(
+    "table", ["", "name\n", "name,score,folder\nx,nan,trials/000\n", "name,score,folder\n0,1e999,\n"]
+)
 def test_a_tuning_of_a_stranger_costs_no_answer(tasks: Path, facts: str, table: str) -> None:
     folder = tuning(tasks, {"000": settings(0.01, 0.9)})
     (folder / "tune.json").write_text(facts)
