@@ -29,6 +29,10 @@ TAIL_BYTES = 2**14
 """Bytes at the end of result.json that are read; a line has some 600, more with several policies."""
 _NAMES = re.compile(r"^(?:(?:  )?\w+:|  (?:  )?algo_name: .*|  (?:env_name|id): .*)$", re.MULTILINE)
 """Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
+_PLAIN_LINE = re.compile(r"(  )?([a-z]\w*):(?: ([A-Za-z](?:[\w./-]*\w)?))?(?: +#.*)?")
+"""Line of _NAMES with a text that needs no reader of YAML, which takes 1 ms."""
+_OTHER_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+"""Words that may be no text."""
 _WARNING = re.compile(r"\S+ \S+ WARNING (.*)")
 Row = dict[str, Any]
 
@@ -75,7 +79,8 @@ class RecordedRun:
         """Algorithm and environment, as config.yaml names them: read in a tenth of the time that `settings` takes."""
         try:
             text = read_regular(self.task.config, MAX_BYTES).decode(errors="replace")
-            value = parse("\n".join(_NAMES.findall(text)), "config.yaml").value
+            lines = _NAMES.findall(text)
+            value = _plain(lines) or parse("\n".join(lines), "config.yaml").value
             if not isinstance(value, dict) or not _section(value, "general_cfg"):
                 value = parse(text, "config.yaml").value
         except (OSError, DocumentError):
@@ -256,6 +261,24 @@ def is_run(folder: Path) -> bool:
 def best_of(scores: Iterable[float], mode: str) -> float | None:
     """Returns the highest or the lowest score; None without one. mode: max or min."""
     return (max if mode == "max" else min)(scores, default=None)
+
+
+def _plain(lines: Iterable[str]) -> dict[str, Any]:
+    """Returns the sections of plain lines; nothing if one of them is not."""
+    sections: dict[str, Any] = {}
+    section: dict[str, Any] = {}
+    for line in lines:
+        match = _PLAIN_LINE.fullmatch(line)
+        if match is None or (match[3] or "").lower() in _OTHER_WORDS:
+            return {}
+        indent, name, value = match.groups()
+        if not indent and value is None and name not in sections:
+            section = sections[name] = {}
+        elif indent and name not in section:
+            section[name] = value
+        else:
+            return {}
+    return sections
 
 
 def _rows(path: Path) -> list[Row]:

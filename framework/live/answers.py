@@ -65,8 +65,9 @@ class Answers:
         self._lock = threading.Lock()
 
     def now(self, ids: Sequence[str], column: str, group: str = "", since: int = 0) -> Answer:
-        """Returns the runs, running ones first, and more about those that are shown. column: of train.csv or system.csv.
-        group: id of the group that is shown. since: version of an earlier answer, after which alone rows are sent."""
+        """Returns the runs, running ones first, and more about those that are shown. column: of train.csv or
+        system.csv. group: id of the group that is shown. since: version of an earlier answer, after which alone rows
+        are sent."""
         with self._lock:
             self._rows, left = self.overview.rows()
             self._note_changes()
@@ -116,9 +117,7 @@ class Answers:
         view = self._views.setdefault(folder, GroupView(folder))
         own = [(run, row) for run, row in self._rows.values() if run.group == folder]
         tasks = {run.id: RecordedRun(run.folder).task for run in view.shown(own)}
-        read = {
-            key: (self._tail(task.train, "return"), self._tail(task.eval, "mean")) for key, task in tasks.items()
-        }
+        read = {key: (self._tail(task.train, "return"), self._tail(task.eval, "mean")) for key, task in tasks.items()}
         lines = {key: (episodes.line, evaluations.line) for key, ((episodes, _), (evaluations, _)) in read.items()}
         return {
             "id": id_of(folder.name),
@@ -218,5 +217,3 @@ class Answers:
         if folder.resolve() != folder:
             raise JoystickError("its folder is behind a link now")
         return folder
-
-

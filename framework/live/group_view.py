@@ -160,7 +160,10 @@ class GroupView:
                 {
                     "name": row.trial.name,
                     "values": [value if number(value) is not None else cell(value) for value in row.trial.settings],
-                    **{name: getattr(row, name) for name in ("state", "score", "best", "step", "last_return", "seconds")},
+                    **{
+                        name: getattr(row, name)
+                        for name in ("state", "score", "best", "step", "last_return", "seconds")
+                    },
                 }
                 for row in rows
             ],

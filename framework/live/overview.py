@@ -19,7 +19,7 @@ ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
 LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration", "iteration_steps")
 """Settings that tell how long a run is planned to be."""
-READ_SECONDS = 0.3
+READ_SECONDS = 0.5
 """Time after which the rest of the runs that are new waits for the next look."""
 Row = dict[str, Any]
 Stamp = tuple[int, int] | None
@@ -52,36 +52,52 @@ class Overview:
         alone = any((folder / name).is_file() for name in (RUN, *GROUPS))
         self.root = folder.parent if alone else folder
         self._only = folder if alone else None
-        self._listed: dict[Path, tuple[int, list[ListedRun]]] = {}
-        """Folder -> the time of its last change, and its runs; without groups, below which anything may change."""
+        self._listed: dict[Path, tuple[int, list[ListedRun], bool]] = {}
+        """Folder -> the time of its last change, its runs, and True for a group."""
         self._read: dict[Path, Read] = {}
         """Folder of a run -> its row."""
         self._plans: dict[Path, tuple[Stamp, GeneralConfig]] = {}
 
     def runs(self) -> Iterator[ListedRun]:
         """Yields the runs that there are now, those in the folders that have changed last first."""
-        folders = [self._only] if self._only else folders_in(self.root)
-        times = {folder: stamp[0] for folder in folders if (stamp := stamp_of(folder))}
-        self._listed = {folder: listed for folder, listed in self._listed.items() if folder in times}
-        for folder in sorted(times, key=lambda place: -times[place]):
-            changed, listed = self._listed.get(folder, (None, []))
-            if changed != times[folder]:
-                listed = list(_members(folder))
-                if all(run.group is None for run in listed) and not any((folder / name).exists() for name in GROUPS):
-                    self._listed[folder] = times[folder], listed
-            yield from listed
+        for folder, changed in self._folders():
+            yield from self._runs_of(folder, changed)
 
     def rows(self) -> tuple[dict[str, tuple[ListedRun, Row]], int]:
-        """Returns the runs with their rows by their ids, and the number of runs that are not read yet."""
-        until, rows, left = time.monotonic() + READ_SECONDS, {}, 0
-        for run in self.runs():
-            if run.folder in self._read or time.monotonic() < until:
-                rows[run.id] = run, self.row(run)
-            else:
+        """Returns the runs with their rows by their ids, and the number of those that are not read yet."""
+        rows, left = {}, 0
+        folders = self._folders()
+        until = time.monotonic() + READ_SECONDS
+        for folder, changed in folders:
+            is_late = time.monotonic() >= until
+            if is_late and folder not in self._listed:
                 left += 1
-        folders = {run.folder for run, _ in rows.values()}
-        self._read = {folder: read for folder, read in self._read.items() if folder in folders}
+                continue
+            for run in self._listed[folder][1] if is_late else self._runs_of(folder, changed):
+                if is_late and run.folder not in self._read:
+                    left += 1
+                else:
+                    rows[run.id] = run, self.row(run)
+        read = {run.folder for run, _ in rows.values()}
+        self._read = {folder: entry for folder, entry in self._read.items() if folder in read}
         return rows, left
+
+    def _folders(self) -> list[tuple[Path, int]]:
+        """Returns the folders that may be runs or groups, each with the time of its last change, newest first."""
+        folders = [self._only] if self._only else folders_in(self.root)
+        times = {folder: stamp[0] for folder in folders if (stamp := stamp_of(folder))}
+        self._listed = {folder: entry for folder, entry in self._listed.items() if folder in times}
+        return sorted(times.items(), key=lambda item: -item[1])
+
+    def _runs_of(self, folder: Path, changed: int) -> list[ListedRun]:
+        """Returns the run that a folder is, or those of a group: below a group anything may change without a trace in
+        its own folder, so these are looked for each time."""
+        seen, runs, is_group = self._listed.get(folder, (None, [], True))
+        if is_group or seen != changed:
+            runs = list(_members(folder))
+            is_group = any((folder / name).is_file() for name in GROUPS)
+            self._listed[folder] = changed, runs, is_group
+        return runs
 
     def row(self, run: ListedRun) -> Row:
         """Returns what the table shows of a run."""

@@ -57,8 +57,7 @@ RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 def page() -> tuple[bytes, str]:
     """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
     html, css, *scripts = (
-        Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("page.html", "page.css", *SCRIPTS)
+        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", *SCRIPTS)
     )
     style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, asset("curves.js"), *scripts))
     policy = (
@@ -124,7 +123,9 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/now":
             [column], [group], [since] = (query.get(name, [""])[:1] for name in ("column", "group", "since"))
             ids = query.get("show", [])
-            return self._answer(answers.now(ids, column or "return", group, int(since) if COUNT.fullmatch(since) else 0))
+            return self._answer(
+                answers.now(ids, column or "return", group, int(since) if COUNT.fullmatch(since) else 0)
+            )
         if path == "/settings":
             return self._answer(answers.settings(query.get("column", []), "named" in query))
         return self._refuse(HTTPStatus.NOT_FOUND, "There is no such page")

@@ -91,7 +91,9 @@ def _holds(pid: int, lock: Path) -> bool:
         for name in os.listdir(folder / "fd"):
             try:
                 status = os.stat(folder / "fd" / name)
-                if (status.st_dev, status.st_ino) == (wanted.st_dev, wanted.st_ino) and _flags(folder, name) & _WRITABLE:
+                if (status.st_dev, status.st_ino) == (wanted.st_dev, wanted.st_ino) and _flags(
+                    folder, name
+                ) & _WRITABLE:
                     return True
             except OSError:  # it was closed meanwhile
                 continue

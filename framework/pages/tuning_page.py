@@ -226,7 +226,7 @@ def coordinates(contents: TuningContents) -> tuple[list[Axis], list[tuple[TrialR
 
 def _parallel(contents: TuningContents) -> str:
     axes, lines = coordinates(contents)
-    return html.paragraph(LINES, "quiet") + svg.parallel(axes, [line for _, *line in lines]) if axes else ""
+    return html.paragraph(LINES, "quiet") + svg.parallel(axes, [(line, values) for _, line, values in lines]) if axes else ""
 
 
 def _axis(name: str, domain: Domain) -> Axis:

@@ -117,7 +117,10 @@ def test_tags_and_a_note_are_kept_in_the_folder_of_the_run(tasks: Path, capsys: 
     with served(tasks) as server:
         key = id_of(server)
         assert done(server, "/notes", run=key, tags=["good", "稳定", "<b>"], note="a\nnote")["tags"][1] == "稳定"
-        assert json.loads((tasks / "one" / "notes.json").read_text()) == {"tags": ["good", "稳定", "<b>"], "note": "a\nnote"}
+        assert json.loads((tasks / "one" / "notes.json").read_text()) == {
+            "tags": ["good", "稳定", "<b>"],
+            "note": "a\nnote",
+        }
         [row] = now(server)["runs"]
         assert row["tags"] == ["good", "稳定", "<b>"]
         assert now(server, key)["shown"][key]["note"] == "a\nnote"
@@ -334,7 +337,9 @@ def test_ticked_runs_are_compared_as_the_command_does(tmp_path: Path) -> None:
         policy = answer.getheader("Content-Security-Policy")
         assert policy.startswith("sandbox allow-scripts allow-downloads; default-src 'none'")
         text = answer.body.decode()
-        assert "DQN" in text and "PPO" in text and "Probability of improvement" in text
+        assert "DQN" in text
+        assert "PPO" in text
+        assert "Probability of improvement" in text
         assert "only one series" in done(server, "/compare", runs=[rows[0]["id"]])["error"]
         for wrong in ([], "x", [1], ["0" * 16], list(range(501))):
             assert done(server, "/compare", runs=wrong)["error"]

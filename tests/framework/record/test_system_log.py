@@ -114,7 +114,8 @@ def test_the_processes_below_and_others_count() -> None:
         child.stdout.readline()
         running = machine.use()
         assert running.cpu_seconds - before.cpu_seconds >= 0.45
-        assert running.memory is not None and before.memory is not None
+        assert running.memory is not None
+        assert before.memory is not None
         assert running.memory > before.memory + 4e6
         twice = machine.use([child.pid])
         assert twice.cpu_seconds - running.cpu_seconds < 0.4, "a process counts once"
