@@ -128,7 +128,7 @@ function drawnLines(lines, axis, { share, exponential }) {
   return lines.map(line => {
     const raw = pointsOf(line, axis), window = Math.max(1, Math.round(raw.length * share));
     const mean = noisy(raw) ? smooth(raw, window, exponential) : raw;
-    return { ...line, raw, mean, dots: line.dots ? pointsOf(line.dots, axis) : [] };
+    return { ...line, raw, mean, smoothed: mean !== raw, dots: line.dots ? pointsOf(line.dots, axis) : [] };
   }).filter(({ raw, dots }) => raw.length + dots.length);
 }
 
@@ -139,7 +139,7 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
   const visible = lines.map(line => ({ ...line, raw: within(line.raw, span), mean: within(line.mean, span),
     dots: within(line.dots, span) }));
   const heights = visible.flatMap(({ raw, mean, dots, kind }) => [
-    ...(banded(raw) && kind !== "first" ? raw : mean === raw || lines.length > MOST_RAW ? mean : raw)
+    ...(lines.length > MOST_RAW && !(banded(raw) && kind !== "first") ? mean : raw)
       .flatMap(([, y, , low = y, high = y]) => banded(raw) ? [low, high] : [y]), ...dots.map(([, y]) => y)]);
   const values = [...heights, ...(span ? [] : levels.map(([, value]) => value))];
   const positive = values.filter(value => value > 0), many = lines.length >= MANY;
@@ -156,6 +156,8 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
     d: `M${seen(points).map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}h.01` }) : null;
   const band = points => points.length ? make("path", { class: "band", d: `M${[...points.map(([x, , , , y]) => [x, y]),
     ...points.map(([x, , , y]) => [x, y]).reverse()].map(([x, y]) => `${px(x)} ${py(y)}`).join("L")}Z` }) : null;
+  const points = (places, kind, r) => seen(places).map(([x, y]) =>
+    make("circle", { class: kind, cx: px(x), cy: py(y), r }));
   const parts = up.ticks.map(y => [
     make("line", { class: "rule", x1: left, x2: width - ROOM.right, y1: py(y), y2: py(y) }),
     make("text", { x: left - 8, y: Number(py(y)) + 4, "text-anchor": "end" }, brief(y)),
@@ -170,15 +172,14 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
     make("line", { class: "level", x1: left, x2: width - ROOM.right, y1: py(value), y2: py(value) }),
     make("text", { class: "level", x: width - ROOM.right, y: Number(py(value)) - 4, "text-anchor": "end" },
       `${cut(level, 40)} ${short(value)}`)]));
-  for (const { color, kind = "", raw, mean, dots } of [...visible].reverse()) {
+  for (const { color, kind = "", raw, mean, smoothed, dots } of [...visible].reverse()) {
     const hue = typeof color === "number" ? `c${color % COLORS}${color >= COLORS ? " dashed" : ""}` : "";
     const behind = lines.length <= MOST_RAW && !(kind === "first" && banded(raw));
     const own = typeof color === "string" ? color : null, dot = lines.length === 1 ? "dot" : null;
     parts.push(make("g", { class: `${hue} ${kind} ${many ? "many" : ""}`, color: own },
     banded(raw) ? kind === "first" ? band(mean) : behind ? band(raw) : null
-      : behind && mean !== raw ? path(raw, { class: "raw" }) : null,
-    path(mean, {}), mean.length === 1 ? seen(mean).map(([x, y]) =>
-      make("circle", { class: "lone", cx: px(x), cy: py(y), r: 3.5 })) : null, seen(dots).map(([x, y]) => make("circle", { class: dot, cx: px(x), cy: py(y), r: 3 }))));
+      : behind && smoothed ? path(raw, { class: "raw" }) : null,
+    path(mean, {}), mean.length === 1 ? points(mean, "lone", 3.5) : null, points(dots, dot, 3)));
   }
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
     "aria-label": `${name} over ${over}; the arrow keys read values` },

@@ -1,7 +1,7 @@
 
 // The charts of a page: what all of them share, their controls, the pointer, and files to save.
 
-const LEAST = 0.01, DRAG = 6, WIDEST = 50;
+const LEAST = 0.01, DRAG = 6, WIDEST = 50, MARGIN = 12;
 const KEPT = ["smooth", "mean", "x", "log"];
 /** What all charts of the page share: `kept` survives a reload, the rest does not. */
 const view = { kept: {}, axes: [], usual: 5, at: null, span: null, from: null, pixel: 0, pick: null, waiting: false,
@@ -324,12 +324,14 @@ function svgOf({ svg, legend }) {
     copy.append(make("line", { x1: 0, x2: 26, y1: y, y2: y, ...look }),
       make("text", { x: 34, y: y + 4, fill: ink, ...font }, entry.textContent));
   }
-  const whole = height + 18 * names.length + 4;
-  copy.prepend(make("rect", { width, height: whole, fill: getComputedStyle(document.body).backgroundColor }));
+  const wide = width + 2 * MARGIN, high = height + 18 * names.length + 2 * MARGIN;
+  const paper = getComputedStyle(document.body).backgroundColor;
+  copy.prepend(make("rect", { x: -MARGIN, y: -MARGIN, width: wide, height: high, fill: paper }));
   for (const name of ["class", "tabindex", "role", "aria-label"]) copy.removeAttribute(name);
-  const sizes = { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${whole}`, width, height: whole };
+  const sizes = { xmlns: "http://www.w3.org/2000/svg", viewBox: `${-MARGIN} ${-MARGIN} ${wide} ${high}`,
+    width: wide, height: high };
   for (const [name, value] of Object.entries(sizes)) copy.setAttribute(name, value);
-  return { text: new XMLSerializer().serializeToString(copy), width, height: whole };
+  return { text: new XMLSerializer().serializeToString(copy), width: wide, height: high };
 }
 
 /** Returns a chart as a PNG of twice its size. */

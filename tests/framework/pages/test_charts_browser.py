@@ -132,7 +132,7 @@ def test_a_chart_is_saved_as_a_picture_a_drawing_and_a_table(browser: Browser, t
     picture = saved(score, "PNG").read_bytes()
     width, height = (int.from_bytes(picture[at : at + 4], "big") for at in (16, 20))
     assert picture.startswith(b"\x89PNG")
-    assert [width, height - 8] == browser.value(
+    assert [width - 48, height - 48] == browser.value(
         "(svg => [2 * svg[2], 2 * svg[3]])(document.querySelector('svg.chart').getAttribute('viewBox').split(' '))"
     )
     drawing = ElementTree.fromstring(saved(score, "SVG").read_text(encoding="utf-8"))
