@@ -65,19 +65,25 @@ class Overview:
 
     def rows(self) -> tuple[dict[str, tuple[ListedRun, Row]], int]:
         """Returns the runs with their rows by their ids, and the number of those that are not read yet."""
-        rows, left = {}, 0
-        folders = self._folders()
-        until = time.monotonic() + READ_SECONDS
-        for folder, changed in folders:
-            is_late = time.monotonic() >= until
-            if is_late and folder not in self._listed:
-                left += 1
+        rows: dict[str, tuple[ListedRun, Row]] = {}
+        new: list[tuple[Path | ListedRun, int]] = []
+        left = 0
+        for folder, changed in self._folders():
+            if folder not in self._listed:
+                new.append((folder, changed))
                 continue
-            for run in self._listed[folder][1] if is_late else self._runs_of(folder, changed):
-                if is_late and run.folder not in self._read:
-                    left += 1
-                else:
+            for run in self._runs_of(folder, changed):
+                if run.folder in self._read:
                     rows[run.id] = run, self.row(run)
+                else:
+                    new.append((run, changed))
+        until = time.monotonic() + READ_SECONDS  # for what is new alone, or it would wait for ever behind many others
+        for place, (item, changed) in enumerate(new):
+            if place and time.monotonic() >= until:
+                left = len(new) - place
+                break
+            for run in [item] if isinstance(item, ListedRun) else self._runs_of(item, changed):
+                rows[run.id] = run, self.row(run)
         read = {run.folder for run, _ in rows.values()}
         self._read = {folder: entry for folder, entry in self._read.items() if folder in read}
         return rows, left
