@@ -9,7 +9,7 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,6 +117,35 @@ def peak_memory() -> Peak:
     """Returns the largest memory of this process and of those below it."""
     below = [size for pid in _below("self") if (size := _peak_of(pid)) is not None]
     return Peak(_peak_of("self") or _peak_of_usage(), sum(below), len(below))
+
+
+class Use(NamedTuple):
+    """Use of the machine by processes."""
+
+    cpu_seconds: float
+    """Seconds of cores that they have used so far, with those of the processes that they have started."""
+    memory: int | None
+    """Bytes that they hold now, where what several share counts in each; without /proc the peak of this process. None
+    where the system does not tell."""
+
+
+def use(others: Iterable[int] = ()) -> Use:
+    """Returns the use of this process, of those below it, and of others with what is below them."""
+    pids = dict.fromkeys(pid for top in ("self", *map(str, others)) for pid in (top, *_below(top)))
+    below = [words for pid in pids if pid != "self" and (words := _stat(pid))]
+    ticks = sum(int(words[place]) for words in below for place in _TIMES)
+    sizes = [size for pid in pids if (size := _number(_text(PROC / pid / "statm").partition(" ")[2])) is not None]
+    seconds = sum(os.times()[:4]) + (ticks / os.sysconf("SC_CLK_TCK") if ticks else 0)
+    return Use(seconds, sum(sizes) * os.sysconf("SC_PAGE_SIZE") if sizes else _peak_of_usage())
+
+
+_TIMES = (11, 12, 13, 14)
+"""Places in /proc/PID/stat, behind the name, of its times: user, system, and those of its children that have ended."""
+
+
+def _stat(pid: str) -> list[str]:
+    """Returns what /proc/PID/stat has behind the name of a process; nothing if it has ended."""
+    return _text(PROC / pid / "stat").rpartition(")")[2].split()
 
 
 def _peak_of(pid: str) -> int | None:

@@ -10,33 +10,52 @@ GROUPS = {GROUP: tr("a group of runs"), TUNING: tr("a tuning, with a run for eac
 """File of a folder with several runs, and what such a folder is."""
 REPORT = "report.html"
 """Name of the page of a run, a test, a group or a tuning."""
+LOCK = ".lock"
+"""File that is locked while a process writes to a run, or drives a tuning."""
+NOTES = "notes.json"
+"""File with the tags and the note that a user gives a run or a group."""
+
+
+class Place:
+    """A file or folder below `path` of its owner. It is put together when it is asked for: a list of thousands of runs
+    asks each of them for few of its files."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, files: "TaskFiles | GroupFiles", kind: type) -> Path:
+        return files.path / self.name
 
 
 class TaskFiles:
     """Paths of the files of a run."""
 
+    config = Place("config.yaml")
+    params = Place("params.json")
+    """The settings once more, as JSON."""
+    run = Place(RUN)
+    notes = Place(NOTES)
+    models = Place("models")
+    results = Place("results")
+    train = Place("results/train.csv")
+    """A row per training episode."""
+    eval = Place("results/eval.csv")
+    """A row per evaluation."""
+    progress = Place("results/progress.csv")
+    """A row per iteration."""
+    result = Place("results/result.json")
+    """A line of JSON per iteration, with times."""
+    test = Place("results/test.csv")
+    """A row per episode of a test."""
+    videos = Place("videos")
+    logs = Place("logs")
+    log = Place("logs/log.txt")
+    system = Place("logs/system.csv")
+    """A row every few seconds: processor, memory and GPU."""
+    tb_logs = Place("tb_logs")
+
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config = path / "config.yaml"
-        self.params = path / "params.json"
-        """The settings once more, as JSON."""
-        self.run = path / RUN
-        self.models = path / "models"
-        self.results = path / "results"
-        self.train = self.results / "train.csv"
-        """A row per training episode."""
-        self.eval = self.results / "eval.csv"
-        """A row per evaluation."""
-        self.progress = self.results / "progress.csv"
-        """A row per iteration."""
-        self.result = self.results / "result.json"
-        """A line of JSON per iteration, with times."""
-        self.test = self.results / "test.csv"
-        """A row per episode of a test."""
-        self.videos = path / "videos"
-        self.logs = path / "logs"
-        self.log = self.logs / "log.txt"
-        self.tb_logs = path / "tb_logs"
 
     @property
     def errors(self) -> Path:
@@ -47,16 +66,18 @@ class TaskFiles:
 class GroupFiles:
     """Paths of the files of a group of runs, or of a tuning."""
 
+    group, tuning = Place(GROUP), Place(TUNING)
+    notes = Place(NOTES)
+    config = Place("config.yaml")
+    trials = Place("trials")
+    """Settings and task directories of the trials of a tuning."""
+    best = Place("best.yaml")
+    """Best settings of a tuning."""
+    curves = Place("learning_curves.png")
+    report = Place(REPORT)
+
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.group, self.tuning = path / GROUP, path / TUNING
-        self.config = path / "config.yaml"
-        self.trials = path / "trials"
-        """Settings and task directories of the trials of a tuning."""
-        self.best = path / "best.yaml"
-        """Best settings of a tuning."""
-        self.curves = path / "learning_curves.png"
-        self.report = path / REPORT
 
     def table(self, noun: str) -> Path:
         """Returns the file with a row for each seed, run or trial."""

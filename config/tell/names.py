@@ -117,6 +117,8 @@ def printable(text: str) -> str:
     """Returns text with control and bidirectional characters escaped, cut in its middle to MOST_SHOWN characters."""
     if len(text) > MOST_SHOWN:
         text = f"{text[: MOST_SHOWN * 3 // 4]} ... {text[-MOST_SHOWN // 4 :]}"
+    if text.isprintable():
+        return text
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char
         for char in text

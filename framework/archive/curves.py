@@ -29,6 +29,11 @@ class Curves(NamedTuple):
     over: str = STEPS
     """Label of what they are drawn over: updates if a run learned from given data before its first step."""
 
+    @property
+    def evaluated(self) -> bool:
+        """True for evaluations, False for returns of training."""
+        return self.quantity.startswith("evaluation")
+
 
 class RunningMean(NamedTuple):
     """A line over the steps at which episodes ended."""

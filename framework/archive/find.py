@@ -10,9 +10,13 @@ from config.read.tasks import is_group
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.archive import task_list
-from framework.archive.groups import members, order_of
+from framework.archive.groups import folders_in, members, order_of
+from framework.archive.run import RecordedRun
 from framework.disk.task_dir import TaskDir
 from framework.errors import TaskDirError
+
+MOST_TESTS = 200
+"""Number of the newest tests that are looked at."""
 
 
 def find(words: Iterable[str], root: Path) -> list[Path]:
@@ -50,6 +54,21 @@ def _named(word: str, root: Path) -> list[Path]:
             )
         )
     return runs
+
+
+def tests_of(run: RecordedRun) -> list[RecordedRun]:
+    """Returns the tests of a run in the folder where it is, or its group, the newest first."""
+    root = (run.group or run.folder).absolute().parent
+    names = sorted((folder for folder in folders_in(root) if folder.name.startswith("Test_")), reverse=True)
+    return [test for test in map(RecordedRun, names[:MOST_TESTS]) if _tests(test, run.folder)]
+
+
+def _tests(test: RecordedRun, folder: Path) -> bool:
+    """Returns True for a test of the run in a folder."""
+    try:
+        return test.tested_run is not None and test.tested_run.resolve() == folder.resolve()
+    except (OSError, ValueError):  # a path that is none
+        return False
 
 
 def _runs(folder: Path) -> list[Path]:

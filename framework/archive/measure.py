@@ -104,7 +104,7 @@ def compare(
     step = common_step(list(curves.lines.values())) if at == "common" else None
     for series in sorted(several, key=lambda series: not _scored(series, curves)):
         rows.append(_row(series, curves, goal.value, step, rows[0] if rows else None))
-    return Comparison(environment, rows, curves, goal, _evaluated(curves), step)
+    return Comparison(environment, rows, curves, goal, curves.evaluated, step)
 
 
 def common_step(lines: Sequence[Curve]) -> float | None:
@@ -195,10 +195,6 @@ def _check(path: Path, rows: Rows, score: str) -> None:
         before = float(row["step"])
 
 
-def _evaluated(curves: Curves) -> bool:
-    return curves.quantity.startswith("evaluation")
-
-
 # ----------------------------------------------------------------------------------------------------- the scores
 
 
@@ -240,7 +236,7 @@ def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
 
 def _goal(runs: Sequence[RecordedRun], curves: Curves) -> Threshold:
     """Returns the lowest goal that the runs have, if one of them reaches it; else a part of the way to the best end."""
-    setting = "reward_threshold" if _evaluated(curves) else "stop_return"
+    setting = "reward_threshold" if curves.evaluated else "stop_return"
     goals = [
         (run.general.get(setting), f"general_cfg.{setting}")
         if run.general.get(setting) is not None

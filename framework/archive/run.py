@@ -20,6 +20,7 @@ from framework.archive.curves import UPDATES, Curve, Rows, column_of, running_me
 from framework.disk.csv_table import Table, last_row, read_csv, read_table
 from framework.disk.facts import RunFacts
 from framework.disk.lines import last_objects, read_objects
+from framework.disk.notes import Notes
 from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, TaskDir, is_locked
 from framework.screen.formatting import number
 
@@ -29,6 +30,10 @@ TAIL_BYTES = 2**14
 """Bytes at the end of result.json that are read; a line has some 600, more with several policies."""
 _NAMES = re.compile(r"^(?:(?:  )?\w+:|  (?:  )?algo_name: .*|  (?:env_name|id): .*)$", re.MULTILINE)
 """Lines of a config.yaml that name algorithm and environment: reading all of it takes 10 ms."""
+_PLAIN_LINE = re.compile(r"(  )?([a-z]\w*):(?: ([A-Za-z](?:[\w./-]*\w)?))?(?: +#.*)?")
+"""Line of _NAMES with a text that needs no reader of YAML, which takes 1 ms."""
+_OTHER_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+"""Words that may be no text."""
 _WARNING = re.compile(r"\S+ \S+ WARNING (.*)")
 Row = dict[str, Any]
 
@@ -75,7 +80,8 @@ class RecordedRun:
         """Algorithm and environment, as config.yaml names them: read in a tenth of the time that `settings` takes."""
         try:
             text = read_regular(self.task.config, MAX_BYTES).decode(errors="replace")
-            value = parse("\n".join(_NAMES.findall(text)), "config.yaml").value
+            lines = _NAMES.findall(text)
+            value = _plain(lines) or parse("\n".join(lines), "config.yaml").value
             if not isinstance(value, dict) or not _section(value, "general_cfg"):
                 value = parse(text, "config.yaml").value
         except (OSError, DocumentError):
@@ -95,6 +101,12 @@ class RecordedRun:
         """Folder of the group or tuning that it belongs to; None for a run of its own."""
         return group_of(self.folder)
 
+    @property
+    def tested_run(self) -> Path | None:
+        """Folder of the run whose model a test plays; None for a run that trains."""
+        checkpoint = self.facts.checkpoint
+        return None if checkpoint is None else Path(checkpoint).parent.parent
+
     # facts ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -102,6 +114,11 @@ class RecordedRun:
         """Content of run.json."""
         facts = self.task.facts()
         return facts.model_copy(update=self._now) if self._now else facts
+
+    @cached_property
+    def notes(self) -> Notes:
+        """Tags and note that the user has given it."""
+        return Notes.read(self.folder)
 
     @cached_property
     def state(self) -> str:
@@ -147,6 +164,11 @@ class RecordedRun:
     def iterations(self) -> list[Row]:
         """Lines of result.json."""
         return read_objects(self.task.result)
+
+    @cached_property
+    def system(self) -> Table:
+        """Rows of system.csv; none from a run that measured nothing of its machine."""
+        return read_table(self.task.system)
 
     @cached_property
     def tested(self) -> list[Row]:
@@ -240,6 +262,24 @@ def is_run(folder: Path) -> bool:
 def best_of(scores: Iterable[float], mode: str) -> float | None:
     """Returns the highest or the lowest score; None without one. mode: max or min."""
     return (max if mode == "max" else min)(scores, default=None)
+
+
+def _plain(lines: Iterable[str]) -> dict[str, Any]:
+    """Returns the sections of plain lines; nothing if one of them is not."""
+    sections: dict[str, Any] = {}
+    section: dict[str, Any] = {}
+    for line in lines:
+        match = _PLAIN_LINE.fullmatch(line)
+        if match is None or (match[3] or "").lower() in _OTHER_WORDS:
+            return {}
+        indent, name, value = match.groups()
+        if not indent and value is None and name not in sections:
+            section = sections[name] = {}
+        elif indent and name not in section:
+            section[name] = value
+        else:
+            return {}
+    return sections
 
 
 def _rows(path: Path) -> list[Row]:

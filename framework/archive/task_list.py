@@ -38,12 +38,18 @@ class Listed(NamedTuple):
     """Seconds since the last change in its folder."""
     size: int
     """Bytes of its files."""
+    tags: list[str]
+    """Tags that the user has given it."""
+    note: str
+    """Note of the user."""
     reason: str = ""
     """Files of it that are not read, with the reason; else the first line of the error of a failed run. Empty if it
     left none, as a killed one does."""
 
 
-_HEADS = tr("name"), tr("algorithm"), tr("environment"), tr("state"), tr("score"), tr("age"), tr("size")
+_HEADS = (
+    tr("name"), tr("algorithm"), tr("environment"), tr("state"), tr("score"), tr("age"), tr("size"), tr("tags"),
+)  # fmt: skip
 _STATES = {
     "running": tr("running"),
     "finished": tr("finished"),
@@ -58,16 +64,15 @@ def state_in_words(state: str) -> str:
     return _STATES.get(state, state) if step == state else tr("paused at step {step}", step=step)
 
 
-def listing(part: str = "", root: Path = ROOT) -> str:
-    """Returns a table of the runs whose name contains `part`, newest first. If a terminal is too narrow for it,
-    each name has a line of its own."""
-    runs = find_runs(part, root)
+def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
+    """Returns a table of the runs whose name contains `part`, newest first, with their tags if there are any. If a
+    terminal is too narrow for it, each name has a line of its own. tag: one that they have."""
+    runs = find_runs(part, root, tag)
     if not runs:
-        folder = root.absolute()
-        if part:
-            return tr("no runs with {part!r} in their name in {folder}\n", part=part, folder=folder)
-        return tr("no runs in {folder}\n", folder=folder)
+        return f"{_nothing(part, tag, root.absolute())}\n"
     rows = [_HEADS, *map(_cells, runs)]
+    if not any(run.tags for run in runs):
+        rows = [row[:-1] for row in rows]
     lines = aligned(rows)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     if max(map(len, lines)) > width:
@@ -77,17 +82,30 @@ def listing(part: str = "", root: Path = ROOT) -> str:
     return "".join(f"{line.rstrip()}\n{reason}" for line, reason in zip(lines, reasons, strict=True))
 
 
-def as_json(part: str = "", root: Path = ROOT) -> str:
-    """Returns the runs whose name contains `part` as a list in JSON, newest first."""
-    return json.dumps([run._asdict() for run in find_runs(part, root)], indent=1, ensure_ascii=False) + "\n"
+def as_json(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
+    """Returns the runs whose name contains `part` as a list in JSON, newest first. tag: one that they have."""
+    return json.dumps([run._asdict() for run in find_runs(part, root, tag)], indent=1, ensure_ascii=False) + "\n"
 
 
-def find_runs(part: str = "", root: Path = ROOT) -> list[Listed]:
-    """Returns the runs whose name contains `part`, newest first."""
+def find_runs(part: str = "", root: Path = ROOT, tag: str | None = None) -> list[Listed]:
+    """Returns the runs whose name contains `part`, newest first. tag: one that they have."""
     named = {name: folder for path in folders_in(root) for name, folder in members(path)}
     chosen = [(name, folder) for name, folder in named.items() if part.lower() in name.lower()]
-    runs = (_listed(name, folder) for name, folder in each("reading runs", chosen, "folders"))
-    return sorted((run for run in runs if run), key=lambda run: run.age)
+    runs = (_listed(name, folder) for name, folder in each(tr("reading runs"), chosen, tr("folders")))
+    return sorted((run for run in runs if run and (tag is None or tag in run.tags)), key=lambda run: run.age)
+
+
+def _nothing(part: str, tag: str | None, folder: Path) -> str:
+    """Returns a sentence about a list without runs."""
+    if part and tag:
+        return tr(
+            "no runs with {part!r} in their name with the tag {tag!r} in {folder}", part=part, tag=tag, folder=folder
+        )
+    if part:
+        return tr("no runs with {part!r} in their name in {folder}", part=part, folder=folder)
+    if tag:
+        return tr("no runs with the tag {tag!r} in {folder}", tag=tag, folder=folder)
+    return tr("no runs in {folder}", folder=folder)
 
 
 def _listed(name: str, folder: Path) -> Listed | None:
@@ -104,6 +122,8 @@ def _listed(name: str, folder: Path) -> Listed | None:
         score=run.score,
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
         size=_size(folder),
+        tags=run.notes.tags,
+        note=run.notes.note,
         reason=run.unread or (run.reason if run.state == "failed" else ""),
     )
 
@@ -130,6 +150,7 @@ def _cells(run: Listed) -> tuple[str, ...]:
         score,
         _age(run.age),
         byte_size(run.size),
+        ", ".join(run.tags) or "-",
     )
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 from config.program import MAIN
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
-from config.read.task_files import TaskFiles
+from config.read.task_files import LOCK, TaskFiles
 from config.tell.language import tr
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
@@ -163,7 +163,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_inherited)
 
 
-def held_lock(folder: Path, name: str = ".lock") -> IO[str] | None:
+def held_lock(folder: Path, name: str = LOCK) -> IO[str] | None:
     """Returns the lock of a folder, which lasts until it is closed; None if another process has it. name: of the file
     that is locked."""
     file = open(folder / name, "a+", opener=regular)  # noqa: SIM115  # held until it is closed
@@ -189,12 +189,13 @@ def take_lock(file: IO[Any]) -> bool:
     return False
 
 
-def is_locked(folder: Path) -> bool:
-    """Returns True if a process is writing to a task directory. Takes a shared lock for a moment."""
+def is_locked(folder: Path, name: str = LOCK) -> bool:
+    """Returns True if a process is writing to a task directory. Takes a shared lock for a moment. name: of the file
+    that is locked."""
     try:
         import fcntl
 
-        with open(folder / ".lock", opener=regular) as file:
+        with open(folder / name, opener=regular) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

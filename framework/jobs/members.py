@@ -78,11 +78,17 @@ def file_names(names: Iterable[str]) -> list[str]:
 # ------------------------------------------------------------------------------------------------ of a folder
 
 
+def of_group(folder: Path) -> list[Member]:
+    """Returns the runs of a group; none if its files do not say how they begin."""
+    facts = read_facts(GroupFiles(folder).group)
+    return _named(folder, facts.get("runs", facts.get("seeds")))
+
+
 def unfinished(folder: Path) -> list[Member]:
     """Returns the runs of a group, if some of them, or its tables, have not come to their end; none if all have, or if
     its files do not say how they begin."""
     facts = read_facts(GroupFiles(folder).group)
-    members = _named(folder, facts.get("runs", facts.get("seeds")))
+    members = of_group(folder)
     flags = [RecordedRun(folder / member.folder).facts.finished for member in members]
     return [] if all(flags) and "seconds" in facts else members
 

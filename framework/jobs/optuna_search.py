@@ -10,7 +10,9 @@ from typing import Any
 from config.read.loader import ConfigError
 from config.tell.language import tr
 from config.tune.space import LISTS, Domain
+from framework.archive.trials import TrialResult
 from framework.jobs.search import Outcome, Settings, within
+from framework.pages.tuning_page import Importance
 
 OLDEST = (4, 7)
 INSTALL = 'pip install "optuna>=4.7"'
@@ -173,6 +175,19 @@ def importance(domains: Sequence[Domain], trials: Sequence[tuple[Settings, float
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=TOP)
         shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
     return {path: share for path, share in shares.items() if math.isfinite(share)}
+
+
+def importance_of(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Importance:
+    """Returns what settings matter. rows: best first."""
+    scored = [row for row in rows if row.score is not None and row.state != "failed"]
+    if len({row.score for row in scored}) == 1:
+        return Importance()
+    # ranks instead of scores: those of different rungs cannot be compared
+    ranks = [(row.trial.settings, -float(place)) for place, row in enumerate(scored)]
+    try:
+        return Importance(importance(domains, ranks, "max"), len(scored))
+    except ConfigError as error:
+        return Importance(remark=error.problems[0])
 
 
 def _number(domain: Domain, value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.read.task_files import LOCK
 from config.tell.language import tr
 from framework.disk.task_dir import held_lock, take_lock
 from framework.errors import TaskDirError
@@ -139,7 +140,7 @@ TRAINED = tr("{path} is being trained by another process; wait for it, or stop i
 
 
 @contextlib.contextmanager
-def locked(folder: Path, file: str = ".lock", sentence: str = TUNED) -> Iterator[None]:
+def locked(folder: Path, file: str = LOCK, sentence: str = TUNED) -> Iterator[None]:
     """Keeps a second session out of a folder. file: the one that is locked; sentence: why it is kept out."""
     lock = held_lock(folder, file)
     if lock is None:

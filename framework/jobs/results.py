@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from config.read.loader import ConfigError, RunConfig
+from config.read.loader import RunConfig
 from config.read.task_files import GroupFiles
 from config.tell.cells import cells, padded
 from config.tell.language import english, tr
 from config.tell.names import printable
-from config.tune.space import Domain
 from framework.archive import statistics
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, curves_of, summary
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.atomic import write_whole
-from framework.jobs import optuna_search
-from framework.pages.tuning_page import Importance
 from framework.runs import signals
 from framework.screen import tables
 from framework.screen.formatting import between, cell, clock, counted, short, spread
@@ -98,19 +95,6 @@ def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) 
         for name, table in rows.items()
     }
     return Curves({name: line for name, line in lines.items() if len(line[0])}, score)
-
-
-def importance(domains: Sequence[Domain], rows: Sequence[TrialResult]) -> Importance:
-    """Returns what settings matter. rows: best first."""
-    scored = [row for row in rows if row.score is not None and row.state != "failed"]
-    if len({row.score for row in scored}) == 1:
-        return Importance()
-    # ranks instead of scores: those of different rungs cannot be compared
-    ranks = [(row.trial.settings, -float(place)) for place, row in enumerate(scored)]
-    try:
-        return Importance(optuna_search.importance(domains, ranks, "max"), len(scored))
-    except ConfigError as error:
-        return Importance(remark=error.problems[0])
 
 
 # ------------------------------------------------------------------------------------------- printed table

@@ -29,7 +29,7 @@ from framework.archive.trials import TrialResult, combined, facts
 from framework.disk.atomic import make_folder, recover, write_whole
 from framework.disk.task_dir import add_facts, read_facts
 from framework.errors import JoystickError, TaskDirError
-from framework.jobs import results
+from framework.jobs import optuna_search, results
 from framework.jobs.job import Job, Waiting
 from framework.jobs.processes import Runner, StageEnd, is_locked
 from framework.jobs.schedulers import Course, Leg, Scores, Trial, ranked
@@ -379,7 +379,7 @@ class Tuner(Job):
             session=self.session,
             patience=self.patience,
             facts=read_facts(self.files.tuning),
-            importance=results.importance(self.plan.domains, rows),
+            importance=optuna_search.importance_of(self.plan.domains, rows),
         )
 
     def _commands(self, configs: Sequence[RunConfig]) -> list[tuple[str, str]]:

@@ -3,7 +3,9 @@
 import hmac
 import os
 import secrets
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import quote
@@ -21,6 +23,9 @@ KINDS = {
 """Ending of a file that is shown -> its type."""
 MOST_FILES = 60
 """Number of files of a run that are shown, newest first; a run may film any number of episodes."""
+
+MOST_KEPT = 8
+"""Number of pages that are kept."""
 
 
 class Shown(NamedTuple):
@@ -40,6 +45,7 @@ class Files:
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
         self._listed: dict[str, Path] = {}
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def of(self, folder: Path, places: Iterable[str] = PLACES) -> list[Shown]:
         """Returns the newest files of a folder, newest first."""
@@ -55,8 +61,19 @@ class Files:
         place = printable(path.relative_to(folder).as_posix())
         return Shown(place, url, KINDS[path.suffix], status.st_size)
 
+    def keep(self, name: str, content: bytes) -> str:
+        """Keeps a page that is no file, and returns its address; the oldest of many is dropped."""
+        key = secrets.token_hex(32)
+        self._kept[key] = content
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return f"/file/{key}/{name}"
+
     def open(self, key: str) -> tuple[BinaryIO, str] | None:
-        """Returns a file that was listed, and its type; None for any other key, and if it is gone."""
+        """Returns a file that was listed, or a page that is kept, and its type; None for any other key, and if it is
+        gone."""
+        if key in self._kept:
+            return BytesIO(self._kept[key]), KINDS[".html"]
         path = self._listed.get(key)
         try:
             return None if path is None else (opened(path), KINDS[path.suffix])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.config import GeneralConfig
-from config.read.task_files import GROUPS, RUN
+from config.read.task_files import GROUPS, NOTES, RUN
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
@@ -19,6 +19,8 @@ ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
 LIMITS = ("max_total_step", "max_episode", "max_update", "max_iteration", "iteration_steps")
 """Settings that tell how long a run is planned to be."""
+READ_SECONDS = 0.5
+"""Time after which the rest of the runs that are new waits for the next look."""
 Row = dict[str, Any]
 Stamp = tuple[int, int] | None
 """Time of the last change and size of a file; None without the file."""
@@ -35,6 +37,13 @@ class ListedRun(NamedTuple):
     """Folder of the seeds, experiments or trials that it belongs to."""
 
 
+class Read(NamedTuple):
+    """A row as it was read, and what it was made from."""
+
+    stamp: Any
+    row: Row
+
+
 class Overview:
     """Rows of the table of runs."""
 
@@ -43,33 +52,72 @@ class Overview:
         alone = any((folder / name).is_file() for name in (RUN, *GROUPS))
         self.root = folder.parent if alone else folder
         self._only = folder if alone else None
-        self._cache: dict[Path, tuple[tuple[Stamp, bool], Row]] = {}
-        """Folder of a run -> its row, with what it was made from."""
+        self._listed: dict[Path, tuple[int, list[ListedRun], bool]] = {}
+        """Folder -> the time of its last change, its runs, and True for a group."""
+        self._read: dict[Path, Read] = {}
+        """Folder of a run -> its row."""
         self._plans: dict[Path, tuple[Stamp, GeneralConfig]] = {}
 
     def runs(self) -> Iterator[ListedRun]:
-        """Yields the runs that there are now."""
-        for folder in [self._only] if self._only else folders_in(self.root):
-            for name, run in members(folder):
-                if is_run(run):
-                    identity = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-                    yield ListedRun(identity, printable(name), run, None if run == folder else folder)
+        """Yields the runs that there are now, those in the folders that have changed last first."""
+        for folder, changed in self._folders():
+            yield from self._runs_of(folder, changed)
+
+    def rows(self) -> tuple[dict[str, tuple[ListedRun, Row]], int]:
+        """Returns the runs with their rows by their ids, and the number of those that are not read yet."""
+        rows: dict[str, tuple[ListedRun, Row]] = {}
+        new: list[tuple[Path | ListedRun, int]] = []
+        left = 0
+        for folder, changed in self._folders():
+            if folder not in self._listed:
+                new.append((folder, changed))
+                continue
+            for run in self._runs_of(folder, changed):
+                if run.folder in self._read:
+                    rows[run.id] = run, self.row(run)
+                else:
+                    new.append((run, changed))
+        until = time.monotonic() + READ_SECONDS  # for what is new alone, or it would wait for ever behind many others
+        for place, (item, changed) in enumerate(new):
+            if place and time.monotonic() >= until:
+                left = len(new) - place
+                break
+            for run in [item] if isinstance(item, ListedRun) else self._runs_of(item, changed):
+                rows[run.id] = run, self.row(run)
+        read = {run.folder for run, _ in rows.values()}
+        self._read = {folder: entry for folder, entry in self._read.items() if folder in read}
+        return rows, left
+
+    def _folders(self) -> list[tuple[Path, int]]:
+        """Returns the folders that may be runs or groups, each with the time of its last change, newest first."""
+        folders = [self._only] if self._only else folders_in(self.root)
+        times = {folder: stamp[0] for folder in folders if (stamp := stamp_of(folder))}
+        self._listed = {folder: entry for folder, entry in self._listed.items() if folder in times}
+        return sorted(times.items(), key=lambda item: -item[1])
+
+    def _runs_of(self, folder: Path, changed: int) -> list[ListedRun]:
+        """Returns the run that a folder is, or those of a group: below a group anything may change without a trace in
+        its own folder, so these are looked for each time."""
+        seen, runs, is_group = self._listed.get(folder, (None, [], True))
+        if is_group or seen != changed:
+            runs = list(_members(folder))
+            is_group = any((folder / name).is_file() for name in GROUPS)
+            self._listed[folder] = changed, runs, is_group
+        return runs
 
     def row(self, run: ListedRun) -> Row:
         """Returns what the table shows of a run."""
-        stamp, running = _stamp(run.folder / RUN), is_locked(run.folder)
-        cached = self._cache.get(run.folder)
-        if cached is None or cached[0] != (stamp, running):
-            cached = (stamp, running), self._read(run, running)
-            self._cache[run.folder] = cached
-        row = dict(cached[1])
-        if running:
-            row |= self._progress(RecordedRun(run.folder))
-        changed = max(status[0] for status in (stamp, _stamp(run.folder), (0, 0)) if status)
-        row["age"] = max(0, round(time.time() - changed / 1e9))
-        return row
+        place = os.fspath(run.folder)
+        stamp, running = stamp_of(f"{place}/{RUN}"), is_locked(run.folder)
+        made_from = stamp, stamp_of(f"{place}/{NOTES}"), running
+        read = self._read.get(run.folder)
+        if read is None or read.stamp != made_from:
+            read = self._read[run.folder] = Read(made_from, self._row(run, running))
+        changed = max(status[0] for status in (stamp, stamp_of(place), (0, 0)) if status)
+        row = read.row | {"changed": round(changed / 1e9)}
+        return row | self._progress(RecordedRun(run.folder)) if running else row
 
-    def _read(self, run: ListedRun, running: bool) -> Row:
+    def _row(self, run: ListedRun, running: bool) -> Row:
         recorded = RecordedRun(run.folder)
         facts, (algorithm, environment) = recorded.facts, recorded.names
         step, seconds = number(facts.step), number(facts.seconds)
@@ -89,6 +137,10 @@ class Overview:
             "speed": number(step / seconds) if step and seconds else None,
             "seconds": seconds,
             "outcome": printable(facts.outcome or ""),
+            "seed": number(facts.seed),
+            "started": printable(facts.started or ""),
+            "tags": recorded.notes.tags,
+            "note": bool(recorded.notes.note),
         }
 
     def _progress(self, run: RecordedRun) -> Row:
@@ -112,13 +164,34 @@ class Overview:
 
     def _share(self, plan: Path, counts: Row) -> float:
         """Returns the share of the planned run that is done. plan: the file of its settings."""
-        stamp = _stamp(plan)  # a resume may have another plan
+        stamp = stamp_of(plan)  # a resume may have another plan
         if plan not in self._plans or self._plans[plan][0] != stamp:
             general = read_facts(plan).get("general_cfg")
             section = general if isinstance(general, dict) else {}
             limits = {name: section[name] for name in LIMITS if number(section.get(name)) is not None}
             self._plans[plan] = stamp, GeneralConfig.model_construct(**limits)
         return self._plans[plan][1].share(*(counts[name] or 0 for name in ("step", "episode", "update")))
+
+
+def id_of(name: str) -> str:
+    """Returns the id of a run or a group by its name."""
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+
+
+def stamp_of(path: str | Path) -> Stamp:
+    """Returns when a file was changed, and its size; None if there is none."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _members(folder: Path) -> Iterator[ListedRun]:
+    """Yields the runs of a group, or the run that a folder is."""
+    for name, run in members(folder):
+        if is_run(run):
+            yield ListedRun(id_of(name), printable(name), run, None if run == folder else folder)
 
 
 def _speed(lines: list[Row]) -> float | None:
@@ -129,11 +202,3 @@ def _speed(lines: list[Row]) -> float | None:
         return None
     steps, seconds = (after - before for before, after in zip(first, last, strict=True))  # type: ignore[operator]
     return number(steps / seconds) if seconds > 0 and steps >= 0 else None
-
-
-def _stamp(path: Path) -> Stamp:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size

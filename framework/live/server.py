@@ -1,6 +1,7 @@
-"""The web server of the page: this machine alone, GET alone, and nothing without the token.
+"""The web server of the page: this machine alone, and nothing without the token.
 
-What the page asks for has either the token (in a header, which no other site can send) or the key of one file.
+What the page asks for has either the token (in a header, which no other site can send) or the key of one file. What it
+asks to be done comes by POST, with the token and from the page itself.
 """
 
 import base64
@@ -17,8 +18,10 @@ from socketserver import ThreadingTCPServer
 from typing import Any, BinaryIO
 from urllib.parse import parse_qs
 
+from config.tell.names import printable
+from framework.errors import JoystickError
 from framework.live.answers import Answers
-from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE
+from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE, asset
 
 HOST = "127.0.0.1"
 NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
@@ -27,13 +30,18 @@ A foreign site that lets its own name lead to this machine asks by that name."""
 PATIENCE = 30.0
 """Seconds after which a connection without a request is closed."""
 BLOCK = 2**16
+MOST_ASKED = 2**18
+"""Bytes of the body of a request, at most."""
+SCRIPTS = ("views.js", "actions.js", "films.js", "groups.js", "table.js", "page.js")
+"""Scripts of the page, after those that reports have too."""
 FILE = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'"
 """Policy of a file: it runs nothing, and belongs to no site."""
 REPORT = (
-    "sandbox allow-scripts; default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-    "script-src 'unsafe-inline'"
+    "sandbox allow-scripts allow-downloads; default-src 'none'; img-src data:; media-src data:; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 )
-"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows."""
+"""Policy of a report: its scripts have no origin and no network, so they reach neither the page nor what it knows.
+Charts are saved as files, as from any page of the web."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -41,6 +49,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+COUNT = re.compile(r"\d{1,18}")
 RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 """Part of a file, as browsers ask for a place in a video."""
 
@@ -48,15 +57,19 @@ RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 def page() -> tuple[bytes, str]:
     """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
     html, css, *scripts = (
-        Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("page.html", "page.css", "views.js", "page.js")
+        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", *SCRIPTS)
     )
-    style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, *scripts))
+    style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, asset("curves.js"), *scripts))
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src 'self' data:; "
         "media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return html.replace("/* style */", style).replace("/* script */", script).encode(), policy
+
+
+def _text(asked: dict[str, Any], name: str) -> str:
+    value = asked.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _hash(text: str) -> str:
@@ -106,10 +119,59 @@ class Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
         if path == "/":
             return self._send(self.server.page, "text/html; charset=utf-8", self.server.policy)
+        answers = self.server.answers
         if path == "/now":
-            answer = self.server.answers.now(query.get("show", []), query.get("column", ["return"])[0])
-            return self._send(json.dumps(answer, allow_nan=False).encode(), "application/json", FILE)
+            [column], [group], [since] = (query.get(name, [""])[:1] for name in ("column", "group", "since"))
+            ids = query.get("show", [])
+            return self._answer(
+                answers.now(ids, column or "return", group, int(since) if COUNT.fullmatch(since) else 0)
+            )
+        if path == "/settings":
+            return self._answer(answers.settings(query.get("column", []), "named" in query))
         return self._refuse(HTTPStatus.NOT_FOUND, "There is no such page")
+
+    def do_POST(self) -> None:
+        """Does what the page asks for: a request with the token, and from the page itself, as its browser says."""
+        hosts, origins = (self.headers.get_all(name, []) for name in ("Host", "Origin"))
+        if not NAMED.fullmatch("\n".join(hosts)):
+            return self._refuse(HTTPStatus.FORBIDDEN, "This page is for this machine alone")
+        if origins != [f"http://{hosts[0]}"] or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            return self._refuse(HTTPStatus.FORBIDDEN, "Only the page itself may ask for this")
+        if not hmac.compare_digest(self._bearer().encode(), self.server.answers.token.encode()):
+            return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
+        asked = self._body()
+        if asked is None:
+            return self._refuse(HTTPStatus.BAD_REQUEST, "It is no object of JSON, or too large")
+        answers = self.server.answers
+        try:
+            if self.path == "/notes":
+                answer = answers.write_notes(_text(asked, "run"), asked.get("tags"), asked.get("note"))
+            elif self.path == "/stop":
+                answer = answers.stop(_text(asked, "run"))
+            elif self.path == "/compare":
+                runs = asked.get("runs")
+                answer = answers.compare(runs if isinstance(runs, list) else [])
+            else:
+                return self._refuse(HTTPStatus.NOT_FOUND, "There is no such action")
+        except JoystickError as error:
+            answer = {"error": printable(str(error))}
+        return self._answer(answer)
+
+    def _body(self) -> dict[str, Any] | None:
+        """Returns the object that a request has as its body; None if it has no such body."""
+        length = self.headers.get("Content-Length", "")
+        if self.headers.get("Content-Type") != "application/json" or not COUNT.fullmatch(length):
+            return None
+        if int(length) > MOST_ASKED:
+            return None
+        try:
+            value = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+
+    def _answer(self, answer: Any) -> None:
+        self._send(json.dumps(answer, allow_nan=False).encode(), "application/json", FILE)
 
     def _bearer(self) -> str:
         """Returns the token in the header of a request of the page."""

@@ -1,13 +1,20 @@
 
 // The list of runs, and the runs that are shown, as elements.
 
-const MOST_SHOWN = 12, MOST_FILMS = 6, LARGEST = 1e100, COLOURS = 6;
+const the = id => document.getElementById(id);
+
+const MOST_SHOWN = 12, MOST_FILMS = 6, MOST_LISTED = 200;
+const STEPS = "environment steps", UPDATES = "updates";
+
+const page = { data: null, timer: 0, failures: 0, asked: 0, signs: new Map(), most: MOST_LISTED, films: {}, trial: null,
+  unfolded: new Set(), sought: "", settings: { columns: [], names: [], cells: {}, left: 0 } };
 
 const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
 const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
 const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state);
 const count = value => typeof value === "number" ? value.toLocaleString("en") : "–";
 const score = run => run.running ? run.mean : run.score;
+const age = run => Math.max(0, page.data.time - run.changed);
 const scored = run => run.tested ? "score" : run.running ? "return" : "best";
 const progress = run => run.running && run.share
   ? make("progress", { max: 1, value: run.share, "aria-label": "share of the planned run" }) : null;
@@ -21,50 +28,65 @@ function amount(run) {
 
 /** Returns a run of the list; only its key if it would be the same as the one that is there. */
 function item(run, ids) {
-  const shown = ids.includes(run.id), { age, ...rest } = run;
-  const sign = JSON.stringify([rest, run.running ? "" : ago(age), shown, column()]);
+  const shown = ids.includes(run.id), { changed, ...rest } = run, since = run.running ? "" : ago(age(run));
+  const sign = JSON.stringify([rest, since, shown, column()]);
   if (page.signs.get(run.id) === sign) return make("li", { "data-key": run.id, "data-sign": sign });
   const details = [amount(run), run.running && run.speed ? `${short(run.speed)}/s` : "",
-    typeof score(run) === "number" ? `${scored(run)} ${short(score(run))}` : "", run.running ? "" : ago(age)];
+    typeof score(run) === "number" ? `${scored(run)} ${short(score(run))}` : "", since];
   const box = make("input", { type: "checkbox", checked: shown, "data-run": run.id,
     "aria-label": `${run.name} in the chart` });
   return make("li", { "data-key": run.id, "data-sign": sign, class: shown ? "run shown" : "run" }, box,
     make("a", { href: link([run.id]), "aria-current": shown ? "true" : null },
       make("span", { class: "line" }, make("span", { class: "title" }, own(run)), state(run)),
       make("span", { class: "small" }, run.group ? titled(run) : run.name),
-      make("span", { class: "small" }, details.filter(Boolean).join(" · ")), progress(run)));
+      make("span", { class: "small" }, details.filter(Boolean).join(" · ")), tagsOf(run.tags), progress(run)));
+}
+
+/** Returns how many runs are in each state, in words. */
+function counted(runs) {
+  const states = runs.map(run => run.state.split(" ")[0]), kinds = [...new Set(states)];
+  return kinds.map(kind => `${states.filter(other => other === kind).length} ${kind}`).join(", ");
 }
 
 function group(name, runs, ids) {
-  const states = runs.map(run => run.state.split(" ")[0]), kinds = [...new Set(states)];
-  const counts = kinds.map(kind => `${states.filter(other => other === kind).length} ${kind}`).join(", ");
-  const files = page.data.groups[name]?.files ?? [];
+  const { id, tuning, tags } = page.data.groups.get(name);
   return make("li", { "data-key": `group ${name}` }, make("details", { open: runs.some(run => run.running) },
-    make("summary", {}, make("span", { class: "title" }, name), make("span", { class: "small" }, counts)),
+    make("summary", {}, make("span", { class: "title" }, name), make("span", { class: "small" }, counted(runs)),
+      tagsOf(tags)),
     make("div", { class: "buttons" },
-      make("a", { class: "button", href: link(runs.map(run => run.id)) }, `All ${runs.length} in one chart`),
-      openers(files)),
+      make("a", { class: "button", href: link([], { group: id }) }, tuning ? "The tuning" : "The group"),
+      make("a", { class: "button", href: link(runs.map(run => run.id)) }, `All ${runs.length} in one chart`)),
     make("ul", {}, runs.map(run => item(run, ids)))));
+}
+
+/** Returns the runs that have all words of the filter, newest first, those of a group together: [group, runs]. */
+function filtered() {
+  const words = the("filter").value.toLowerCase().split(/\s+/).filter(Boolean), items = new Map();
+  for (const run of page.data.order) {
+    const tags = [...run.tags, ...(page.data.groups.get(run.group)?.tags ?? [])].join(" ");
+    const text = `${run.name} ${titled(run)} ${run.state} ${run.outcome} ${tags}`.toLowerCase();
+    if (!words.every(word => text.includes(word))) continue;
+    const key = run.group ? `group ${run.group}` : run.id;
+    if (items.has(key)) items.get(key)[1].push(run);
+    else items.set(key, [run.group, [run]]);
+  }
+  return [...items.values()];
 }
 
 function list(ids) {
   const signed = [...the("list").querySelectorAll("[data-sign]")];
   page.signs = new Map(signed.map(({ dataset }) => [dataset.key, dataset.sign]));
-  const words = the("filter").value.toLowerCase().split(/\s+/).filter(Boolean), groups = new Map(), items = [];
-  for (const run of page.data.runs) {
-    const text = `${run.name} ${titled(run)} ${run.state}`.toLowerCase();
-    if (!words.every(word => text.includes(word))) continue;
-    if (!run.group) items.push(() => item(run, ids));
-    else if (groups.has(run.group)) groups.get(run.group).push(run);
-    else {
-      groups.set(run.group, [run]);
-      items.push(() => group(run.group, groups.get(run.group).sort(byName), ids));
-    }
+  const all = filtered(), some = all.slice(0, page.most);
+  const more = all.length > some.length
+    ? make("li", {}, make("button", { "data-more": true }, `Show more (${some.length} of ${all.length})`)) : null;
+  if (all.length) {
+    return make("ul", {}, some.map(([name, runs]) => name ? group(name, runs.sort(byName), ids) : item(runs[0], ids)), more);
   }
-  if (items.length) return make("ul", {}, items.map(made => made()));
-  const none = page.data.runs.length ? "No run has these words." : "No runs yet. They appear here as they start.";
-  return make("ul", {}, make("li", { class: "quiet" }, none));
+  return make("ul", {}, make("li", { class: "quiet" }, nothing()));
 }
+
+const nothing = () => page.data.order.length ? "No run has these words."
+  : page.data.left ? "The runs are being read." : "No runs yet. They appear here as they start.";
 
 // --------------------------------------------------------------------------------------- runs that are shown
 
@@ -86,13 +108,22 @@ function cards(run) {
     make("div", { class: place ? null : "first" }, make("dt", {}, name), make("dd", {}, text(value)))));
 }
 
+/** Returns the buttons that stop a run, or the job that drives it. */
+function stopping(run) {
+  if (!run.running) return null;
+  const job = page.data.groups.get(run.group);
+  return job?.running ? stopButton(job.id, job.tuning ? "the tuning" : "the group") : stopButton(run.id, "the run");
+}
+
 function one(run, details) {
   const outcome = run.running || run.state === run.outcome ? "" : run.outcome;
-  const report = details.files.filter(file => file.name === "report.html");
+  const report = details.files.filter(file => file.name === "report.html"), job = page.data.groups.get(run.group);
   return [make("h2", {}, titled(run)),
     make("p", { class: "about quiet" }, [run.name, details.started].filter(Boolean).join("  ·  ")),
-    make("p", { class: "about" }, state(run), outcome ? `  ${outcome}` : ""), progress(run),
-    make("div", { class: "buttons" }, report.map(opener)), cards(run)];
+    make("p", { class: "about" }, state(run), outcome ? `  ${outcome}` : "", tagsOf(run.tags)), progress(run),
+    make("div", { class: "buttons" }, report.map(opener),
+      job ? make("a", { class: "button", href: link([], { group: job.id }) }, job.tuning ? "The tuning" : "The group") : null,
+      stopping(run)), cards(run)];
 }
 
 function several(runs) {
@@ -108,52 +139,58 @@ function several(runs) {
     make("table", { class: "several" }, make("thead", {}, row), make("tbody", {}, rows)));
 }
 
-function swatch(place) {
-  const look = `swatch c${place % COLOURS}${place >= COLOURS ? " dashed" : ""}`;
-  return make("svg", { class: look, viewBox: "0 0 26 10", "aria-hidden": "true" },
-    make("path", { d: "M0 5H26" }));
+/** Returns a line of a chart. points: step, update, mean, and of several at the same step their number and ends. */
+function lineOf(points) {
+  const ends = points.some(point => point.length > 3);
+  return { x: { [STEPS]: points.map(([step]) => step), [UPDATES]: points.map(([, update]) => update),
+    counts: points.map(([, , , count = 1]) => count) }, y: points.map(([, , value]) => value),
+  ...(ends ? { low: points.map(([, , value, , low = value]) => low), high: points.map(([, , value, , , high = value]) => high) }
+    : {}) };
 }
 
-/** Returns the lines of the chart, and what they are drawn over: updates if one learned from given data first. */
-function series(runs) {
-  const all = runs.map(run => page.data.shown[run.id]);
-  const given = ([step, update]) => step === 0 && update > 0;
-  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
-  const places = points => points.filter(([, , value]) => Math.abs(value) < LARGEST)
-    .map(([step, update, ...values]) => [updates ? update : step, ...values]);
-  return { over: updates ? "updates" : "environment steps", lines: all.map((details, place) => {
-    const raw = together(places(details.line));
-    const dots = places(details.evaluations);
-    return { colour: `c${place % COLOURS}`, dashed: place >= COLOURS, raw, line: smooth(raw), dots };
-  }) };
+/** Draws lines into the chart that is shown, and says what they are drawn over: updates if one learned first. */
+function drawChart(name, lines, updates) {
+  const box = the("shown").querySelector("figure.curve");
+  if (!box) return;
+  view.axes = updates ? [UPDATES, STEPS] : [STEPS, UPDATES];
+  plot(box, { name, tall: true, lines });
+  showChoices();
 }
+
+/** Draws the curves of runs. */
+function drawRuns(runs) {
+  const given = ([step, update]) => step === 0 && update > 0, all = runs.map(run => page.data.shown[run.id]);
+  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
+  drawChart(column(), all.map(({ line, evaluations }, place) => ({ name: runs.length > 1 ? own(runs[place]) : column(),
+    color: place, ...lineOf(line), dots: evaluations.length ? lineOf(evaluations) : undefined })), updates);
+}
+
+const chartBox = () => make("figure", { class: "curve", "data-key": "chart", "data-sign": "chart" });
 
 function figure(runs) {
-  const { over, lines } = series(runs), names = new Set(runs.flatMap(run => page.data.shown[run.id].columns));
+  const all = runs.map(run => page.data.shown[run.id]), names = new Set(all.flatMap(({ columns }) => columns));
   const options = [...names.add(column())].map(name =>
     make("option", { value: name, selected: name === column() }, name));
   const what = make("select", { id: "column", "aria-label": "What is drawn" }, options);
   const head = make("div", { class: "head" }, make("label", {}, "Chart of ", what),
-    lines.some(({ dots }) => dots.length)
-      ? make("span", { class: "quiet" }, "line: running mean   ○ evaluation") : null);
-  if (!lines.some(({ raw, dots }) => raw.length + dots.length)) {
+    all.some(({ evaluations }) => evaluations.length) ? make("span", { class: "quiet" }, "○ evaluation") : null);
+  if (!all.some(({ line, evaluations }) => line.length + evaluations.length)) {
     const none = runs.every(run => run.tested) ? "A test has no curve." : "Nothing to draw yet.";
-    return make("figure", {}, names.size > 1 ? head : null, make("p", { class: "quiet" }, none));
+    return [names.size > 1 ? head : null, make("p", { class: "quiet" }, none)];
   }
-  const drawn = chart(lines, column(), over, Math.max(280, the("shown").clientWidth), page.at);
-  const values = make("p", { id: "readout", class: "quiet", "aria-live": "polite" }, readout(runs, lines, over));
-  return make("figure", {}, head, drawn, values);
+  return [head, tools(), chartBox()];
 }
 
-function readout(runs, lines, over) {
-  if (page.at === null) return "";
-  const values = lines.map(({ line }, place) => line.length
-    ? `${runs.length > 1 ? `${own(runs[place])} ` : ""}${short(nearest(line, page.at)[1])}` : "").filter(Boolean);
-  return `${short(Math.round(page.at))} ${over}: ${values.join(",  ")}`;
+/** Returns the controls of the chart, which stay as they are set. */
+function tools() {
+  if (!view.axes.length) view.axes = [STEPS, UPDATES];
+  const made = controls();
+  made.dataset.key = made.dataset.sign = "tools";
+  return made;
 }
 
 function films(files) {
-  const found = files.filter(file => file.kind === "image/gif" || file.kind === "video/mp4");
+  const found = files.filter(isFilm);
   const shown = found.slice(0, MOST_FILMS).map(file => make("figure", { "data-key": file.url },
     file.kind === "image/gif" ? make("img", { src: file.url, alt: file.name, loading: "lazy" })
     : make("video", { src: file.url, controls: true, preload: "metadata", "aria-label": file.name }),
@@ -164,11 +201,16 @@ function films(files) {
 
 const folded = (key, title, ...content) => make("details", { "data-key": key }, make("summary", {}, title), content);
 
-function more(details) {
+function notes(id, tags, note) {
+  const title = `Tags and note${tags.length + note.length ? "" : " (none)"}`;
+  return folded("notes", title, notesForm(id, tags, note));
+}
+
+function more(run, details) {
   const files = details.files.filter(file => file.name !== "report.html");
   const text = (key, title, lines) => lines.length
     ? folded(key, title, make("pre", { tabindex: 0, "aria-label": title }, lines.join("\n"))) : null;
-  return [films(details.files), text("log", "Log, its last lines", details.log),
+  return [notes(run.id, run.tags, details.note), films(details.files), text("log", "Log, its last lines", details.log),
     text("errors", "Errors", details.errors),
     files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, openers(files)))
       : null];
@@ -176,12 +218,12 @@ function more(details) {
 
 /** Returns the runs of which the page knows the curves. */
 function read(ids) {
-  return ids.map(id => page.data.runs.find(run => run.id === id)).filter(run => run && page.data.shown[run.id]);
+  return ids.map(id => page.data.runs.get(id)).filter(run => run && page.data.shown[run.id]);
 }
 
 function shown(ids) {
   const runs = read(ids);
-  const back = make("a", { class: "button narrow", href: link(ids, column(), true) }, "← All runs");
+  const back = make("a", { class: "button narrow", href: link(ids, { list: 1 }) }, "← All runs");
   const quiet = text => make("p", { class: "quiet" }, text);
   if (!runs.length) {
     const missing = ids.length && page.asked ? quiet("This run is not there, or not read yet.") : null;
@@ -189,11 +231,14 @@ function shown(ids) {
   }
   if (runs.length === 1) {
     const details = page.data.shown[runs[0].id];
-    return make("div", { "data-key": runs[0].id }, back, ...one(runs[0], details), figure(runs), more(details));
+    return make("div", { "data-key": runs[0].id }, back, ...one(runs[0], details), figure(runs), more(runs[0], details));
   }
   const cut = chosen().length > MOST_SHOWN
     ? quiet(`A chart has at most ${MOST_SHOWN} runs; these are the first of ${chosen().length}.`) : null;
+  const beside = filmsInStep(runs, page.films);
   return make("div", { "data-key": "several" }, back, make("h2", {}, `${runs.length} runs in one chart`), cut,
-    figure(runs), several(runs));
+    make("div", { class: "buttons" }, make("button", { "data-compare": chosen().join() }, "Compare them")),
+    figure(runs), several(runs),
+    beside && make("details", { "data-key": "instep", open: wish().has("films") }, make("summary", {}, "Videos, side by side"),
+      beside));
 }
-

@@ -1,26 +1,34 @@
 """Blocks of HTML for the output of a cell of a notebook: no scripts, nothing is loaded, no styles for others."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
 
 from config.read.opening import named
-from framework.archive.curves import STEPS
+from framework.archive.curves import STEPS, Array
 from framework.pages import svg
+from framework.pages.charts import Line
 from framework.pages.html_page import asset, data_url, paragraph, text
 
-TONES = ("#2f88c9", "#e0702a", "#0a9e75", "#c76fa3", "#a8860f", "#7f6bd0")
-"""Colors of lines, in the order of svg.TONES: of medium lightness, since a picture does not know if its page is
+COLORS = ("#2f88c9", "#e0702a", "#0a9e75", "#c76fa3", "#a8860f", "#7f6bd0")
+"""Colors of lines, in the order of those of a page: of medium lightness, since a picture does not know if its page is
 dark."""
-_VARIABLES = "".join(f"--tone-{number}: {color}; " for number, color in enumerate(TONES))
-_STYLE = f"<style>\n.joystick {{ {_VARIABLES}}}\n{asset('cell.css')}</style>"
+WIDTH, HEIGHT = 960, 380
+"""Size of a chart in pixels."""
+TOP, BOTTOM, SIDE = 52, 22, 56
+"""Its margins in pixels."""
+_STYLE = f"<style>\n{asset('cell.css')}</style>"
 _CHART_STYLE = (
-    f"svg {{ {_VARIABLES}--ink: #808894; --quiet: #808894; --line: rgba(128, 128, 128, .3); --paper: none; "
-    f"--font: system-ui, sans-serif; --pale: .45; --faint: .2; }}"
-    f"{asset('svg.css')}svg text {{ font-size: 15px; }} svg text.name {{ font-size: 16px; }}"
+    "text { fill: #808894; font: 15px system-ui, sans-serif; } text.name { font-size: 16px; } "
+    ".rule { stroke: rgba(128, 128, 128, .3); } .line { fill: none; stroke-width: 1.6; stroke-linejoin: round; } "
+    ".first { stroke-width: 3.5; } .pale { opacity: .45; stroke-width: 1.2; } .band { stroke: none; opacity: .2; } "
+    ".level { stroke: #808894; stroke-dasharray: 3 4; } .again { stroke-dasharray: 8 4; }"
 )
+Point = tuple[float, float]
 
 
 def block(title: str, where: object, *parts: str) -> str:
@@ -44,24 +52,89 @@ def bar(fraction: float) -> str:
 
 
 def chart(
-    lines: Sequence[svg.Polyline],
-    names: Sequence[str],
-    quantity: str,
-    over: str = STEPS,
-    bands: Sequence[svg.Band] = (),
-    levels: Mapping[str, float] = MappingProxyType({}),
+    lines: Sequence[Line], quantity: str, over: str = STEPS, levels: Mapping[str, float] = MappingProxyType({})
 ) -> str:
-    """Returns the figure of `svg.curves` below a legend, as an image: notebooks that are not trusted show images, and
-    no SVG. names: of the colors, in their order. Nothing without lines."""
-    if not lines:
+    """Returns a chart below its legend, as an image: notebooks that are not trusted show images, and no SVG. over: the
+    axis; levels: values that lines across mark, by names. Nothing without lines."""
+    drawn = [_Drawn.of(line, over) for line in lines if over in line.axes]
+    drawn = [line for line in drawn if line.points]
+    if not drawn:
         return ""
-    drawn = re.sub(
-        r"<title>.*?</title>", "", svg.curves(lines, quantity, over, bands, levels)
-    )  # no pointer in an image
-    whole = drawn[drawn.index("<svg") : drawn.rindex("</svg>") + len("</svg>")]
-    whole = whole.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    whole = whole.replace(">", f"><style>{_CHART_STYLE}</style>", 1)
-    return f'{svg.legend(names)}<img alt="{text(quantity)}" src="{data_url(whole.encode(), "image/svg+xml")}">'
+    last = max(x for line in drawn for x, _ in line.points)
+    values = [y for line in drawn for _, y in (*line.points, *line.band)]
+    heights = svg.round_numbers(min(*values, *levels.values()), max(*values, *levels.values()))
+    along, up = svg.Axis(over, "linear", (0.0, last)), svg.Axis(quantity, "linear", (heights[0], heights[-1]))
+
+    def way(points: Iterable[Point]) -> str:
+        places = ((SIDE + (WIDTH - 2 * SIDE) * along.place(x), _height(up.place(y))) for x, y in points)
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+
+    parts = list(_grid(along, up, heights))
+    parts += [f'<path class="band" fill="{line.color}" d="{way(line.band)}Z"/>' for line in drawn if line.band]
+    parts += [f'<path class="level" d="{way([(0.0, level), (last, level)])}"/>' for level in levels.values()]
+    for line in reversed(drawn):
+        dot = "h.1" if len(line.points) == 1 else ""
+        ends = ' stroke-linecap="round" stroke-width="7"' if dot else ""
+        parts.append(f'<path class="{line.kinds}" stroke="{line.color}"{ends} d="{way(line.points)}{dot}"/>')
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    whole = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{_CHART_STYLE}</style>{"".join(parts)}</svg>'
+    return f'{_legend(lines)}<img alt="{text(quantity)}" src="{data_url(whole.encode(), "image/svg+xml")}">'
+
+
+class _Drawn(NamedTuple):
+    """A line as it is drawn over one axis."""
+
+    color: str
+    kinds: str
+    """Classes of its style."""
+    points: list[Point]
+    band: list[Point]
+    """Outline of the area around it; empty without one."""
+
+    @classmethod
+    def of(cls, line: Line, over: str) -> "_Drawn":
+        number = line.color if isinstance(line.color, int) else 0
+        kinds = ["line", *filter(None, [line.kind]), *(["again"] if number >= len(COLORS) else [])]
+        points = _finite(line.axes[over], line.values)
+        band: list[Point] = []
+        if line.low is not None and line.high is not None:
+            band = [*_finite(line.axes[over], line.high), *reversed(_finite(line.axes[over], line.low))]
+        return cls(COLORS[number % len(COLORS)], " ".join(kinds), points, band)
+
+
+def _finite(x: Array, y: Array) -> list[Point]:
+    some = np.isfinite(x) & np.isfinite(y)
+    return list(zip(x[some].tolist(), y[some].tolist(), strict=True))
+
+
+def _grid(along: svg.Axis, up: svg.Axis, heights: Sequence[float]) -> Iterator[str]:
+    """Yields the names of two axes, the rules at some heights, and the numbers at both."""
+    yield f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(up.name)}, over {text(along.name)}</text>'
+    for value in heights:
+        y = _height(up.place(value))
+        yield f'<path class="rule" d="M{SIDE} {y:.1f}H{WIDTH - SIDE}"/>'
+        yield f'<text x="{SIDE - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.brief(value)}</text>'
+    for value in svg.steps(*along.values):
+        x = SIDE + (WIDTH - 2 * SIDE) * along.place(value)
+        yield f'<text x="{x:.1f}" y="{HEIGHT - 4}" text-anchor="middle">{svg.brief(value)}</text>'
+
+
+def _height(place: float) -> float:
+    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - place)
+
+
+def _legend(lines: Sequence[Line]) -> str:
+    """Returns the names of the series beside their colors."""
+    colors = {line.series or line.name: line.color for line in lines}
+    entries = "".join(f"<span>{_swatch(color)}{text(name)}</span>" for name, color in colors.items())
+    return f'<div class="legend">{entries}</div>'
+
+
+def _swatch(number: int | str | None) -> str:
+    number = number if isinstance(number, int) else 0
+    color = COLORS[number % len(COLORS)]
+    dashes = f"repeating-linear-gradient(90deg,{color} 0 .5rem,transparent .5rem .75rem)"
+    return f'<i class="swatch" style="background:{color if number < len(COLORS) else dashes}"></i>'
 
 
 class Picture:

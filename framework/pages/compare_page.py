@@ -6,18 +6,20 @@ from typing import NamedTuple
 
 from config.program import PROGRAM
 from framework.archive import statistics
+from framework.archive.curves import Array
 from framework.archive.groups import begun
 from framework.archive.measure import LEAST_SEEDS, Comparison, Score, SeriesScores
 from framework.archive.run import RecordedRun
 from framework.archive.series import Series, differing
-from framework.pages import cell, svg
+from framework.pages import cell, charts, svg
 from framework.pages import compare_words as words
 from framework.pages import html_page as html
+from framework.pages.charts import Charts
 from framework.screen.formatting import between, short
 
 MOST_LINES = 60
 """Number of runs up to which each has a line; of more, only series have one."""
-STYLE = svg.STYLE + html.asset("compare.css")
+STYLE = html.asset("compare.css")
 
 
 def document(several: Sequence[Comparison], left_out: Sequence[str], about: str) -> str:
@@ -28,10 +30,11 @@ def document(several: Sequence[Comparison], left_out: Sequence[str], about: str)
         remark = "Each environment has a section: scores of different environments are not comparable."
         parts.append(html.paragraph(remark))
     parts += [html.paragraph(remark, "warning") for remark in left_out]
-    for comparison in several:
+    drawn = Charts(smoothing=0)  # evaluations, or running means
+    for number, comparison in enumerate(several):
         parts.append(f'<h2 class="env">{html.text(comparison.environment)}</h2>' if len(several) > 1 else "")
-        parts += _section(comparison)
-    return html.page(title, "\n".join(parts), STYLE)
+        parts += _section(comparison, drawn, f"runs-{number}")
+    return html.page(title, "\n".join([*parts, drawn.data()]), STYLE)
 
 
 def title_of(several: Sequence[Series]) -> str:
@@ -40,13 +43,14 @@ def title_of(several: Sequence[Series]) -> str:
     return f"{' and '.join(algorithms)} on {several[0].first.environment}"
 
 
-def _section(compared: Comparison) -> Iterator[str]:
+def _section(compared: Comparison, drawn: Charts, place: str) -> Iterator[str]:
+    """Yields the parts about an environment. place: key of its chart."""
     yield html.paragraph(words.budget(compared), "warning")
     yield "".join(html.paragraph(sentence) for sentence in words.sentences(compared))
     yield "".join(html.paragraph(remark, "warning") for remark in words.remarks(compared))
     scores, kind = words.measure(compared)
     yield html.paragraph(scores, kind or "quiet")
-    yield html.section("Learning curves", _curves(compared))
+    yield html.section("Learning curves", _curves(compared, drawn, place))
     yield html.section("Scores", _scores(compared))
     yield html.section(f"Probability of improvement over {compared.rows[0].series.name}", _improvement(compared))
     yield html.section("Settings that differ", _settings(compared))
@@ -58,9 +62,9 @@ def in_a_cell(compared: Comparison) -> Iterator[str]:
     """Yields what a notebook shows of the series of an environment: the verdict, the scores and the curves."""
     yield html.paragraph(words.budget(compared), "warning")
     yield "".join(html.paragraph(sentence) for sentence in words.sentences(compared))
-    lines, bands, levels = chart_of(compared)
+    lines, levels = curves_of(compared)
     names = [row.series.name for row in compared.rows]
-    yield cell.chart(lines, names, compared.curves.quantity, compared.curves.over, bands, levels)
+    yield cell.chart(lines, compared.curves.quantity, compared.curves.over, levels)
     heads = ("series", "runs", "final", "95 % interval", "best", f"P(> {names[0]})", "95 % interval", "verdict")
     rows = [
         (
@@ -77,42 +81,46 @@ def in_a_cell(compared: Comparison) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------------ the curves
 
 
-class Chart(NamedTuple):
+class Curves(NamedTuple):
     """Lines of a comparison, in the order of the colors of its series."""
 
-    lines: list[svg.Polyline]
-    bands: list[svg.Band]
+    lines: list[charts.Line]
     levels: dict[str, float]
     """The threshold, if a run reaches it."""
 
 
-def chart_of(compared: Comparison) -> Chart:
+def curves_of(compared: Comparison) -> Curves:
     """Returns the interquartile mean of each series, with its interval, and the runs."""
     several = [
-        svg.Series(
+        charts.Series(
             row.series.name,
             f"{row.series.name}: interquartile mean of {row.scored} runs",
             [
-                (f"{row.series.name}, seed {run.seed}", line)
+                (f"{row.series.name}, seed {run.seed}", _axes(compared, run, line[0]), line[1])
                 for run, line in zip(_scored(compared, row), row.lines, strict=True)
             ],
         )
         for row in compared.rows
     ]
     thin = sum(row.scored for row in compared.rows) <= MOST_LINES
-    lines, bands = svg.series(several, statistics.interquartile_mean, LEAST_SEEDS, thin)
+    lines = charts.lines_of(several, statistics.interquartile_mean, LEAST_SEEDS, thin)
     levels = {"threshold": compared.threshold.value} if any(row.reached for row in compared.rows) else {}
-    return Chart(lines, bands, levels)
+    return Curves(lines, levels)
 
 
-def _curves(compared: Comparison) -> str:
-    lines, bands, levels = chart_of(compared)
+def _curves(compared: Comparison, drawn: Charts, place: str) -> str:
+    lines, levels = curves_of(compared)
+    drawn.add(place, compared.curves.quantity, lines, levels, tall=True)
     note = (
         "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
         f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
     )
-    drawn = svg.curves(lines, compared.curves.quantity, compared.curves.over, bands, levels)
-    return svg.legend([row.series.name for row in compared.rows]) + drawn + html.paragraph(note, "quiet")
+    return charts.TOOLS + charts.place(place, wide=True) + html.paragraph(note, "quiet")
+
+
+def _axes(compared: Comparison, run: RecordedRun, x: Array) -> charts.Axes:
+    rows = run.evaluations if compared.evaluated else run.episodes
+    return charts.axes_of(run, rows, compared.curves.over, x)
 
 
 def _scored(compared: Comparison, row: SeriesScores) -> list[RecordedRun]:
@@ -164,7 +172,7 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
     for number, (row, score) in enumerate(zip(compared.rows, scores, strict=True)):
         if score.value is None:
             continue
-        color = f"background:var({svg.tone(number)})"
+        color = f"background:var(--c{number % charts.COLORS})"
         bar = "" if mark is None else f'<u style="left:{place(mark):.2f}%"></u>'
         if score.interval:
             start, end = map(place, score.interval)
@@ -214,7 +222,7 @@ def _runs(compared: Comparison) -> str:
         cells.append((series.name, html.plain(run.seed), run.state, *end, mark, str(run.folder)))
     commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
     heads = ("series", "seed", "state", words.counting(compared), "final", "best", "commit", "folder")
-    return html.table(heads, cells) + (f"<h3>Commands</h3><pre>{html.text(commands)}</pre>" if commands else "")
+    return html.table(heads, cells) + (f"<h3>Commands</h3>{html.command(commands)}" if commands else "")
 
 
 def _command(run: RecordedRun) -> str:

@@ -1,6 +1,6 @@
 """report.html of a group of runs: their curves, scores and commands on one page, with a link to the report of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,21 +8,15 @@ import numpy as np
 
 from config.read.task_files import REPORT
 from framework.archive import statistics
-from framework.archive.curves import Curve, Curves
+from framework.archive.curves import Array, Curves
 from framework.archive.groups import RunResult, summary
+from framework.archive.run import RecordedRun
 from framework.disk.facts import Circumstances
+from framework.pages import charts
 from framework.pages import html_page as html
-from framework.pages import svg
-from framework.pages.html_report import settings_table, system
-from framework.pages.svg import Series
+from framework.pages.charts import Charts, Series
+from framework.pages.html_report import settings, system
 from framework.screen.formatting import between, clock, counted, short
-
-STYLE = (
-    svg.STYLE
-    + """
-main { max-width: 66rem; } summary { cursor: pointer; margin: .6rem 0; font-size: .9rem; }
-"""
-)
 
 
 class Member(NamedTuple):
@@ -67,15 +61,16 @@ def write(folder: Path, group: Group) -> Path:
         html.cards(_facts(group)),
         html.paragraph(note, "quiet"),
     ]
+    drawn = Charts(smoothing=0)  # evaluations, or running means
     sections = [
-        html.section("Learning curves", _curves(group)),
+        html.section("Learning curves", _curves(folder, group, drawn)),
         html.section("Scores", _scores(group.experiments)),
         html.section("Runs", _runs(folder, group)),
         html.section("Commands", html.commands(group.commands)),
         *_settings(group.settings),
         html.section("System", html.pairs(system(begun))),
     ]
-    return html.write(folder, group.title, [*head, html.contents(sections)], STYLE)
+    return html.write(folder, group.title, [*head, html.contents(sections), drawn.data()])
 
 
 def _facts(group: Group) -> list[tuple[str, Any]]:
@@ -95,27 +90,32 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
 # ------------------------------------------------------------------------------------------------------ the curves
 
 
-def _curves(group: Group) -> str:
+def _curves(folder: Path, group: Group, drawn: Charts) -> str:
     if group.curves is None or not group.curves.lines:
         return ""
-    several = _series(group, group.curves.lines)
+    several = _series(folder, group, group.curves)
     levels = {name: level for name, level in group.levels.items() if level is not None and np.isfinite(level)}
-    lines, bands = svg.series(several, statistics.mean)
-    drawn = svg.curves(lines, group.curves.quantity, group.curves.over, bands, levels)
-    names = svg.legend([series.name for series in several]) if len(several) > 1 else ""
-    return names + drawn + html.paragraph(_said(several, bool(bands), group.levels), "quiet")
+    lines = charts.lines_of(several, statistics.mean)
+    drawn.add("runs", group.curves.quantity, lines, levels, tall=True)
+    banded = any(line.low is not None for line in lines)
+    return (
+        charts.TOOLS + charts.place("runs", wide=True) + html.paragraph(_said(several, banded, group.levels), "quiet")
+    )
 
 
-def _series(group: Group, lines: Mapping[str, Curve]) -> list[Series]:
+def _series(folder: Path, group: Group, curves: Curves) -> list[Series]:
     """Returns the curves of each experiment, or of all seeds, with the names of the runs."""
     labels = {run.result.folder: run.label for run in group.runs}
     several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
-    series = (
-        Series(
-            name, name, [(labels[result.folder], lines[result.folder]) for result in results if result.folder in lines]
-        )
-        for name, results in several.items()
-    )
+
+    def runs(results: Sequence[RunResult]) -> Iterator[tuple[str, charts.Axes, Array]]:
+        for result in results:
+            if result.folder in curves.lines:
+                run, (x, values) = RecordedRun(folder / result.folder), curves.lines[result.folder]
+                rows = run.evaluations if curves.evaluated else run.episodes
+                yield labels[result.folder], charts.axes_of(run, rows, curves.over, x), values
+
+    series = (Series(name, name, list(runs(results))) for name, results in several.items())
     return [line for line in series if line.runs]
 
 
@@ -126,7 +126,7 @@ def _said(several: Sequence[Series], banded: bool, levels: Mapping[str, float | 
     parts.append("Thin: the runs." if banded else "A line for each run.")
     dashed = [f"{name} {short(level)}" for name, level in levels.items() if level is not None]
     parts += [f"Dashed: {', '.join(dashed)}."] if dashed else []
-    return " ".join([*parts, "The name of a line is shown under the pointer."])
+    return " ".join([*parts, "The pointer, or the arrow keys, read the values and name the lines."])
 
 
 def _band_of(seeds: int) -> str:
@@ -167,7 +167,6 @@ def _runs(folder: Path, group: Group) -> str:
 
 
 def _settings(files: Mapping[str, Any]) -> list[str]:
-    title = "Settings that differ from the defaults"
     if len(files) == 1:
-        return [html.section(title, settings_table(next(iter(files.values()))))]
-    return [html.section(title, "".join(html.folded(name, settings_table(files[name])) for name in files))]
+        return [html.section("Settings", settings(next(iter(files.values()))))]
+    return [html.section("Settings", "".join(html.folded(name, settings(files[name])) for name in files))]

@@ -1,133 +1,212 @@
-"""The curves of report.html: each number of the CSV files, and the speed, with zoom and values under the pointer."""
+"""The charts of report.html: each number of the CSV files, the speed, and the load of the machine."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
 from framework.archive.run import RecordedRun
 from framework.pages import html_page as html
-from framework.screen.formatting import listed
+from framework.pages.charts import (
+    COLUMNS,
+    COUNTS,
+    LARGEST,
+    SECONDS,
+    TOOLS,
+    Axes,
+    Charts,
+    Line,
+    extends,
+    place,
+    seconds_at,
+)
+from framework.screen.formatting import counted, listed
 
 MOST_POINTS = 600
 """Number of points of a curve; of more rows, each point is a mean of several."""
-LARGEST = 1e100
-"""Size at which a number has no place in a chart."""
 OPEN = ("train", "speed")
 """Files whose curves are not folded away."""
 COUNTERS = (
     "episode", "step", "update", "iteration", "seed", "worker", "row", "episodes", "best",
-    "episodes_this_iteration",
+    "episodes_this_iteration", "seconds_total", "seconds",
 )  # fmt: skip
 """Columns that are no curves."""
+TIMES = ("seconds_total", "seconds")
+"""Columns with the seconds of training, of which a file may have one."""
 SPEEDS = ("environment steps per second", "updates per second")
-NEVER_LEFT_OUT = ("return", "mean", *SPEEDS)
-"""Columns that have a curve even if all of their values are equal."""
-STYLE, SCRIPT = html.CHART_STYLE + html.asset("curves.css"), html.CHART_SCRIPT + html.asset("curves.js")
-MARK = '<script type="application/json" id="numbers">'
-"""Begin of the numbers in a page that has curves."""
+NEVER_FLAT = ("return", "mean", *SPEEDS)
+"""Columns whose curve is not folded away even if all of its values are equal."""
+SYSTEM = {
+    "cpu_percent": "processor [% of a core]",
+    "memory_mb": "memory [MB]",
+    "gpu_percent": "GPU [%]",
+    "gpu_memory_mb": "memory of the GPU [MB]",
+}
+"""Column of system.csv -> name of its chart; others keep the name of the column."""
 HELP = (
-    "Drag across a curve to zoom all of them; a double click or Escape shows the whole run. "
+    "Drag across a chart to zoom all of them; a double click or Escape shows the whole run. "
     "With the keyboard: arrow keys, + and -."
 )
 
 
-def curves(run: RecordedRun, levels: Mapping[str, float]) -> str:
-    """Returns the section with the curves of a run; nothing if it has no numbers yet. The page needs STYLE and SCRIPT.
-    levels: returns to compare with, by their names."""
-    offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
-    over, score = "update" if offline else "step", run.facts.score_policy
-    charts = [
-        _set("train", "Training, by episode: results/train.csv", run.episodes, over),
-        _set("speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
-        _set("eval", "Evaluations: results/eval.csv", run.evaluations, over),
-        _set("progress", "Iterations: results/progress.csv", run.progress, over),
-    ]
-    sets = [chart for chart in charts if chart["curves"]]
-    if not sets:
-        return ""
-    returns = f"return_{score}" if score else "return"
-    if sets[0]["key"] == "train" and returns in sets[0]["curves"]:
-        sets[0]["dots"] = {returns: _dots(run.evaluations, over)}
-        sets[0]["levels"] = {returns: [(name, value) for name, value in levels.items() if abs(value) < LARGEST]}
-    without = "<noscript><p>The curves need JavaScript; the files in results/ have their numbers.</p></noscript>"
-    again = '<button id="whole" type="button" hidden>Whole run</button>'
-    data = f"{MARK}{_json(sets)}</script>"
-    return html.section("Curves", html.paragraph(HELP, "quiet") + without + again + "".join(map(_folded, sets)) + data)
+class Curves(NamedTuple):
+    """Curves of the rows of a file."""
+
+    key: str
+    title: str
+    rows: int
+    """Number of steps (or updates) in a point."""
+    over: str
+    axes: Axes
+    values: Mapping[str, Array]
+    """Name -> means at each point; NaN where there is none."""
+    bands: Mapping[str, tuple[Array, Array]]
+    """Name -> lowest and highest value at each point."""
+    constant: Mapping[str, float]
+    """Name -> its value, of columns whose values are all equal."""
 
 
-def _folded(chart: Mapping[str, Any]) -> str:
-    """Returns the place of the curves of a file, which can be folded away."""
-    place = f'<div class="curves" data-set="{chart["key"]}"></div>{html.paragraph(_said(chart), "quiet")}'
-    return html.folded(chart["title"], place, chart["key"] in OPEN)
+class RunCharts:
+    """The charts of a run, in the sections of its report."""
+
+    def __init__(self, run: RecordedRun, levels: Mapping[str, float]) -> None:
+        """levels: returns to compare with, by their names."""
+        self._run, self._levels, self._charts = run, levels, Charts()
+        offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
+        over = self._over = UPDATES if offline else STEPS
+        files = (
+            curves_of(run, "train", "Training, by episode: results/train.csv", run.episodes, over),
+            curves_of(run, "speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
+            curves_of(run, "eval", "Evaluations: results/eval.csv", run.evaluations, over),
+            curves_of(run, "progress", "Iterations: results/progress.csv", run.progress, over),
+        )
+        self._machine = curves_of(run, "system", "", run.system, over)
+        self._scored: tuple[str, str] | None = None
+        """File and column of the chart of the score."""
+        self._files = {file.key: file for file in files if file.values or file.constant}
+
+    def score(self) -> str:
+        """Returns the chart of the score: the return in training with the evaluations as dots, or the evaluations
+        alone; nothing if there are none."""
+        policy = self._run.facts.score_policy
+        name = f"return_{policy}" if policy else "return"
+        key, name = ("train", name) if name in self._values("train") else ("eval", "mean")
+        if name not in self._values(key):
+            return ""
+        self._scored = key, name
+        dots = self._dots() if key == "train" else None
+        self._charts.add("score", name, [self._line(self._files[key], name, dots)], self._levels, tall=True)
+        return TOOLS + place("score", wide=True)
+
+    def section(self) -> str:
+        """Returns the section with all other charts; nothing if the run has no numbers yet."""
+        files = [self._folded(file) for file in self._files.values()]
+        body = "".join(files)
+        return html.section("Charts", html.paragraph(HELP, "quiet") + TOOLS + body) if body else ""
+
+    def system(self) -> str:
+        """Returns the charts of the machine; nothing from a run that did not measure it."""
+        for name in self._machine.values:
+            self._add("system", self._machine, name)
+        return place("system") if self._machine.values else ""
+
+    def data(self) -> str:
+        """Returns the numbers of the charts, for the end of the page."""
+        return self._charts.data()
+
+    def _values(self, key: str) -> Mapping[str, Array]:
+        return self._files[key].values if key in self._files else {}
+
+    def _folded(self, file: Curves) -> str:
+        """Returns the place of the charts of a file, which can be folded away."""
+        names, flat = [name for name in file.values if (file.key, name) != self._scored], file.constant
+        for name in names:
+            self._add(file.key, file, name)
+        for name in flat:
+            self._add(f"{file.key}-flat", file, name)
+        body = place(file.key) if names else ""
+        if flat:
+            line = f"{counted(len(flat), 'flat chart')}, always the same: {listed(flat)}"
+            body += html.folded(line, place(f"{file.key}-flat"))
+        note = html.paragraph(_said(file), "quiet")
+        return html.folded(file.title, body + note, file.key in OPEN) if body else ""
+
+    def _add(self, where: str, file: Curves, name: str) -> None:
+        self._charts.add(where, SYSTEM.get(name, name), [self._line(file, name)])
+
+    def _line(self, file: Curves, name: str, dots: tuple[Axes, Array] | None = None) -> Line:
+        values = file.values.get(name)
+        if values is None:
+            values = np.full(len(file.axes[self._over]), file.constant[name])
+        low, high = file.bands.get(name, (None, None))
+        return Line(name, file.axes, values, low, high, dots=dots)
+
+    def _dots(self) -> tuple[Axes, Array] | None:
+        rows = self._run.evaluations[-MOST_POINTS:]
+        means = column_of(rows, "mean")
+        means[~(np.abs(means) < LARGEST)] = math.nan
+        return (_axes(self._run, rows, self._over, np.arange(len(rows))), means) if len(rows) else None
 
 
-def _said(chart: Mapping[str, Any]) -> str:
-    """Returns what a point of these curves is, and which columns have no curve."""
-    unit = "updates" if chart["over"] == UPDATES else "steps"
-    rows = f"the rows of {chart['rows']} {unit}" if chart["counts"] else f"{chart['rows']} rows"
-    sentences = [f"Each point is the mean of {rows}."] if chart["rows"] > 1 else []
-    if chart["counts"] and chart["key"] == "train":
-        band = "; the band goes from the lowest to the highest" if chart["bands"] else ""
+def _said(file: Curves) -> str:
+    """Returns what a point of these curves is."""
+    unit = "updates" if file.over == UPDATES else "steps"
+    rows = f"the rows of {file.rows} {unit}" if COUNTS in file.axes else f"{file.rows} rows"
+    sentences = [f"Each point is the mean of {rows}."] if file.rows > 1 else []
+    if COUNTS in file.axes and file.key == "train":
+        band = "; the band goes from the lowest to the highest" if file.bands else ""
         sentences.append(f"Episodes that end together are one point{band}.")
-    if chart["constant"]:
-        sentences.append(f"Always the same: {listed(chart['constant'])}.")
     return " ".join(sentences)
 
 
-def _json(value: Any) -> str:
-    """Returns JSON that cannot end the element that it is in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
-
-
-def _set(key: str, title: str, rows: Rows, over: str) -> dict[str, Any]:
-    """Returns the curves of a file, over steps or updates."""
+def curves_of(run: RecordedRun, key: str, title: str, rows: Rows, over: str) -> Curves:
+    """Returns the curves of a file. over: main axis."""
     names = [name for name in (rows[0] if rows else ()) if name not in COUNTERS]
-    x = column_of(rows, over)
-    first, behind = together(x)
+    first, behind = together(column_of(rows, COLUMNS[over]))
     every = math.ceil(len(first) / MOST_POINTS) or 1
     starts, ends = first[::every], behind[np.minimum(np.arange(every, len(first) + every, every), len(first)) - 1]
-    result: dict[str, Any] = {
-        "key": key, "title": title, "rows": every, "over": UPDATES if over == "update" else STEPS,
-        "x": [round(value) if abs(value) < LARGEST else 0 for value in x[ends - 1]],
-        "counts": [], "curves": {}, "bands": {}, "dots": {}, "levels": {}, "constant": {},
-    }  # fmt: skip
+    axes = _axes(run, rows, over, ends - 1)
     if len(first) < len(rows):
-        result["counts"] = (ends - starts).tolist()
+        axes[COUNTS] = ends - starts
+    curves, bands, constant = {}, {}, {}
     for name in names:
         values = column_of(rows, name)
         values[~(np.abs(values) < LARGEST)] = math.nan
         numbers = values[~np.isnan(values)]
-        if len(numbers) > 1 and name not in NEVER_LEFT_OUT and (numbers == numbers[0]).all():
-            result["constant"][name] = float(numbers[0])
+        if len(numbers) > 1 and name not in NEVER_FLAT and (numbers == numbers[0]).all():
+            constant[name] = float(numbers[0])
         elif len(numbers):
-            result["curves"][name] = _means(values, starts)
+            curves[name] = _means(values, starts)
             apart = np.fmin.reduceat(values, first) < np.fmax.reduceat(values, first)
             low, high = (end.reduceat(values, starts) for end in (np.fmin, np.fmax))
             if apart.any() and 2 * (low < high).sum() > len(starts):  # few that happen to end together make no band
-                result["bands"][name] = [_rounded(low), _rounded(high)]
-    return result
+                bands[name] = low, high
+    return Curves(key, title, every, over, axes, curves, bands, constant)
 
 
-def _means(values: Array, starts: Array) -> list[float | None]:
-    """Returns the mean of the values that are there from each start to the next; None where there is none."""
+def _axes(run: RecordedRun, rows: Rows, over: str, places: Array) -> dict[str, Array]:
+    """Returns the places of some rows of a file on all axes that it has, the main one first."""
+    main = column_of(rows, COLUMNS[over])[places]
+    axes = {over: np.where(np.abs(main) < LARGEST, main, 0.0)}
+    if not len(places):
+        return axes
+    for axis, name in COLUMNS.items():
+        if axis != over and name in rows[0]:
+            axes[axis] = column_of(rows, name)[places]
+    seconds = next((name for name in TIMES if name in rows[0]), None)
+    axes[SECONDS] = seconds_at(run, over, axes[over]) if seconds is None else column_of(rows, seconds)[places]
+    return {axis: values for axis, values in axes.items() if axis == over or extends(values)}
+
+
+def _means(values: Array, starts: Array) -> Array:
+    """Returns the mean of the values that are there from each start to the next; NaN where there is none."""
     present = ~np.isnan(values)
     count = np.add.reduceat(present.astype(float), starts)
     total = np.add.reduceat(np.where(present, values, 0.0), starts)
-    return _rounded(np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0))
-
-
-def _rounded(values: Array) -> list[float | None]:
-    return [None if math.isnan(value) else float(f"{value:.6g}") for value in values]
-
-
-def _dots(evaluations: Rows, over: str) -> list[tuple[float, float]]:
-    points = zip(column_of(evaluations, over), column_of(evaluations, "mean"), strict=True)
-    return [(float(x), float(y)) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST][-MOST_POINTS:]
+    means: Array = np.divide(total, count, out=np.full(len(starts), np.nan), where=count > 0)
+    return means
 
 
 def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -136,11 +215,13 @@ def _speeds(iterations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     columns = [column_of(iterations, name) for name in names]
     began = np.concatenate([[0.0], columns[2][:-1]])
     seconds = columns[2] - began
+    episodes = column_of(iterations, "episode")
     rows = []
-    for place in range(len(iterations)):
-        row: dict[str, Any] = {"step": columns[0][place], "update": columns[1][place]}
+    for number in range(len(iterations)):
+        row: dict[str, Any] = {name: column[number] for name, column in zip(names, columns, strict=True)}
+        row["episode"] = episodes[number]
         for column, name in zip(columns[:2], SPEEDS, strict=True):
-            done = column[place] - (column[place - 1] if place else 0.0)
-            row[name] = float(done / seconds[place]) if seconds[place] > 0 and done >= 0 else math.nan
+            done = column[number] - (column[number - 1] if number else 0.0)
+            row[name] = float(done / seconds[number]) if seconds[number] > 0 and done >= 0 else math.nan
         rows.append(row)
     return rows

@@ -33,11 +33,24 @@ def asset(*names: str) -> str:
 STYLE = asset("page.css")
 CHART_STYLE, CHART_SCRIPT = asset("chart.css"), asset("elements.js", "chart.js")
 """Charts that a script draws into a page."""
+_READING = ("<table class=sortable>", "<pre class=command>", '<nav class="contents"')
+"""Begin of the elements that a script makes better: to be sorted, to be copied, to say where one reads."""
+NUMBERS = '<script type="application/json" id="numbers">'
+"""Begin of the numbers in a page that has charts."""
+
+
+def scripts(body: str) -> str:
+    """Returns the scripts that a body needs; nothing if it needs none. Names in it are text, and begin no element."""
+    charts, reading = NUMBERS in body, any(begin in body for begin in _READING)
+    drawing = ("chart.js", "curves.js", "numbers.js") if charts else ()
+    return asset("elements.js", *drawing, *(("reading.js",) if reading else ())) if charts or reading else ""
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
-    """Returns a whole page around a body of HTML. style, script: more of our own; browsers run no other script."""
+    """Returns a whole page around a body of HTML, with what its charts, tables and commands need. style, script: more
+    of our own; browsers run no other script."""
     policy = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
+    script, style = scripts(body) + script, (CHART_STYLE if NUMBERS in body else "") + style
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy += f"; script-src 'sha256-{digest}'"
@@ -91,7 +104,7 @@ def address(page: Path, folder: Path) -> str | None:
 
 
 def contents(sections: Iterable[str]) -> str:
-    """Returns links to sections, followed by them; the sections alone if they are few."""
+    """Returns links to sections beside them; the sections alone if they are few."""
     body = "\n".join(sections)
     titles = _SECTION.findall(body)
     if len(titles) < LEAST_SECTIONS:
@@ -99,7 +112,8 @@ def contents(sections: Iterable[str]) -> str:
     links = "".join(f"<a href=#part-{number}>{title}</a>" for number, title in enumerate(titles))
     numbers = itertools.count()
     marked = _SECTION.sub(lambda match: f"<section id=part-{next(numbers)}><h2>{match[1]}</h2>", body)
-    return f'<nav class="contents">{links}</nav>\n{marked}'
+    nav = f'<nav class="contents" aria-label="Contents">{links}</nav>'
+    return f'<div class="beside">{nav}<div class="sections">\n{marked}\n</div></div>'
 
 
 _SECTION = re.compile(r"<section><h2>(.*?)</h2>")
@@ -129,9 +143,14 @@ def part_of(rows: Sized, part: Sized, which: str, file: str) -> str:
     return f"The {which} {len(part)} of {len(rows)}; {file} has all of them." if len(part) < len(rows) else ""
 
 
+def command(line: str) -> str:
+    """Returns a command that can be copied."""
+    return f"<pre class=command>{text(line)}</pre>"
+
+
 def commands(rows: Iterable[tuple[str, str]]) -> str:
     """Returns commands, each below its effect."""
-    return "".join(f"{paragraph(effect)}<pre>{text(command)}</pre>" for effect, command in rows)
+    return "".join(f"{paragraph(effect)}{command(line)}" for effect, line in rows)
 
 
 def cards(facts: Iterable[tuple[str, Any]]) -> str:
@@ -147,7 +166,7 @@ def cards(facts: Iterable[tuple[str, Any]]) -> str:
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Returns a table, with numbers to the right; nothing if there are no rows. A name that is a Number heads a
-    column of numbers, even if all of its cells are empty."""
+    column of numbers, even if all of its cells are empty. A reader can sort the rows."""
     rows = list(rows)
     if not rows:
         return ""
@@ -158,7 +177,8 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     )
     cells = ((_cell(value, right) for value, right in zip(row, numeric, strict=True)) for row in rows)
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+    kind = " class=sortable" if len(rows) > 1 else ""
+    return f'<div class="scroll"><table{kind}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _head(name: str) -> str:
@@ -205,14 +225,20 @@ def _cell(value: Any, numeric: bool = False) -> str:
     return f"<td{_NUMERIC if right else ''}>{text('' if value is None else value)}</td>"
 
 
-def image(title: str, path: Path, kind: str, drawn: bool = False) -> str:
-    """Returns a section with an embedded image. drawn: True for a figure on white, which is dark on dark pages."""
+def image(title: str, path: Path, kind: str) -> str:
+    """Returns a section with an embedded image."""
+    return section(title, figure(title, path, kind))
+
+
+def figure(title: str, path: Path, kind: str, drawn: bool = False) -> str:
+    """Returns an embedded image; nothing without a file. drawn: True for a figure on white, which is dark on dark
+    pages."""
     if not path.is_file():
         return ""
     if path.stat().st_size > MOST_IMAGE_BYTES:
-        return _too_large(title, path)
+        return _too_large(path)
     look = ' class="drawn"' if drawn else ""
-    return section(title, f'<figure><img{look} alt="{text(title)}" src="{_data(path, kind)}"></figure>')
+    return f'<figure><img{look} alt="{text(title)}" src="{_data(path, kind)}"></figure>'
 
 
 def video(title: str, path: Path) -> str:
@@ -220,13 +246,13 @@ def video(title: str, path: Path) -> str:
     if not path.is_file():
         return ""
     if path.stat().st_size > MOST_IMAGE_BYTES:
-        return _too_large(title, path)
+        return section(title, _too_large(path))
     player = f'<video controls loop muted playsinline src="{_data(path, "video/mp4")}"></video>'
     return section(title, f"<figure>{player}</figure>")
 
 
-def _too_large(title: str, path: Path) -> str:
-    return section(title, paragraph(f"{as_written(path)} (too large to be shown here)"))
+def _too_large(path: Path) -> str:
+    return paragraph(f"{as_written(path)} (too large to be shown here)")
 
 
 def _data(path: Path, kind: str) -> str:

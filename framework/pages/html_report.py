@@ -16,7 +16,6 @@ from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
 from framework.disk.facts import Circumstances, RunFacts
-from framework.pages import html_curves
 from framework.pages import html_page as html
 from framework.pages.html_training import film, training
 from framework.screen.formatting import counted, spread
@@ -31,20 +30,23 @@ def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
     """Writes the page of a task directory. Returns its path. now: of a run that trains, facts in the place of those in
     run.json."""
     run, drawn = RecordedRun(task, now), time.strftime("%Y-%m-%d %H:%M:%S %z") if now else ""
-    settings = _settings(run)
-    tested = settings.get("general_cfg", {}).get("mode") == "test"
-    name = _title(settings) or task.name
+    config = _settings(run)
+    tested = config.get("general_cfg", {}).get("mode") == "test"
+    name = _title(config) or task.name
     title = f"Test of {name}" if tested else name
     started = f"  ·  {run.facts.started}" if run.facts.started else ""
-    outcome, *sections = _test(run) if tested else training(run, drawn)
-    sections += [
-        html.section("Settings that differ from the defaults", settings_table(settings)),
-        html.section("Warnings", _warnings(run)),
-        html.section("System", html.pairs(system(run.facts))),
-    ]
-    head = [html.paragraph(f"{task.name}{started}", "quiet"), _group(run), outcome]
-    drawing = (html_curves.STYLE, html_curves.SCRIPT) if any(html_curves.MARK in part for part in sections) else ()
-    return html.write(task, title, [*head, html.contents(sections)], *drawing)
+    head = [html.paragraph(f"{task.name}{started}", "quiet"), _group(run)]
+    warnings, machine = html.section("Warnings", _warnings(run)), html.pairs(system(run.facts))
+    if tested:
+        outcome, *results = _test(run)
+        details = [warnings, html.section("Settings", settings(config)), html.section("System", machine)]
+        return html.write(task, title, [*head, outcome, html.contents([*results, *details])])
+    parts = training(run, drawn)
+    sections = [
+        *parts.results, warnings, parts.charts.section(), html.section("Settings", settings(config)),
+        html.section("System", machine + parts.charts.system()), *parts.details,
+    ]  # fmt: skip
+    return html.write(task, title, [*head, parts.outcome, html.contents(sections), parts.charts.data()])
 
 
 def _settings(run: RecordedRun) -> dict[str, dict[str, Any]]:
@@ -98,6 +100,21 @@ def settings_table(config: Mapping[str, Any]) -> str:
     return html.table(("setting", "value", "default"), rows)
 
 
+def settings(config: Mapping[str, Any]) -> str:
+    """Returns the settings that differ from the defaults, then all, folded away."""
+    changed = settings_table(config)
+    rows = [
+        (html.Name(f"{part}.{key}"), _value(value))
+        for part, section in config.items()
+        if isinstance(section, Mapping)
+        for key, value in section.items()
+        if part != "general_cfg" or key not in NOT_SETTINGS
+    ]
+    every = html.folded(f"All settings ({len(rows)})", html.table(("setting", "value"), rows))
+    said = "These differ from the defaults." if changed else "None differs from the defaults."
+    return html.paragraph(said, "quiet") + changed + every if rows else ""
+
+
 def _value(value: Any) -> str:
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
     return text.removesuffix("\n...\n").strip()
@@ -107,11 +124,10 @@ def _value(value: Any) -> str:
 
 
 def _tested(run: RecordedRun) -> str:
-    facts, checkpoint = run.facts.checkpoint_facts or {}, run.facts.checkpoint
+    facts, trained = run.facts.checkpoint_facts or {}, run.tested_run
     counts = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
-    rows: list[tuple[str, Any]] = [("tested", checkpoint), ("trained for", ", ".join(counts) or None)]
-    if checkpoint is not None:
-        trained = Path(checkpoint).parent.parent
+    rows: list[tuple[str, Any]] = [("tested", run.facts.checkpoint), ("trained for", ", ".join(counts) or None)]
+    if trained is not None:
         page = html.address(trained / REPORT, run.folder)
         rows.append(("report of its training", html.Link(trained.name, page) if page else None))
     rows.append(("compared with the online evaluation", run.facts.compared))

@@ -3,12 +3,14 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from config.program import PROGRAM
 from config.read.opening import read_regular
 from config.read.paths import as_written
+from config.read.task_files import REPORT
 from framework.archive.curves import known
+from framework.archive.find import tests_of
 from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
 from framework.disk.csv_table import MOST_BYTES
@@ -16,12 +18,14 @@ from framework.disk.facts import RunFacts
 from framework.loop.iteration import EPISODE_COLUMNS
 from framework.pages import figures
 from framework.pages import html_page as html
-from framework.pages.html_curves import curves
+from framework.pages.html_curves import RunCharts
 from framework.screen.formatting import (
     clock,
+    compare_command,
     counted,
     not_above_random,
     number,
+    play_command,
     resume_command,
     scored,
     spread,
@@ -36,23 +40,46 @@ MOST_AGENTS = 8
 """Number of agents of a policy that are named."""
 
 
-def training(run: RecordedRun, drawn: str = "") -> list[str]:
-    """Returns the sections in their order. drawn: time of day, of a run that trains."""
+class Training(NamedTuple):
+    """The parts of the report of a training run, in the order of reading."""
+
+    outcome: str
+    results: list[str]
+    """Sections about what came out."""
+    charts: RunCharts
+    details: list[str]
+    """Sections about how the run went."""
+
+
+def training(run: RecordedRun, drawn: str = "") -> Training:
+    """Returns the parts of a report. drawn: time of day, of a run that trains."""
     facts, task = run.facts, run.task
-    return [
+    charts = RunCharts(run, _levels(facts))
+    return Training(
         _outcome(run, drawn),
-        html.image("Learning curve", task.results / "learning_curve.png", "image/png", drawn=True),
-        film(task.videos),
-        html.section("Commands", _commands(run)),
-        html.section("Evaluations", _evaluations(run)),
-        html.section("Checkpoints", _checkpoints(run)),
-        curves(run, _levels(facts)),
-        html.section("Policies", _policies(run)),
-        html.section("Metrics", _metrics(run)),
-        html.section("Where the time went", _profile(facts)),
-        html.section("Processes", html.paragraph(facts.processes_said or "")),
-        html.section("Exactness", _repeatable(facts) + _resumes(facts)),
-    ]
+        [
+            html.section("Learning curve", _learning_curve(charts, task.results / "learning_curve.png")),
+            film(task.videos),
+            html.section("Commands", _commands(run)),
+            html.section("Evaluations", _evaluations(run)),
+            html.section("Checkpoints", _checkpoints(run)),
+            html.section("Tests", _tests(run)),
+            html.section("Policies", _policies(run)),
+        ],
+        charts,
+        [
+            html.section("Metrics", _metrics(run)),
+            html.section("Where the time went", _profile(facts)),
+            html.section("Processes", html.paragraph(facts.processes_said or "")),
+            html.section("Exactness", _repeatable(facts) + _resumes(facts)),
+        ],
+    )
+
+
+def _learning_curve(charts: RunCharts, figure: Path) -> str:
+    """Returns the chart of the score, and the figure, which is folded away behind a chart."""
+    chart, drawn = charts.score(), html.figure("Learning curve", figure, "image/png", drawn=True)
+    return chart + html.folded("As a figure: results/learning_curve.png", drawn) if chart else drawn
 
 
 def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
@@ -82,15 +109,17 @@ def _score(run: RecordedRun) -> Row | None:
 
 
 def _outcome(run: RecordedRun, drawn: str) -> str:
+    """Returns how the run came out: why it ended, its numbers, and what is to be known about them."""
     facts, score = run.facts, _score(run)
-    notes = html.paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
-    if notes and facts.finished is False and run.checkpoints:
-        notes += f"<pre>{html.text(resume_command(run.folder, _allowed(facts)))}</pre>"
+    end = html.paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
+    if end and facts.finished is False and run.checkpoints:
+        end += html.command(resume_command(run.folder, _allowed(facts)))
+    notes = ""
     if drawn:
         notes += html.paragraph(f"Drawn while the run trained, as it stood at {drawn}. Reload the page later.", "quiet")
     if score and not_above_random(_real(score["mean"]), facts.random_return):
         notes += html.paragraph("The score is not above that of the random policy.", "warning")
-    return html.cards(outcome_facts(run)) + notes
+    return end + html.cards(outcome_facts(run)) + notes
 
 
 def film(folder: Path) -> str:
@@ -112,13 +141,27 @@ def _allowed(facts: RunFacts) -> tuple[str, ...]:
 def _commands(run: RecordedRun) -> str:
     allowed = _allowed(run.facts)
     repeat = f"{PROGRAM} --yaml {shlex.quote(str(as_written(run.folder / 'config.yaml')))}"
-    commands = [
-        ("Resume training", resume_command(run.folder, allowed)),
-        ("Repeat the run from its beginning", repeat),
-    ]
-    if run.facts.can_film is not False:
-        commands.insert(0, ("Film the best model", video_command(run.folder, allowed)))
-    return html.commands(commands)
+    film = [("Film it", video_command(run.folder, allowed))] if run.facts.can_film is not False else []
+    return html.commands(
+        [
+            ("Resume training", resume_command(run.folder, allowed)),
+            ("Test the best model", play_command(run.folder, allowed)),
+            *film,
+            ("Compare with another run, whose name comes in place of OTHER", f"{compare_command(run.folder)} OTHER"),
+            ("Repeat the run from its beginning", repeat),
+        ]
+    )
+
+
+def _tests(run: RecordedRun) -> str:
+    """Returns a table of the tests of this run that have a report."""
+    rows = []
+    for test in tests_of(run):
+        page, facts = html.address(test.folder / REPORT, run.folder), test.facts
+        if page and facts.score:
+            name = html.Link(test.folder.name, page)
+            rows.append((name, facts.started, html.Number(spread(facts.score)), facts.checkpoint))
+    return html.table(("test", "started", "score", "checkpoint"), rows)
 
 
 def _levels(facts: RunFacts) -> dict[str, float]:

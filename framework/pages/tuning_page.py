@@ -10,11 +10,12 @@ from config.read.task_files import GroupFiles
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves
+from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.facts import Circumstances
+from framework.pages import charts, svg
 from framework.pages import html_page as html
-from framework.pages import svg
-from framework.pages.html_report import system
+from framework.pages.charts import Charts
 from framework.pages.svg import Axis, Line
 from framework.screen.formatting import cell, clock, counted, short
 
@@ -23,6 +24,11 @@ LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
+LINES = (
+    "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
+    "trained to the end are pale, those without a score dashed."
+)
+"""Meaning of the lines in parallel coordinates."""
 STYLE, SCRIPT = svg.STYLE + html.asset("tuning.css"), html.asset("tuning.js")
 
 
@@ -65,6 +71,9 @@ class TuningContents(NamedTuple):
 
 def write(contents: TuningContents) -> Path:
     """Writes the page into the folder of a tuning. Returns its path."""
+    from framework.pages.html_report import system  # imports torch, which the figures do without
+
+    drawn = Charts(smoothing=0)  # evaluations, or running means
     parts = [
         _subtitle(contents),
         _outcome(contents),
@@ -74,9 +83,10 @@ def write(contents: TuningContents) -> Path:
         html.section("Trials", _trials(contents)),
         html.section("Settings and scores", _parallel(contents)),
         html.section("Importance of the settings", _importance(contents.importance)),
-        html.section("Learning curves", _curves(contents)),
+        html.section("Learning curves", _curves(contents, drawn)),
         html.section("Trials that failed", html.pairs(contents.reasons.items())),
         html.section("System", html.pairs(system(Circumstances.read(contents.facts)))),
+        drawn.data(),
     ]
     return html.write(contents.folder, contents.title, parts, STYLE, SCRIPT)
 
@@ -161,7 +171,6 @@ def _trials(contents: TuningContents) -> str:
         for row in best
     ]  # fmt: skip
     part = html.part_of(contents.rows, best, "best", GroupFiles(contents.folder).table("trial").name)
-    note = f"A click on the head of a column sorts by it. {part}".rstrip()
     heads = (
         *map(html.Number, ("trial", "score", "best")),
         *map(html.Name, names),
@@ -170,7 +179,7 @@ def _trials(contents: TuningContents) -> str:
     whole = html.table((*heads, "state"), rows)
     if contents.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
-    return f'{html.paragraph(note, "quiet")}<div class="sortable">{whole}</div>' if rows else ""
+    return f'{html.paragraph(part, "quiet")}<div class="trials">{whole}</div>' if rows else ""
 
 
 def _setting(value: Any) -> str:
@@ -178,7 +187,7 @@ def _setting(value: Any) -> str:
     return html.Number(cell(value)) if number else cell(value)
 
 
-def _lines(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
+def looks(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
     """Returns how the line of each trial looks, the best first."""
     scored = [row.trial.name for row in contents.rows if row.score is not None and row.state != "failed"]
     shares = {name: 1 - place / max(1, len(scored) - 1) for place, name in enumerate(scored)}
@@ -199,22 +208,26 @@ def _about(contents: TuningContents, row: TrialResult) -> str:
     return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
 
 
-def _parallel(contents: TuningContents) -> str:
+def coordinates(contents: TuningContents) -> tuple[list[Axis], list[tuple[TrialResult, Line, list[Any]]]]:
+    """Returns the axes of the settings and the score, and each trial with its line and its value on each axis; nothing
+    without a score."""
     scores = [row.score for row in contents.rows if row.score is not None]
     if not scores:
-        return ""
+        return [], []
     names = short_names([domain.path for domain in contents.domains])
     axes = [_axis(name, domain) for name, domain in zip(names, contents.domains, strict=True)]
     axes.append(Axis("score", "linear", (min(scores), max(scores))))
-    lines = [
-        (line, [*map(_on_axis, contents.domains, row.trial.settings), None if line.kind == "failed" else row.score])
-        for row, line in _lines(contents)
-    ]
-    note = (
-        "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
-        "trained to the end are pale, those without a score dashed."
-    )
-    return html.paragraph(note, "quiet") + svg.parallel(axes, lines)
+    lines = []
+    for row, line in looks(contents):
+        values = list(map(_on_axis, contents.domains, row.trial.settings))
+        lines.append((row, line, [*values, None if line.kind == "failed" else row.score]))
+    return axes, lines
+
+
+def _parallel(contents: TuningContents) -> str:
+    axes, lines = coordinates(contents)
+    drawn = [(line, values) for _, line, values in lines]
+    return html.paragraph(LINES, "quiet") + svg.parallel(axes, drawn) if axes else ""
 
 
 def _axis(name: str, domain: Domain) -> Axis:
@@ -239,10 +252,17 @@ def _importance(importance: Importance) -> str:
     return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
-def _curves(contents: TuningContents) -> str:
-    lines = []
-    for row, line in _lines(contents):
+def _curves(contents: TuningContents, drawn: Charts) -> str:
+    over, lines = contents.curves.over, []
+    for row, line in looks(contents):
         if row.trial.name in contents.curves.lines:
             step, value = contents.curves.lines[row.trial.name]
-            lines.append((line, svg.thinned(step, value)))
-    return svg.curves(lines, contents.curves.quantity, contents.curves.over) if lines else ""
+            run = RecordedRun(row.folder)
+            rows = run.evaluations if contents.curves.evaluated else run.episodes
+            axes, values = charts.thinned(charts.axes_of(run, rows, over, step), value)
+            color = None if line.share is None else svg.color(line.share)
+            lines.append(charts.Line(line.about, axes, values, color=color, kind=line.kind))
+    if not lines:
+        return ""
+    drawn.add("trials", contents.curves.quantity, lines, tall=True)
+    return charts.TOOLS + charts.place("trials", wide=True)

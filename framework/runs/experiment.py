@@ -44,6 +44,7 @@ from framework.record.console import Console
 from framework.record.recorders import TRAJECTORIES, Tape
 from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RunLog
+from framework.record.system_log import Gpu, SystemLog
 from framework.record.traces import TRACES, TraceWriter
 from framework.runs import exactness, initial_weights, run_files
 from framework.runs.best_model import choose_best
@@ -98,6 +99,8 @@ class Experiment:
         self.load = ""
         """Load of the processes over the whole training."""
         self._env_changes = 0
+        self._pids: Sequence[int] = ()
+        """Processes of Ray on this machine that train."""
         self._stack = contextlib.ExitStack()
 
     # setup ------------------------------------------------------------------------------------------------
@@ -191,6 +194,15 @@ class Experiment:
         if cfg.video_fre:
             opens = build.open_drawing(build.drawing(config), self.watch)
             observers.append(TrainingVideos(config, self.env, self.task, self.console, opens, self.check, self.watch))
+        device = build.device_of(config)
+        system = SystemLog(
+            self.task.system,
+            lambda: (self.trainer.count, self.trainer.seconds()),
+            Gpu(str(device)) if device.type == "cuda" else None,
+            lambda: self._pids,
+        )
+        self._stack.callback(system.close)
+        observers.append(system)
         observers.append(Redraw(lambda: self.output.draw_so_far(self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
@@ -319,7 +331,10 @@ class Experiment:
 
     def _write_processes(self) -> None:
         if self.backend.processes is not None:
-            self.task.write_run({"processes": self.backend.processes.pids()})
+            pids = self.backend.processes.pids()
+            self.task.write_run({"processes": pids})
+            if self.config.general.ray_address is None:  # those of a cluster may be on other machines
+                self._pids = [*pids["workers"], pids["data_server"], *pids["learners"]]
 
     # training ---------------------------------------------------------------------------------------------
 

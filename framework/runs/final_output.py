@@ -11,11 +11,12 @@ from config import machine
 from config.read.loader import RunConfig
 from config.read.task_files import REPORT
 from config.tell.language import tr
+from framework.archive.find import tests_of
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.assemble.fit import drawing_faults
 from framework.collect.env_calls import Watch
-from framework.disk.task_dir import TaskDir
+from framework.disk.task_dir import TaskDir, is_locked
 from framework.errors import Interrupted
 from framework.film.film import Taped, file_name, film_into
 from framework.loop import profile
@@ -235,9 +236,15 @@ class FinalOutput:
         return film.path
 
     def write_report(self) -> None:
-        """Writes report.html."""
+        """Writes report.html. That of a run that was tested is written again, since it lists its tests."""
         with stage(tr("writing the report")):
             self.guarded(tr("report.html could not be written"), lambda: html_report.write(self.task.path))
+            trained = RecordedRun(self.task.path).tested_run
+            if trained is None or not (trained / REPORT).is_file() or is_locked(trained):
+                return
+            if self.task.path.resolve() in [test.folder.resolve() for test in tests_of(RecordedRun(trained))]:
+                failure = tr("{path} could not be written again", path=trained / REPORT)
+                self.guarded(failure, lambda: html_report.write(trained))
 
 
 def so_far(trainer: Trainer) -> dict[str, Any]:

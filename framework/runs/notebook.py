@@ -21,7 +21,7 @@ from framework.film.film import file_name, film_into
 from framework.log import LOGGER
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluator
-from framework.pages import cell, figures, svg
+from framework.pages import cell, charts, figures
 from framework.pages.html_page import MOST_IMAGE_BYTES, cards, pairs, paragraph, text
 from framework.pages.html_training import outcome_facts
 from framework.record.recorders import Tape
@@ -162,8 +162,11 @@ def chart_of(experiment: Experiment) -> str:
 
 def lines_chart(curves: Mapping[str, Curve], quantity: str, over: str) -> str:
     """Returns curves by their names, each in a color."""
-    lines = [(svg.Line(name, None, "", tone), svg.thinned(*curve)) for tone, (name, curve) in enumerate(curves.items())]
-    return cell.chart(lines, list(curves), quantity, over)
+    lines = [
+        charts.Line(name, *charts.thinned({over: x}, values), color=color, series=name)
+        for color, (name, (x, values)) in enumerate(curves.items())
+    ]
+    return cell.chart(lines, quantity, over)
 
 
 # ------------------------------------------------------------------------------------------------------- summaries

@@ -24,7 +24,17 @@ FLAGS = (
 )  # fmt: skip
 PATIENCE = 20.0
 """Seconds after which something that should have happened is an error."""
-KEYS = {"Tab": 9, "Enter": 13, " ": 32, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39, "End": 35}
+KEYS = {
+    "Tab": 9,
+    "Enter": 13,
+    " ": 32,
+    "Escape": 27,
+    "ArrowLeft": 37,
+    "ArrowRight": 39,
+    "End": 35,
+    "ArrowUp": 38,
+    "ArrowDown": 40,
+}
 
 
 class Browser:

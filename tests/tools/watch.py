@@ -86,9 +86,37 @@ def get(server: Server, path: str, headers: dict[str, str] | None = None, method
     return answer
 
 
-def now(server: Server, *shown: str, column: str = "return") -> Any:
+def ask(server: Server, path: str, body: Any, **headers: str | None) -> Any:
+    """Returns the answer to what the page asks to be done; headers: others than those of the page, None for none."""
+    host = f"127.0.0.1:{server.server_address[1]}"
+    content = json.dumps(body).encode() if not isinstance(body, bytes) else body
+    usual = {
+        "Authorization": f"Bearer {server.answers.token}", "Content-Type": "application/json", "Host": host,
+        "Origin": f"http://{host}", "Content-Length": str(len(content)),
+    }  # fmt: skip
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    link = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    with contextlib.closing(link):
+        link.putrequest("POST", path, skip_host=True)
+        for name, value in {**usual, **given}.items():
+            if value is not None:
+                link.putheader(name, value)
+        link.endheaders(content)
+        answer: Any = link.getresponse()
+        answer.body = answer.read()
+    return answer
+
+
+def done(server: Server, path: str, **body: Any) -> Any:
+    """Returns what the server answers to the page."""
+    answer = ask(server, path, body)
+    assert answer.status == 200, answer.body
+    return json.loads(answer.body)
+
+
+def now(server: Server, *shown: str, column: str = "return", group: str = "", since: int = 0) -> Any:
     """Returns what the page gets, as strict JSON."""
-    query = "&".join([f"column={column}", *(f"show={one}" for one in shown)])
+    query = "&".join([f"column={column}&group={group}&since={since}", *(f"show={one}" for one in shown)])
     answer = get(server, f"/now?{query}", {"Authorization": f"Bearer {server.answers.token}"})
     assert answer.status == 200, answer.body
 

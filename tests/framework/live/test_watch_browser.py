@@ -85,8 +85,8 @@ def test_a_chart_follows_a_run_while_it_trains(browser: Browser, tasks: Path) ->
             assert names(browser)[0] == "Train_live"
             browser.until(f"document.querySelector('{LINE}')")
             assert browser.text("#shown h2") == "QLearning on FrozenLake-v1"
-            drawn, steps = browser.value(f"[document.querySelector('{LINE}').outerHTML, page.data.runs[0].step]")
-            browser.until(f"page.data.runs[0].step > {steps}")  # it asks again by itself
+            drawn, steps = browser.value(f"[document.querySelector('{LINE}').outerHTML, page.data.order[0].step]")
+            browser.until(f"page.data.order[0].step > {steps}")  # it asks again by itself
             browser.until(f"document.querySelector('{LINE}').outerHTML !== {json.dumps(drawn)}")
             os.kill(training.pid, signal.SIGTERM)
             assert training.wait() == 143
@@ -132,10 +132,10 @@ def test_two_runs_are_laid_over_one_another_with_keys_alone(browser: Browser, ta
         assert "Train_one in the chart" in focused(browser)
         tab_to(browser, "the arrow keys read values")
         browser.press("End")
-        assert browser.text("#readout").startswith("200 environment steps: ")
-        assert browser.text("#readout").count("on CartPole-v1") == 2
+        browser.until("document.querySelector('#shown .readout').innerText.startsWith('200 environment steps: ')")
+        assert browser.text("#shown .readout").count("on CartPole-v1") == 2
         browser.press("ArrowLeft")
-        assert browser.text("#readout").startswith("198 environment steps: ")
+        browser.until("document.querySelector('#shown .readout').innerText.startsWith('198 environment steps: ')")
         tab_to(browser, "Take Train_two out of the chart")
         browser.press("Enter")
         browser.until("document.querySelector('#shown h2')?.innerText === 'DQN on CartPole-v1'")
@@ -215,7 +215,7 @@ def test_names_from_a_stranger_are_text(browser: Browser, tmp_path: Path) -> Non
     train.write_text(train.read_text().replace("loss", HOSTILE))
     with served(tasks) as server:
         opened(browser, server)
-        browser.value("location.hash = `show=${page.data.runs.find(run => !run.group).id}`")
+        browser.value("location.hash = `show=${page.data.order.find(run => !run.group).id}`")
         browser.until("document.querySelectorAll('#shown h2').length")
         browser.value("document.querySelectorAll('details').forEach(each => each.open = true)")
         browser.until(f"document.body.innerText.includes({json.dumps(HOSTILE)})")
@@ -274,7 +274,7 @@ def test_the_page_follows_the_colours_of_the_browser_and_can_be_read_in_both(
     browser.look(1280, dark=dark)
     with served(tasks) as server:
         opened(browser, server)
-        browser.value("location.hash = `show=${page.data.runs.slice(0, 6).map(run => run.id).join(',')}`")
+        browser.value("location.hash = `show=${page.data.order.slice(0, 6).map(run => run.id).join(',')}`")
         browser.until("document.querySelectorAll('#shown .chart g').length === 6")
         paper = browser.value("getComputedStyle(document.body).backgroundColor")
         assert (paper == "rgb(255, 255, 255)") != dark
@@ -320,5 +320,5 @@ def test_runs_appear_as_they_start_and_words_choose_among_them(browser: Browser,
         browser.value("document.querySelector('#filter').focus()")
         browser("Input.insertText", text="sac seed")
         browser.until("document.querySelectorAll('#list .run').length === 3")
-        browser.value("document.querySelector('#list details .button').click()")
+        browser.value("document.querySelector('#list details .button:last-child').click()")
         browser.until("document.querySelectorAll('#shown .chart g').length === 3")

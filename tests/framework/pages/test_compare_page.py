@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from framework.jobs import job
-from framework.pages.svg import TONES
+from framework.pages.charts import COLORS
 from main import main
+from tests.tools.charts import charts, kinds, lines, scripts
 from tests.tools.compare import make_group, make_run
 from tests.tools.tuning import forking
 
@@ -66,9 +67,12 @@ def test_the_page_loads_nothing_and_shows_a_band_a_mean_and_the_runs_of_each_ser
     make_group(TASKS / "b", [4, 5], algo="PPO")
     html = page("a", "b")
     tags = Tags(html)
-    assert tags.classes["band"] == 1, "two seeds have no interval"
-    assert (tags.classes["first"], tags.classes["pale"], tags.classes["failed"]) == (2, 5, 1)
-    assert tags.found["script"] == tags.found["link"] == tags.found["img"] == 0
+    assert len([line for line in lines(html) if "low" in line]) == 1, "two seeds have no interval"
+    assert (kinds(html).count("first"), kinds(html).count("pale")) == (2, 5)
+    assert [[name for name, _ in chart["levels"]] for chart in charts(html)] == [["threshold"]]
+    assert tags.found["link"] == tags.found["img"] == 0
+    [script] = scripts(html)
+    html = html.replace(script, "")
     assert "default-src 'none'" in html
     assert "http" not in re.sub(r'http-equiv="[^"]*"', "", html)
     said = " ".join(" ".join(tags.text).split())
@@ -81,10 +85,12 @@ def test_the_page_loads_nothing_and_shows_a_band_a_mean_and_the_runs_of_each_ser
 
 
 def test_a_single_run_is_a_thick_line_and_more_series_than_colours_are_dashed() -> None:
-    for number in range(len(TONES) + 1):
+    for number in range(COLORS + 1):
         make_run(TASKS / f"r{number}", learning={"lr": 0.1 + number})
-    tags = Tags(page("*"))
-    assert (tags.classes["first"], tags.classes["dashed"], tags.classes["band"]) == (len(TONES) + 1, 1, 0)
+    html = page("*")
+    assert kinds(html) == ["first"] * (COLORS + 1)
+    assert [line["color"] for line in lines(html)] == list(range(COLORS + 1)), "that of the last one is dashed"
+    assert not any("low" in line for line in lines(html))
 
 
 def test_every_name_is_shown_as_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,8 +100,9 @@ def test_every_name_is_shown_as_text(capsys: pytest.CaptureFixture[str]) -> None
         TASKS / "b", env=evil, algo="<script>PPO", command_line=["</pre><script>"], git_commit="<script>", seed=evil
     )
     html = page("*")
-    assert "<script" not in html
-    assert "onerror=alert(1)>" not in html
+    assert len(scripts(html)) == 1
+    assert html.count("<script") == 2, "ours, and the numbers"
+    assert "<img" not in html
     assert "\x1b[31m" not in capsys.readouterr().out
     Tags(html)
 
@@ -104,15 +111,17 @@ def test_the_commands_are_those_of_the_groups_and_of_single_runs_each_once() -> 
     group = make_group(TASKS / "a", [1, 2, 3])
     (group / "group.json").write_text('{"command_line": ["--seeds", "1..3"]}')
     make_run(TASKS / "b", algo="PPO", command_line=["--algo", "a b"])
-    assert "<pre>python main.py --seeds 1..3\npython main.py --algo &#x27;a b&#x27;</pre>" in page("a", "b")
+    commands = "python main.py --seeds 1..3\npython main.py --algo &#x27;a b&#x27;"
+    assert f"<pre class=command>{commands}</pre>" in page("a", "b")
 
 
 def test_curves_without_common_steps_are_those_of_the_runs() -> None:
     make_run(TASKS / "a1", [(100, 1), (200, 2)], seed=1)
     make_run(TASKS / "a2", [(300, 1), (400, 2)], seed=2)
     make_run(TASKS / "b", [(0, 1)], algo="PPO")
-    tags = Tags(page("*", "--threshold", "99"))
-    assert (tags.classes["pale"], tags.classes["first"], tags.classes["failed"]) == (0, 1, 0)
+    html = page("*", "--threshold", "99")
+    assert sorted(kinds(html)) == ["", "", "first"]
+    assert "levels" not in charts(html)[0]
 
 
 @pytest.mark.usefixtures("forking")
@@ -154,10 +163,9 @@ def test_the_verdicts_of_the_page_are_those_of_the_code() -> None:
     assert NOISE in said
 
 
-def test_a_run_with_one_evaluation_is_a_dot() -> None:
+def test_a_run_with_one_evaluation_has_a_point() -> None:
     for name, algo in (("a", "DQN"), ("b", "PPO")):
         make_run(TASKS / name, [(100, 1.0)], algo=algo)
     assert main(["compare", "a", "b", "--into", "out"]) == 0
     page = Path("out/compare.html").read_text()
-    dots = re.findall(r'<path[^>]* style="stroke-linecap:round;stroke-width:7[^"]*" d="M[^L"]*h.1"', page)
-    assert len(dots) == 2
+    assert [line["y"] for line in lines(page)] == [[1], [1]]

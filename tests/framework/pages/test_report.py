@@ -14,7 +14,7 @@ from PIL import Image
 
 from config.config import GeneralConfig
 from framework.disk.csv_log import CsvLog
-from framework.pages import figures, html_curves, html_page, html_report, svg
+from framework.pages import figures, html_page, html_report, svg
 
 EVIL = "<script>alert(1)</script>\"'&"
 
@@ -75,14 +75,16 @@ def test_a_report_begins_with_links_to_its_sections_and_the_curves_follow_what_i
     links = re.findall(r"<a href=#(.*?)>(.*?)</a>", page[: page.index("<h2>")])
     sections = re.findall(r"<section id=(.*?)><h2>(.*?)</h2>", page)
     assert links == sections
-    assert [name for _, name in sections][:5] == ["Learning curve", "Commands", "Evaluations", "Checkpoints", "Curves"]
+    names = [name for _, name in sections]
+    assert names[:4] == ["Learning curve", "Commands", "Evaluations", "Checkpoints"]
+    assert names[4:] == ["Charts", "Settings", "System", "Exactness"][: len(names) - 4]
 
 
 @pytest.mark.parametrize(("finished", "shown"), [(False, 2), (True, 1)])
 def test_an_interrupted_run_has_its_command_where_its_end_is_told(tmp_path: Path, finished: bool, shown: int) -> None:
     folder = task_dir(tmp_path / "x", run=json.dumps({"outcome": "interrupted", "finished": finished}))
     page = html_report.write(folder).read_text(encoding="utf-8")
-    command = f"<pre>python main.py resume {folder}</pre>"
+    command = f"<pre class=command>python main.py resume {folder}</pre>"
     assert page.count(command) == shown
     assert page.startswith(command, page.index("Ended: interrupted</p>") + len("Ended: interrupted</p>")) != finished
 
@@ -196,7 +198,8 @@ def test_the_report_of_a_test_names_the_checkpoint_and_the_comparison(tmp_path: 
     assert cells(page, "compared with the online evaluation")[1] == "the same"
     assert cells(page, "1") == ["1", "9", "20", "1", "1178156719"]
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings == ["Checkpoint", "Episodes"], "nothing of a training, no setting that is shown elsewhere"
+    assert headings == ["Checkpoint", "Episodes", "Settings"], "nothing of a training"
+    assert "None differs from the defaults." in page, "no setting that is shown elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -261,10 +264,11 @@ def test_the_report_shows_every_text_as_text_and_loads_nothing(tmp_path: Path) -
     data, script = re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
     assert data[0] == ' type="application/json" id="numbers"'
     assert "<" not in data[1]
-    assert script == ("", html_curves.SCRIPT)
-    page = page.replace(html_curves.SCRIPT, "")
-    assert html_curves.SCRIPT.count("http") == html_curves.SCRIPT.count('createElementNS("http://www.w3.org/2000/svg"')
-    assert not re.search(r"fetch|import\b|XMLHttp|innerHTML|eval\(", html_curves.SCRIPT)
+    ours = html_page.scripts(page)
+    assert script == ("", ours)
+    page = page.replace(ours, "")
+    assert ours.count("http") == ours.count('"http://www.w3.org/2000/svg"')
+    assert not re.search(r"fetch|import\b|XMLHttp|innerHTML|eval\(", ours)
     assert "default-src 'none'" in page
     assert not re.search(r"https?:|//[a-z]|url\(|@import|<link|<iframe|<object|javascript:", page)
     assert not re.search(r"<[a-z]+[^>]* on\w+=", page)

@@ -9,24 +9,32 @@ from typing import Any
 import pytest
 
 from config import machine
+from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
 from framework.pages import figures, html_curves, html_report
 from framework.pages.axes import legend_columns
+from framework.pages.charts import rounded
 from framework.record import redraw
 from framework.record.redraw import Redraw
 from tests.framework.runs.test_run_end import outcome, train
 from tests.tools.browser import PROGRAM, Browser
 from tests.tools.browser import browser as browser
 from tests.tools.browser import started as started
+from tests.tools.charts import charts
 from tests.tools.watch import episodes_of, iterations, run, served
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
-def sets(page: str) -> dict[str, Any]:
-    """The numbers in a page, by the key of their file."""
-    [found] = re.findall(re.escape(html_curves.MARK) + "(.*?)</script>", page)
-    return {each["key"]: each for each in json.loads(found)}
+def curves(page: str, place: str) -> dict[str, list[float | None]]:
+    """The values of the charts in one place of a page, by their names."""
+    return {chart["name"]: chart["lines"][0]["y"] for chart in charts(page) if chart["place"] == place}
+
+
+def line(page: str, name: str = "return") -> dict[str, Any]:
+    """The line of the first chart with a name."""
+    [first] = next(chart["lines"] for chart in charts(page) if chart["name"] == name)
+    return dict(first)
 
 
 def report(folder: Path) -> str:
@@ -36,15 +44,25 @@ def report(folder: Path) -> str:
 # ------------------------------------------------------------------------------------------------ their numbers
 
 
+STEPS, UPDATES, EPISODES, SECONDS = "environment steps", "updates", "episodes", "seconds"
+
+
 def test_every_number_of_every_file_is_a_curve_and_counters_are_not(tmp_path: Path) -> None:
     folder = run(tmp_path / "x", episodes=3)
     iterations(folder, (100, 2.0), (300, 3.0))
-    found = sets(report(folder))
-    assert list(found) == ["train", "speed", "eval"]
-    assert found["train"]["x"] == [10, 20, 30]
-    assert found["train"]["curves"] == {"return": [1, 2, 3]}, "length and loss have no value in any row"
-    assert found["train"]["dots"] == {"return": [[200, 19]]}
-    assert found["eval"]["curves"] == {"mean": [19], "std": [0.5]}
+    page = report(folder)
+    assert {chart["place"] for chart in charts(page)} == {"score", "speed", "eval"}
+    assert curves(page, "score") == {"return": [1, 2, 3]}, "length and loss have no value in any row"
+    assert (line(page)["dots"]["x"][STEPS], line(page)["dots"]["y"]) == ([200], [19])
+    assert curves(page, "eval") == {"mean": [19], "std": [0.5]}
+
+
+def test_a_curve_has_its_places_on_every_axis_that_its_file_knows(tmp_path: Path) -> None:
+    """100 steps after 2 s and 300 after 3 s: 10, 20 and 30 steps are after 0.2, 0.4 and 0.6 s."""
+    folder = run(tmp_path / "x", episodes=3)
+    iterations(folder, (100, 2.0), (300, 3.0))
+    axes = line(report(folder))["x"]
+    assert axes == {STEPS: [10, 20, 30], EPISODES: [1, 2, 3], UPDATES: [2, 4, 6], SECONDS: [0.2, 0.4, 0.6]}
 
 
 def test_the_speed_is_that_of_each_iteration(tmp_path: Path) -> None:
@@ -53,16 +71,20 @@ def test_the_speed_is_that_of_each_iteration(tmp_path: Path) -> None:
     iterations(folder, (100, 2.0), (300, 3.0))
     with open(folder / "results" / "result.json", "a") as file:
         file.write('[]\n{"step": 400, "seconds_to')
-    curves = sets(report(folder))["speed"]["curves"]
-    assert curves == {"environment steps per second": [50, 200], "updates per second": [1, 0]}
+    found = curves(report(folder), "speed")
+    assert found == {"environment steps per second": [50, 200], "updates per second": [1, 0]}
 
 
-def test_a_point_of_many_rows_is_the_mean_of_those_that_have_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_of_many_rows_is_the_mean_of_those_that_have_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Five rows in points of two: (1 + 2) / 2, nothing, 5; at the step of the last row of each."""
     monkeypatch.setattr(html_curves, "MOST_POINTS", 3)
     values = (1.0, 2.0, math.nan, 1e300, 5.0)
-    found = html_curves._set("train", "", [{"step": 10 * n, "loss": v} for n, v in enumerate(values)], "step")
-    assert (found["x"], found["curves"], found["rows"]) == ([10, 30, 40], {"loss": [1.5, None, 5]}, 2)
+    rows = [{"step": 10 * n, "loss": v} for n, v in enumerate(values)]
+    found = html_curves.curves_of(RecordedRun(tmp_path), "train", "", rows, STEPS)
+    assert (found.axes[STEPS].tolist(), found.rows) == ([10, 30, 40], 2)
+    assert rounded(found.values["loss"]) == [1.5, None, 5]
 
 
 def ends_of_eight(folder: Path, ends: int, rise: float = 0.0) -> Path:
@@ -83,16 +105,16 @@ def test_episodes_that_end_together_are_one_point_with_their_lowest_and_highest(
 ) -> None:
     """The loss is equal in the rows of an end: it needs no band. Of two ends in a point, the band holds both."""
     page = report(ends_of_eight(tmp_path / "x", 4, rise=1.0))
-    found = sets(page)["train"]
-    assert (found["x"], found["counts"]) == ([224, 448, 672, 896], [8, 8, 8, 8])
-    assert found["curves"] == {"return": [3.5, 4.5, 5.5, 6.5], "loss": [0, 0.1, 0.2, 0.3]}
-    assert found["bands"] == {"return": [[0, 1, 2, 3], [7, 8, 9, 10]]}
+    found = line(page)
+    assert (found["x"][STEPS], found["x"]["counts"]) == ([224, 448, 672, 896], [8, 8, 8, 8])
+    assert (found["y"], found["low"], found["high"]) == ([3.5, 4.5, 5.5, 6.5], [0, 1, 2, 3], [7, 8, 9, 10])
+    assert (line(page, "loss")["y"], "low" in line(page, "loss")) == ([0, 0.1, 0.2, 0.3], False)
     assert "Episodes that end together are one point" in page
     monkeypatch.setattr(html_curves, "MOST_POINTS", 2)
     page = report(tmp_path / "x")
-    found = sets(page)["train"]
-    assert (found["x"], found["counts"], found["curves"]["return"]) == ([448, 896], [16, 16], [4, 6])
-    assert found["bands"] == {"return": [[0, 2], [8, 10]]}
+    found = line(page)
+    assert (found["x"][STEPS], found["x"]["counts"], found["y"]) == ([448, 896], [16, 16], [4, 6])
+    assert (found["low"], found["high"]) == ([0, 2], [8, 10])
     assert "Each point is the mean of the rows of 2 steps." in page
 
 
@@ -100,42 +122,58 @@ def test_few_episodes_that_happen_to_end_together_make_no_band(tmp_path: Path) -
     folder = run(tmp_path / "x", episodes=20)
     with episodes_of(folder) as train:
         train.append({"step": 200, "update": 40, "return": 40.0})
-    found = sets(report(folder))["train"]
-    assert (found["bands"], found["curves"]["return"][-2:], found["counts"][-2:]) == ({}, [19, 30], [1, 2])
+    found = line(report(folder))
+    assert ("low" in found, found["y"][-2:], found["x"]["counts"][-2:]) == (False, [19, 30], [1, 2])
 
 
-def test_a_column_with_one_value_is_a_word_and_no_curve(tmp_path: Path) -> None:
+def test_charts_that_are_flat_are_folded_and_say_their_value(tmp_path: Path) -> None:
     folder = ends_of_eight(tmp_path / "x", 4)
     page = report(folder)
-    assert sets(page)["train"]["constant"] == {"length": 28, "terminated": 1}
-    assert "Always the same: length 28, terminated 1." in page
+    assert "<summary>2 flat charts, always the same: length 28, terminated 1</summary>" in page
+    assert curves(page, "train-flat") == {"length": [28] * 4, "terminated": [1] * 4}
+    assert set(curves(page, "train")) == {"loss"}
     (folder / "results" / "train.csv").write_text("step,return\n1,2\n2,2\n")
-    assert "return" in sets(report(folder))["train"]["curves"], "that every episode is alike says something"
+    assert curves(report(folder), "score") == {"return": [2, 2]}, "that every episode is alike says something"
 
 
 def test_the_return_is_shown_beside_what_it_is_compared_with(tmp_path: Path) -> None:
     facts = {"expected_return": 500.0, "random_return": 22.5, "data_return": "high"}
-    found = sets(report(run(tmp_path / "x", **facts)))["train"]
-    assert found["levels"] == {"return": [["expected", 500], ["random policy", 22.5]]}
+    [found, *_] = charts(report(run(tmp_path / "x", **facts)))
+    assert (found["name"], found["levels"]) == ("return", [["expected", 500], ["random policy", 22.5]])
 
 
 def test_the_evaluations_stand_on_the_return_that_is_the_score(tmp_path: Path) -> None:
     folder = run(tmp_path / "x", episodes=0, score_policy="a", random_return=1.0)
     (folder / "results" / "train.csv").write_text("step,update,return,return_a\n1,1,2,3\n2,1,3,4\n")
-    found = sets(report(folder))["train"]
-    assert (list(found["dots"]), list(found["levels"])) == (["return_a"], ["return_a"])
+    [found, *others] = charts(report(folder))
+    assert (found["name"], "levels" in found, "dots" in found["lines"][0]) == ("return_a", True, True)
+    assert not any("levels" in chart or "dots" in chart["lines"][0] for chart in others)
 
 
 def test_a_run_that_learned_from_given_data_is_drawn_over_its_updates(tmp_path: Path) -> None:
     folder = run(tmp_path / "x", episodes=0)
     (folder / "results" / "eval.csv").write_text("update,step,episode,mean,std\n100,0,0,1,0\n200,0,0,2,0\n")
-    found = sets(report(folder))["eval"]
-    assert (found["over"], found["x"]) == ("updates", [100, 200])
+    found = line(report(folder), "mean")
+    assert (found["x"], found["y"]) == ({UPDATES: [100, 200]}, [1, 2]), "steps and episodes are always 0"
 
 
-def test_a_page_without_numbers_has_no_script(tmp_path: Path) -> None:
+def test_the_section_of_the_machine_has_what_it_was_busy_with(tmp_path: Path) -> None:
+    """Columns without a number, such as those of a GPU that is not there, have no chart."""
+    folder = run(tmp_path / "x")
+    (folder / "logs" / "system.csv").write_text(
+        "step,update,seconds,cpu_percent,memory_mb,gpu_memory_mb\n100,20,5,90,300,\n200,40,10,95,310,\n"
+    )
+    page = report(folder)
+    assert curves(page, "system") == {"processor [% of a core]": [90, 95], "memory [MB]": [300, 310]}
+    assert line(page, "memory [MB]")["x"][SECONDS] == [5, 10]
+    assert page.index("<h2>System</h2>") < page.index('data-place="system"')
+
+
+def test_a_page_without_numbers_has_nothing_of_charts(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
-    assert "<script" not in report(tmp_path)
+    page = report(tmp_path)
+    assert "data-tools" not in page.partition("<script>")[0]
+    assert "logScale" not in page
 
 
 # ------------------------------------------------------------------------------------------------- in a browser
@@ -169,17 +207,17 @@ def test_the_pointer_reads_values_and_a_drag_zooms_all_curves(browser: Browser, 
     assert browser.value("document.documentElement.scrollWidth <= innerWidth")
     mouse(browser, "mouseMoved", 0.5)
     browser.until("document.querySelector('.readout').innerText.includes('500 environment steps: 50')")
-    line = "document.querySelectorAll('.curve path:not(.raw)')[1].getAttribute('d')"
+    line = "document.querySelector('[data-place=speed] .curve path:not(.raw)').getAttribute('d')"
     before = browser.value(line)
     mouse(browser, "mousePressed", 0.25)
     mouse(browser, "mouseMoved", 0.75)
     browser.until("document.querySelector('.selected')")
     mouse(browser, "mouseReleased", 0.75)
-    browser.until("!document.getElementById('whole').hidden")
+    browser.until("!document.querySelector('.whole').hidden")
     assert browser.value("JSON.stringify(view.span.map(Math.round))") == "[250,750]"
     assert browser.value(line) != before, "the curve of the speed shows the same part"
-    browser.value("document.getElementById('whole').click()")
-    browser.until("document.getElementById('whole').hidden")
+    browser.value("document.querySelector('.whole').click()")
+    browser.until("document.querySelector('.whole').hidden")
     assert browser.value(line) == before
 
 
@@ -201,7 +239,8 @@ def test_the_name_of_a_column_stays_text(browser: Browser, tmp_path: Path) -> No
     folder = run(tmp_path / "x", episodes=0)
     (folder / "results" / "train.csv").write_text(f"step,update,{HOSTILE},__proto__\n1,1,2,3\n2,1,3,4\n")
     opened(browser, folder)
-    assert HOSTILE in [each.strip() for each in browser.text(".curves").split("\n")]
+    names = browser.value("[...document.querySelectorAll('.chart .what')].map(each => each.textContent)")
+    assert {HOSTILE, "__proto__", "mean"} <= set(names)
     assert browser.value("[...document.images].map(each => each.alt)") == ["Video"]
 
 
@@ -232,10 +271,10 @@ def level_and_banded(browser: Browser) -> None:
 def test_the_axis_of_a_curve_ends_at_ticks_and_has_the_levels(browser: Browser, tmp_path: Path) -> None:
     """Returns of 1 to 20, an evaluation at 19, and 480 to be reached: ticks from 0 to 500."""
     opened(browser, run(tmp_path / "x", expected_return=480.0))
-    marks = "document.querySelectorAll('[data-set=train] .curve svg [text-anchor=end]')"
+    marks = "document.querySelectorAll('[data-place=score] .curve svg [text-anchor=end]')"
     found = browser.value(f"[...{marks}].map(each => each.textContent)")
     assert found == ["0", "100", "200", "300", "400", "500", "environment steps", "expected 480"]
-    browser.value("show(0, 100)")
+    browser.value("zoom(0, 100)")
     browser.until("!document.querySelector('.curve').textContent.includes('expected')")
 
 
@@ -245,8 +284,31 @@ def test_the_rules_of_a_running_mean_are_those_of_the_figures(browser: Browser, 
     assert browser.value("JSON.stringify(together([[1, 2], [1, 4], [1, 6], [2, 9, 3, 1, 20], [2, 5]]))") == json.dumps(
         [[1, 4, 3, 2, 6], [2, 8, 4, 1, 20]], separators=(",", ":")
     )
-    weighted = "JSON.stringify(smooth(Array.from({ length: 40 }, (_, n) => [n, n, n % 2 ? 3 : 1])).slice(0, 3))"
-    assert json.loads(browser.value(weighted)) == [[0, 0], [1, 0.75], [2, 1.25]]
+    weighted = "JSON.stringify(smooth(Array.from({ length: 40 }, (_, n) => [n, n, n % 2 ? 3 : 1]), 2).slice(0, 3))"
+    assert [point[:2] for point in json.loads(browser.value(weighted))] == [[0, 0], [1, 0.75], [2, 1.25]]
+
+
+@in_browser
+def test_an_exponential_mean_counts_the_numbers_of_rows_and_is_not_drawn_to_its_start(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Over 3 points each has half the weight of the next: (0 + 2 * 4) / 3, and (0 + 2 * 3 * 4) / (1 + 2 * 3) where the
+    second one is the mean of three rows."""
+    opened(browser, run(tmp_path / "x"))
+    for points, second in (("[0, 0], [1, 4]", 8 / 3), ("[0, 0], [1, 4, 3]", 24 / 7)):
+        [first, last] = json.loads(browser.value(f"JSON.stringify(smooth([{points}], 3, true))"))
+        assert (first[1], last[1]) == (0, pytest.approx(second))
+
+
+@in_browser
+def test_a_logarithmic_axis_ends_at_round_numbers(browser: Browser, tmp_path: Path) -> None:
+    """0.003 to 0.7 is from 0.002 to 1, and 0.1 is 1.7 of 2.7 decades above its begin."""
+    opened(browser, run(tmp_path / "x"))
+    scale = json.loads(browser.value("JSON.stringify((s => ({ ...s, tenth: s.share(.1) }))(logScale(.003, .7, 6)))"))
+    assert (scale["low"], scale["high"]) == (pytest.approx(0.002), 1)
+    assert scale["ticks"] == pytest.approx([0.01, 0.1, 1])
+    assert scale["tenth"] == pytest.approx(1.69897 / 2.69897)
+    assert json.loads(browser.value("JSON.stringify(logScale(3, 40, 6).ticks)")) == [2, 5, 10, 20, 50]
 
 
 def test_a_legend_is_no_wider_than_its_figure() -> None:

@@ -1,0 +1,79 @@
+"""Comparisons of runs that words name: one for each environment with two series."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from config.tell.language import tr
+from config.tell.names import printable
+from framework.archive import measure
+from framework.archive.find import find
+from framework.archive.measure import Comparison
+from framework.archive.series import Series, gather
+from framework.errors import JoystickError
+from framework.screen.formatting import counted
+
+
+class Comparisons(NamedTuple):
+    """Comparisons, and the series that are left out of them."""
+
+    several: Sequence[Comparison]
+    """A comparison for each environment that has two series."""
+    left_out: Sequence[str]
+    """Sentences on those that have not."""
+
+
+def compared(words: Sequence[str], threshold: float | None, root: Path, at: str = "common") -> Comparisons:
+    """Returns the comparisons. Raises JoystickError if there is nothing to compare."""
+    if not words:
+        raise JoystickError(tr("nothing to compare: name at least two runs or groups"))
+    sections = gather(find(words, root))
+    pairs = {name: several for name, several in sections.items() if len(several) > 1}
+    if not pairs:
+        raise JoystickError(printable(_no_pair(sections)))
+    comparisons, left_out = [], []
+    for name, several in sections.items():
+        comparison = measure.compare(name, several, threshold, at) if name in pairs else None
+        scored = [row.series for row in comparison.rows if row.scored] if comparison else []
+        if comparison is not None and len(scored) > 1:
+            comparisons.append(comparison)
+        elif name not in pairs:
+            left_out.append(
+                tr("{environment} is left out: {series} is its only series.", environment=name, series=several[0].name)
+            )
+        else:
+            without = ", ".join(series.name for series in several if series not in scored)
+            evaluated = any(run.general.get("online_eval") for series in several for run in series.runs)
+            if evaluated:
+                sentence = tr("{name} is left out: {without} has no evaluation yet that could be compared.")
+            else:
+                sentence = tr("{name} is left out: {without} has no episode yet that could be compared.")
+            left_out.append(sentence.format(name=name, without=without))
+    if not comparisons:
+        raise JoystickError(printable(tr("nothing to compare yet: {reasons}", reasons=" ".join(left_out))))
+    return Comparisons(comparisons, left_out)
+
+
+def _no_pair(sections: dict[str, list[Series]]) -> str:
+    """Returns why there are no two series to compare, and what to name."""
+    if len(sections) > 1:
+        named = ", ".join(
+            tr("{series} on {environment}", series=several[0].name, environment=name)
+            for name, several in sections.items()
+        )
+        return tr(
+            "scores of different environments are not comparable: {several}; name runs of the same environment",
+            several=named,
+        )
+    [[series]] = sections.values()
+    runs = counted(len(series.runs), "run")
+    if len(series.runs) == 1:
+        sentence = tr(
+            "there is only one series, {name} with {runs}, which is compared with itself; name another run or group too"
+        )
+    else:
+        sentence = tr(
+            "there is only one series, {name} with {runs}, which differ in their seed alone; name another run or group "
+            "too"
+        )
+    return sentence.format(name=series.name, runs=runs)

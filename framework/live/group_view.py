@@ -1,0 +1,284 @@
+"""A group of runs or a tuning, as the page shows it while it runs: curves with their means, trials, and settings that
+matter."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.model.arrays import Array
+from config.read.loader import ConfigError
+from config.read.task_files import GroupFiles
+from config.tell.names import printable
+from config.tune.section import Tuning, continued
+from framework.archive import statistics
+from framework.archive.curves import STEPS, UPDATES, Curve, Curves, common, running_mean, some_of
+from framework.archive.trials import Trial, TrialResult
+from framework.catalog import ALGOS, ENVS
+from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import read_facts
+from framework.jobs import members, optuna_search
+from framework.live.curve_tail import ThinnedCurve
+from framework.live.overview import ListedRun, Row, stamp_of
+from framework.pages import svg, tuning_page
+from framework.pages.tuning_page import Importance, TuningContents
+from framework.screen.formatting import cell, number
+
+MOST_CURVES = 60
+"""Number of runs whose curves are shown: those that run, and then the best."""
+MOST_POINTS = 120
+"""Number of points of a curve beside others."""
+MOST_TRIALS = 1000
+"""Number of trials of a tuning that are read."""
+OUTCOMES = ("finished", "failed", "replaced")
+"""States of a trial that trials.csv knows better than the folder of its run."""
+Answer = dict[str, Any]
+Lines = Mapping[str, tuple[ThinnedCurve, ThinnedCurve]]
+"""Id of a run -> returns of its episodes and of its evaluations."""
+
+
+class GroupView:
+    """What is shown of one group; what has not changed is not computed again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.files = folder, GroupFiles(folder)
+        self._tuning: tuple[Any, Tuning | None] = None, None
+        """The settings of a tuning, with what they were read from."""
+        self._means: tuple[str, list[Answer]] = "", []
+        self._importance: tuple[str, Importance] = "", Importance()
+
+    def answer(self, runs: Sequence[tuple[ListedRun, Row]], lines: Lines) -> Answer:
+        """Returns the curves, and what a tuning has besides. runs: those of the group. lines: of those that `shown`
+        has chosen."""
+        tuning = self.tuning()
+        rows = self.trials(tuning, runs) if tuning else []
+        curves = _curves(lines)
+        named = {run.id: run for run, _ in runs}
+        of_trials = {run.id: _trial_of(run.folder, self.files) for run, _ in runs}
+        look = {row.trial.name: line for row, line in self._looks(tuning, rows)}
+        series = {} if tuning else self._series([run for run, _ in runs])
+        return {
+            "quantity": curves.quantity,
+            "over": curves.over,
+            "curves": [
+                {
+                    "id": key,
+                    "name": of_trials[key] or printable(named[key].folder.name),
+                    "about": look[of_trials[key]].about if of_trials[key] in look else named[key].name,
+                    "share": look[of_trials[key]].share if of_trials[key] in look else None,
+                    "color": _color(look.get(of_trials[key])),
+                    "series": series.get(named[key].folder.name),
+                    "points": _points(line),
+                }
+                for key, line in curves.lines.items()
+            ],
+            "means": [] if tuning else self._mean_lines(curves, named, series),
+            **(self._of_tuning(tuning, rows) if tuning else {}),
+        }
+
+    def shown(self, runs: Sequence[tuple[ListedRun, Row]]) -> list[ListedRun]:
+        """Returns the runs whose curves are shown."""
+        best = {str(row.get("folder")): row.get("score") for row in self._table()}
+
+        def place(entry: tuple[ListedRun, Row]) -> tuple[bool, float, str]:
+            run, row = entry
+            value = number(best.get(f"trials/{_trial_of(run.folder, self.files)}", row["score"]))
+            return not row["running"], 0.0 if value is None else -value, run.name
+
+        return [run for run, _ in sorted(runs, key=place)[:MOST_CURVES]]
+
+    # a tuning ---------------------------------------------------------------------------------------------
+
+    def tuning(self) -> Tuning | None:
+        """Returns the settings of a tuning; None for a group of runs, and if they cannot be read."""
+        stamp = stamp_of(self.files.config) if self.files.tuning.is_file() else None
+        if stamp != self._tuning[0]:
+            try:
+                self._tuning = stamp, continued(self.folder, (), {}, find_algo=ALGOS, find_env=ENVS) if stamp else None
+            except (ConfigError, OSError):
+                self._tuning = stamp, None
+        return self._tuning[1]
+
+    def _table(self) -> list[Row]:
+        return read_csv(self.files.table("trial"))[:MOST_TRIALS]
+
+    def trials(self, tuning: Tuning, runs: Sequence[tuple[ListedRun, Row]]) -> list[TrialResult]:
+        """Returns the trials, best first. Those of which a run is being trained are known to run before the tuning
+        writes it down."""
+        facts, table = read_facts(self.files.tuning), {str(row.get("folder")): row for row in self._table()}
+        written = facts.get("trials")
+        of_trial: dict[str, list[Row]] = {}
+        for run, row in runs:
+            of_trial.setdefault(_trial_of(run.folder, self.files), []).append(row)
+        results = []
+        for name, entry in list(written.items() if isinstance(written, dict) else ())[:MOST_TRIALS]:
+            settings = entry.get("settings") if isinstance(entry, dict) else None
+            values = [settings.get(domain.path) for domain in tuning.domains] if isinstance(settings, dict) else []
+            if not values or not all(map(_is_possible, tuning.domains, values)):
+                continue
+            row, own = table.get(f"trials/{name}", {}), of_trial.get(name, [])
+            results.append(
+                TrialResult(
+                    trial=Trial(str(name), tuple(values)),
+                    state=_state(str(row.get("state") or "waiting"), own),
+                    score=number(row.get("score")),
+                    best=number(row.get("best")),
+                    step=_largest([*(run["step"] for run in own), row.get("step")]),
+                    seconds=sum(run["seconds"] or 0 for run in own) or None,
+                    status=None,
+                    folder=self.files.trials / str(name),
+                    last_return=_mean([run.get("mean") for run in own if run["running"]]),
+                )
+            )
+        sign = -1 if tuning.settings.mode == "max" else 1
+        best = facts.get("best")
+        return sorted(
+            results,
+            key=lambda row: (
+                row.trial.name != best, row.score is None, sign * (row.score or 0.0), -(row.step or 0), row.trial.name
+            ),
+        )  # fmt: skip
+
+    def _contents(self, tuning: Tuning, rows: Sequence[TrialResult]) -> TuningContents:
+        facts = read_facts(self.files.tuning)
+        best = next((row for row in rows if facts.get("finished") and row.trial.name == facts.get("best")), None)
+        nothing = Curves({}, "")
+        return TuningContents(
+            self.folder, "", tuning.domains, tuning.settings, rows, best, {}, nothing, (), facts
+        )  # fmt: skip
+
+    def _looks(self, tuning: Tuning | None, rows: Sequence[TrialResult]) -> list[tuple[TrialResult, svg.Line]]:
+        return tuning_page.looks(self._contents(tuning, rows)) if tuning else []
+
+    def _of_tuning(self, tuning: Tuning, rows: Sequence[TrialResult]) -> Answer:
+        axes, lines = tuning_page.coordinates(self._contents(tuning, rows))
+        importance = self._of_settings(tuning, rows)
+        return {
+            "settings": tuning_page.short_names([domain.path for domain in tuning.domains]),
+            "trials": [
+                {
+                    "name": row.trial.name,
+                    "values": [value if number(value) is not None else cell(value) for value in row.trial.settings],
+                    **{
+                        name: getattr(row, name)
+                        for name in ("state", "score", "best", "step", "last_return", "seconds")
+                    },
+                }
+                for row in rows
+            ],
+            "axes": [{"name": axis.name, "ticks": list(axis.ticks())} for axis in axes],
+            "parallel": [
+                {
+                    "name": row.trial.name,
+                    "about": line.about,
+                    "kind": line.kind,
+                    "color": _color(line),
+                    "places": [
+                        None if value is None else axis.place(value) for axis, value in zip(axes, values, strict=True)
+                    ],
+                }
+                for row, line, values in lines
+            ],
+            "meaning": tuning_page.LINES,
+            "importance": list(importance.shares.items()),
+            "scored": importance.trials,
+            "remark": importance.remark,
+        }
+
+    def _of_settings(self, tuning: Tuning, rows: Sequence[TrialResult]) -> Importance:
+        scores = [(row.trial.settings, row.score) for row in rows if row.score is not None and row.state != "failed"]
+        key = json.dumps(scores, default=str)
+        if key != self._importance[0]:
+            self._importance = key, optuna_search.importance_of(tuning.domains, rows)
+        return self._importance[1]
+
+    # a group of runs --------------------------------------------------------------------------------------
+
+    def _series(self, runs: Sequence[ListedRun]) -> dict[str, str]:
+        """Returns the experiment of each run by its folder; the same one for runs that differ in their seed alone."""
+        experiments = {member.folder: member.experiment for member in members.of_group(self.folder)}
+        return {run.folder.name: printable(experiments.get(run.folder.name, "")) for run in runs}
+
+    def _mean_lines(self, curves: Curves, named: Mapping[str, ListedRun], series: Mapping[str, str]) -> list[Answer]:
+        """Returns the mean of the runs of each series where all of them have values, with its interval."""
+        several: dict[str, list[Curve]] = {}
+        for key, line in curves.lines.items():
+            several.setdefault(series[named[key].folder.name], []).append(line)
+        key = json.dumps([(name, [float(v) for line in lines for v in line[1]]) for name, lines in several.items()])
+        if key != self._means[0]:
+            self._means = key, [mean for name, lines in several.items() if (mean := _mean_line(name, lines))]
+        return self._means[1]
+
+
+def _mean_line(name: str, lines: Sequence[Curve]) -> Answer | None:
+    shared = common(lines) if len(lines) > 1 else None
+    if shared is None:
+        return None
+    step, values = shared
+    return {
+        "series": name,
+        "runs": len(lines),
+        "interval": statistics.name_of_interval(len(lines)),
+        "points": _points((step, statistics.mean(values))),
+        "band": statistics.band(step, values, statistics.mean),
+    }
+
+
+def _trial_of(run: Path, files: GroupFiles) -> str:
+    """Returns the trial that a run belongs to; empty in a group of runs."""
+    return run.relative_to(files.trials).parts[0] if files.trials in run.parents else ""
+
+
+def _is_possible(domain: Any, value: Any) -> bool:
+    """Returns True for a value that a domain has: those in the file of a stranger may be anything."""
+    if domain.kind in tuning_page.LISTS:
+        return any(type(option) is type(value) and option == value for option in domain.values)
+    low, high = map(float, domain.values)
+    return number(value) is not None and not isinstance(value, bool) and low <= value <= high
+
+
+def _state(written: str, runs: Sequence[Row]) -> str:
+    if any(run["running"] for run in runs):
+        return "running"
+    return "waiting" if written == "running" and not runs else printable(written)
+
+
+def _largest(values: Sequence[Any]) -> int | None:
+    return max((int(value) for value in map(number, values) if value is not None), default=None)
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    numbers = [value for value in map(number, values) if value is not None]
+    return float(np.mean(numbers)) if numbers else None
+
+
+def _color(line: svg.Line | None) -> str | None:
+    return None if line is None or line.share is None else svg.color(line.share)
+
+
+def _curves(lines: Lines) -> Curves:
+    """Returns the evaluations if all runs that have begun have two, else running means of the episodes."""
+    begun = {key: pair for key, pair in lines.items() if pair[0].points() or pair[1].points()}
+    points = [point for pair in begun.values() for line in pair for point in line.points()]
+    over = UPDATES if any(step == 0 < update for step, update, *_ in points) else STEPS
+    evaluated = bool(begun) and all(len(evaluations.points()) > 1 for _, evaluations in begun.values())
+    curves = {}
+    for key, (episodes, evaluations) in begun.items():
+        step, value = _columns(evaluations if evaluated else episodes, over)
+        if len(step):
+            curves[key] = (step, value) if evaluated else running_mean(step, value)[:2]
+    return Curves(curves, "evaluation return" if evaluated else "episode return, running mean", over)
+
+
+def _columns(line: ThinnedCurve, over: str) -> tuple[Array, Array]:
+    place = 1 if over == UPDATES else 0
+    points = line.points()
+    return np.array([point[place] for point in points], float), np.array([point[2] for point in points], float)
+
+
+def _points(line: Curve) -> list[tuple[float, float]]:
+    step, value = line
+    some = some_of(len(step), MOST_POINTS)
+    return [(float(x), float(y)) for x, y in zip(step[some], value[some], strict=True)]

@@ -1,0 +1,221 @@
+"""Charts of a page: their lines as JSON, which curves.js draws."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from framework.archive import statistics
+from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, common, some_of, together
+from framework.archive.run import RecordedRun
+from framework.archive.statistics import Statistic
+from framework.pages.html_page import NUMBERS
+
+EPISODES, SECONDS = "episodes", "seconds"
+"""Labels of further axes; the page writes seconds as training time."""
+COLUMNS = {STEPS: "step", EPISODES: "episode", UPDATES: "update"}
+"""Axis -> its column in a CSV file of a run."""
+COLORS = 6
+"""Number of colors, which are the variables --c0 to --c5 of a page; further lines have them again, dashed."""
+MOST_POINTS = 150
+"""Number of points of the curve of one of several runs."""
+LARGEST = 1e100
+"""Size at which a number has no place in a chart."""
+USUAL = 5
+"""Smoothing of raw curves in percent of their points, until the reader moves the slider."""
+TOOLS = "<div data-tools></div><noscript><p>Charts need JavaScript.</p></noscript>"
+"""Place of the controls that all charts of a page share."""
+Axes = Mapping[str, Array]
+"""Axis -> places of the points of a line; under COUNTS the number of rows in each."""
+COUNTS = "counts"
+
+
+class Line(NamedTuple):
+    """A line of a chart."""
+
+    name: str
+    axes: Axes
+    values: Array
+    low: Array | None = None
+    high: Array | None = None
+    color: int | str | None = 0
+    """Number of a color, or a color as #rrggbb; None for gray."""
+    kind: str = ""
+    """first (thick), pale, failed (dashed), or nothing."""
+    series: str = ""
+    """Name in the legend; empty: not there."""
+    dots: tuple[Axes, Array] | None = None
+    """Values that are drawn as dots, such as evaluations."""
+
+
+class Series(NamedTuple):
+    """Runs that a chart shows together."""
+
+    name: str
+    about: str
+    """Name of the line in their middle."""
+    runs: Sequence[tuple[str, Axes, Array]]
+    """Name, places and values of the curve of each run."""
+
+
+class Charts:
+    """Collects the charts of a page. Lines with the same Axes share them."""
+
+    def __init__(self, smoothing: int = USUAL) -> None:
+        self.smoothing = smoothing
+        self._charts: list[dict[str, Any]] = []
+        self._axes: list[Axes] = []
+        self._names: dict[str, None] = {}
+
+    def add(
+        self,
+        place: str,
+        name: str,
+        lines: Sequence[Line],
+        levels: Mapping[str, float] = MappingProxyType({}),
+        tall: bool = False,
+    ) -> None:
+        """Adds a chart. place: key of the element that it is in. levels: values that lines across mark, by names."""
+        chart: dict[str, Any] = {"place": place, "name": name, "lines": [self._line(line) for line in lines]}
+        shown = [(level, value) for level, value in levels.items() if abs(value) < LARGEST]
+        self._charts.append(chart | ({"levels": shown} if shown else {}) | ({"tall": True} if tall else {}))
+
+    def data(self) -> str:
+        """Returns the element with all numbers; nothing without a chart."""
+        if not self._charts:
+            return ""
+        places = [{axis: _whole(values) for axis, values in axes.items()} for axes in self._axes]
+        whole = {"axes": list(self._names), "smoothing": self.smoothing, "x": places, "charts": self._charts}
+        return f"{NUMBERS}{_json(whole)}</script>"
+
+    def _line(self, line: Line) -> dict[str, Any]:
+        result: dict[str, Any] = {"name": line.name, "x": self._place(line.axes), "y": rounded(line.values)}
+        if line.low is not None and line.high is not None:
+            result |= {"low": rounded(line.low), "high": rounded(line.high)}
+        result |= {
+            key: value
+            for key, value in {"color": line.color, "kind": line.kind, "series": line.series}.items()
+            if value not in ("", None)
+        }
+        if line.dots is not None:
+            axes, values = line.dots
+            result["dots"] = {"x": self._place(axes), "y": rounded(values)}
+        return result
+
+    def _place(self, axes: Axes) -> int:
+        self._names |= dict.fromkeys(axis for axis in axes if axis != COUNTS)
+        for number, other in enumerate(self._axes):
+            if other is axes:
+                return number
+        self._axes.append(axes)
+        return len(self._axes) - 1
+
+
+def place(key: str, wide: bool = False) -> str:
+    """Returns the element for the charts with this key. wide: one chart in a row."""
+    return f'<div class="curves{" wide" * wide}" data-place="{key}"></div>'
+
+
+def rounded(values: Array) -> list[float | None]:
+    """Returns numbers with six digits; None for what is not one."""
+    return [None if math.isnan(value) else float(f"{value:.6g}") for value in np.asarray(values, float).tolist()]
+
+
+def _whole(values: Array) -> list[float | None]:
+    """Returns places on an axis: whole numbers, and seconds with two digits."""
+    return [
+        None if not abs(value) < LARGEST else round(value) if value == round(value) else round(value, 2)
+        for value in np.asarray(values, float).tolist()
+    ]
+
+
+def _json(value: Any) -> str:
+    """Returns JSON that cannot end the element that it is in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
+
+
+# -------------------------------------------------------------------------------------------------------- the axes
+
+
+def axes_of(run: RecordedRun, rows: Rows, over: str, x: Array) -> Axes:
+    """Returns the places of points of a run on all axes that its files know, the main one first. rows: those that the
+    points were made of. x: places on the axis `over`."""
+    axes = {over: x}
+    base = column_of(rows, COLUMNS[over])
+    for axis, name in COLUMNS.items():
+        if axis != over:
+            axes[axis] = _interpolated(x, base, column_of(rows, name))
+    axes[SECONDS] = seconds_at(run, over, x)
+    return {axis: values for axis, values in axes.items() if axis == over or extends(values)}
+
+
+def seconds_at(run: RecordedRun, over: str, x: Array) -> Array:
+    """Returns the seconds of training until each place, interpolated between the iterations; NaN if not known."""
+    base, seconds = (column_of(run.iterations, name) for name in (COLUMNS[over], "seconds_total"))
+    return _interpolated(x, np.append(0.0, base), np.append(0.0, seconds)) if len(base) else np.full(len(x), np.nan)
+
+
+def _interpolated(x: Array, base: Array, values: Array) -> Array:
+    """Returns the values at x; of several at the same place the last one. NaN behind the last place."""
+    some = np.isfinite(base) & np.isfinite(values)
+    base, values = base[some], values[some]
+    if not len(base) or (np.diff(base) < 0).any():
+        return np.full(len(x), np.nan)
+    last = together(base)[1] - 1
+    return np.interp(x, base[last], values[last], right=math.nan)
+
+
+def extends(values: Array) -> bool:
+    """Returns True if the places on an axis are not all the same."""
+    some = values[np.isfinite(values)]
+    return len(some) > 0 and (len(values) == 1 or bool((some != some[0]).any()))
+
+
+# ----------------------------------------------------------------------------------------------------- several runs
+
+
+def thinned(axes: Axes, values: Array) -> tuple[Axes, Array]:
+    """Returns at most MOST_POINTS points of a curve, the first and the last among them."""
+    some = some_of(len(values), MOST_POINTS)
+    return {axis: places[some] for axis, places in axes.items()}, values[some]
+
+
+def lines_of(several: Sequence[Series], statistic: Statistic, least: int = 2, thin: bool = True) -> list[Line]:
+    """Returns the lines of series, with their colors in order: a thick one for each axis, with the statistic of the
+    runs where all of them have values, and its band if there are at least `least`; then the runs. thin: False if a run
+    has a line only where its series has none."""
+    thick: list[Line] = []
+    lines: list[Line] = []
+    for number, (name, about, runs) in enumerate(several):
+        middle = _middle(name, about, number, runs, statistic, least) if len(runs) > 1 else []
+        thick += middle
+        if thin or not middle:
+            kind = "pale" if middle else "first" if len(runs) == 1 else ""
+            lines += [
+                Line(label, *thinned(axes, values), color=number, kind=kind, series=name)
+                for label, axes, values in runs
+            ]
+    return [*thick, *lines]
+
+
+def _middle(
+    name: str, about: str, number: int, runs: Sequence[tuple[str, Axes, Array]], statistic: Statistic, least: int
+) -> list[Line]:
+    lines = []
+    for axis in runs[0][1]:
+        if not all(axis in axes and np.isfinite(axes[axis]).all() for _, axes, _ in runs):
+            continue
+        shared = common([(axes[axis], values) for _, axes, values in runs])
+        if shared is None:
+            continue
+        low = high = None
+        if len(runs) >= least:
+            places, *ends = np.array(statistics.band(*shared, statistic), float).T
+            low, high = (np.interp(shared[0], places, end) for end in ends)
+        axes = {axis: shared[0]}
+        lines.append(Line(about, axes, statistic(shared[1]), low, high, number, "first", name))
+    return lines
