@@ -226,7 +226,8 @@ def coordinates(contents: TuningContents) -> tuple[list[Axis], list[tuple[TrialR
 
 def _parallel(contents: TuningContents) -> str:
     axes, lines = coordinates(contents)
-    return html.paragraph(LINES, "quiet") + svg.parallel(axes, [(line, values) for _, line, values in lines]) if axes else ""
+    drawn = [(line, values) for _, line, values in lines]
+    return html.paragraph(LINES, "quiet") + svg.parallel(axes, drawn) if axes else ""
 
 
 def _axis(name: str, domain: Domain) -> Axis:
