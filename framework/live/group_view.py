@@ -16,6 +16,7 @@ from config.tune.section import Tuning, continued
 from framework.archive import statistics
 from framework.archive.curves import STEPS, UPDATES, Curve, Curves, common, running_mean, some_of
 from framework.archive.trials import Trial, TrialResult
+from framework.catalog import ALGOS, ENVS
 from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import read_facts
 from framework.jobs import members, optuna_search
@@ -95,7 +96,7 @@ class GroupView:
         stamp = stamp_of(self.files.config) if self.files.tuning.is_file() else None
         if stamp != self._tuning[0]:
             try:
-                self._tuning = stamp, continued(self.folder, (), {}) if stamp else None
+                self._tuning = stamp, continued(self.folder, (), {}, find_algo=ALGOS, find_env=ENVS) if stamp else None
             except (ConfigError, OSError):
                 self._tuning = stamp, None
         return self._tuning[1]

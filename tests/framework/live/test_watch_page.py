@@ -156,8 +156,9 @@ def test_only_known_kinds_of_files_are_served_each_with_its_type(tasks: Path) ->
             assert (answer.status, answer.getheader("Content-Type")) == (200, KINDS[Path(name).suffix])
             assert answer.body == (folder / name).read_bytes()
             policy = answer.getheader("Content-Security-Policy")
-            sandbox = "sandbox allow-scripts allow-downloads; " if name == "report.html" else "sandbox; "
-            assert policy.startswith(sandbox)
+            assert policy.startswith(
+                "sandbox allow-scripts allow-downloads; " if name == "report.html" else "sandbox; "
+            )
             assert "allow-same-origin" not in policy
             assert "default-src 'none'" in policy
 
