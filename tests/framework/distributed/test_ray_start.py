@@ -271,7 +271,7 @@ def test_a_worker_that_cannot_begin_says_why_once(tmp_path):
     done = run(*words, PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     # a busy machine takes half a minute to start a worker, and then says that it waits for it
-    said = [line for line in done.stderr.splitlines() if not re.fullmatch(r"[a-z].*, \d+:\d\d so far", line)]
+    said = [line for line in done.stderr.strip().splitlines() if not re.fullmatch(r"[a-z].*, \d+:\d\d so far", line)]
     assert len(said) == 1, done.stderr
     assert "Here" in said[0]
     assert not (tmp_path / "run").exists()
