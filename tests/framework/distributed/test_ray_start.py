@@ -218,7 +218,7 @@ def test_a_cluster_that_refuses_us_is_one_line_with_the_cause(error, said):
         raise error
 
     with pytest.raises(JoystickError) as refused:
-        ray_cluster._init(SimpleNamespace(init=init), "cannot be reached at 10.0.0.1:6379")
+        ray_cluster._init(SimpleNamespace(init=init), "Ray cannot be reached at 10.0.0.1:6379")
     assert str(refused.value).startswith(f"Ray cannot be reached at 10.0.0.1:6379: {said}")
 
 
@@ -230,7 +230,7 @@ def test_a_sigterm_while_ray_starts_reaches_our_handler():
         signal.raise_signal(signal.SIGTERM)
 
     with StopSignals() as signals, pytest.raises(Stopped):
-        ray_cluster._init(SimpleNamespace(init=init), "could not be started")
+        ray_cluster._init(SimpleNamespace(init=init), "Ray could not be started")
     assert signals.received == signal.SIGTERM
 
 
