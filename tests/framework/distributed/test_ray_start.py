@@ -218,7 +218,7 @@ def test_a_cluster_that_refuses_us_is_one_line_with_the_cause(error, said):
         raise error
 
     with pytest.raises(JoystickError) as refused:
-        ray_cluster._init(SimpleNamespace(init=init), "cannot be reached at 10.0.0.1:6379")
+        ray_cluster._init(SimpleNamespace(init=init), "Ray cannot be reached at 10.0.0.1:6379")
     assert str(refused.value).startswith(f"Ray cannot be reached at 10.0.0.1:6379: {said}")
 
 
@@ -230,7 +230,7 @@ def test_a_sigterm_while_ray_starts_reaches_our_handler():
         signal.raise_signal(signal.SIGTERM)
 
     with StopSignals() as signals, pytest.raises(Stopped):
-        ray_cluster._init(SimpleNamespace(init=init), "could not be started")
+        ray_cluster._init(SimpleNamespace(init=init), "Ray could not be started")
     assert signals.received == signal.SIGTERM
 
 
@@ -271,7 +271,7 @@ def test_a_worker_that_cannot_begin_says_why_once(tmp_path):
     done = run(*words, PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     # a busy machine takes half a minute to start a worker, and then says that it waits for it
-    said = [line for line in done.stderr.splitlines() if not re.fullmatch(r"[a-z].*, \d+:\d\d so far", line)]
+    said = [line for line in done.stderr.strip().splitlines() if not re.fullmatch(r"[a-z].*, \d+:\d\d so far", line)]
     assert len(said) == 1, done.stderr
     assert "Here" in said[0]
     assert not (tmp_path / "run").exists()

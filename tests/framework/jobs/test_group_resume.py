@@ -263,7 +263,7 @@ def test_a_cluster_trains_whole_runs_with_the_bits_of_this_machine(
 def test_several_workers_of_a_run_are_spread_and_not_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processes of such a run are started here, with the address among their words."""
     ray, commands = cluster(monkeypatch), []
-    monkeypatch.setattr(processes, "of_command", lambda command, start: commands.append(command) or _nothing)
+    monkeypatch.setattr(processes, "of_command", lambda command, *more: commands.append(command) or _nothing)
     words = ["general_cfg.mp_backend=ray", "general_cfg.ray_address=10.0.0.1:6379", "general_cfg.n_workers=3"]
     words += ["general_cfg.env_name=toy", "env_cfg.id=match", "general_cfg.algo_name=PPO"]
     assert run(*words, "--seeds", "1,2", "--into", "here") == 0

@@ -303,7 +303,7 @@ def test_several_runs_without_their_data_are_refused_before_anything_is_created(
     config = load(None, overrides, find_algo=ALGOS, find_env=ENVS)
 
     def begun(configs: dict[str, RunConfig], title: str) -> int:
-        return entry.guarded(lambda: many_runs.begin(configs, title, [], (1, 2), None, entry.check_training))
+        return entry.guarded(lambda: many_runs.begin(configs, title, [], (1, 2), None, entry.check_training)[1])
 
     assert begun({"": config}, "") == 2
     assert begun({"A": config, "B": config}, "two") == 2
