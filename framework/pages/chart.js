@@ -187,8 +187,10 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
   return { svg, scale: up, px, py, first, right, unit, over, top, tall, room };
 }
 
-/** Returns a text that is no longer than `most` letters. */
+/** Returns a text that is no longer than `most` letters; a Chinese one is as wide as two others. */
 function cut(text, most) {
   const letters = [...text];
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+  let room = most;
+  const beyond = letters.findIndex(letter => (room -= letter > "\u2e80" ? 2 : 1) < 0);
+  return beyond < 0 ? text : `${letters.slice(0, Math.max(0, beyond - 1)).join("")}…`;
 }

@@ -160,8 +160,9 @@ def _tests(run: RecordedRun) -> str:
         page, facts = html.address(test.folder / REPORT, run.folder), test.facts
         if page and facts.score:
             name = html.Link(test.folder.name, page)
-            rows.append((name, facts.started, html.Number(spread(facts.score)), facts.checkpoint))
-    return html.table(("test", "started", "score", "checkpoint"), rows)
+            model = "/".join(Path(facts.checkpoint or "").parts[-2:])
+            rows.append((name, facts.started, html.Number(spread(facts.score)), model))
+    return html.table(("test", "started", "score", "model"), rows)
 
 
 def _levels(facts: RunFacts) -> dict[str, float]:

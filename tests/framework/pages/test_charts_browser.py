@@ -22,6 +22,7 @@ from tests.tools.watch import iterations, run
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs Chromium")
 EVIL = "<script>alert(1)</script>\"'&"
 LONG, CHINESE, FORMULA = "x" * 200, "回合奖励", "=1+1"
+WIDE = CHINESE * 30
 LOOKS = [(1280, False), (400, True)]
 NOT_SIDEWAYS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 
@@ -29,8 +30,8 @@ NOT_SIDEWAYS = "document.documentElement.scrollWidth <= document.documentElement
 def a_run(folder: Path) -> Path:
     """A run with names of a stranger, 100 episodes of 10 steps in 50 s, and a column that is always 7."""
     folder = run(folder, algo="PPO", env=EVIL.replace("<", "&lt;"), episodes=0, outcome=EVIL, expected_return=60.0)
-    names = ("episode", "step", "update", "return", f'"{EVIL}"', LONG, CHINESE, FORMULA, "flat")
-    rows = [(n, 10 * n, 2 * n, 50 + n % 7 * (-1) ** n, n, n % 3, n, -n, 7) for n in range(1, 101)]
+    names = ("episode", "step", "update", "return", f'"{EVIL}"', LONG, CHINESE, FORMULA, WIDE, "flat")
+    rows = [(n, 10 * n, 2 * n, 50 + n % 7 * (-1) ** n, n, n % 3, n, -n, n, 7) for n in range(1, 101)]
     lines = [",".join(map(str, row)) for row in (names, *rows)]
     (folder / "results" / "train.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     evaluations = [f"{2 * n},{10 * n},{n},{n},0.5" for n in (5, 50, 100)]
@@ -103,8 +104,10 @@ def test_a_reader_smooths_turns_and_saves_the_charts_of_a_report(
     browser.until("document.querySelector('[data-place=train-flat] svg.chart').getBoundingClientRect().height > 0")
     assert browser.value(NOT_SIDEWAYS)
     titles = browser.value("[...document.querySelectorAll('.chart')].map(each => each.getAttribute('aria-label'))")
-    for name in (f'"{EVIL}"', LONG, CHINESE, FORMULA):
+    for name in (f'"{EVIL}"', LONG, CHINESE, FORMULA, WIDE):
         assert any(title.startswith(f"{name} over ") for title in titles), name
+    beside = "each => each.getBBox().width < each.closest('svg').getBoundingClientRect().width - 40"
+    assert browser.value(f"[...document.querySelectorAll('.chart .what')].every({beside})"), "room for the menu"
     assert browser.value("document.querySelectorAll('script').length") == 2
     sample(browser, tmp_path / f"{width}.png")
 

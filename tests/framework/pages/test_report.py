@@ -135,6 +135,19 @@ def test_a_test_leads_to_the_report_of_the_run_that_it_tested(tmp_path: Path) ->
         assert "<a href=" not in html_report.write(folder).read_text()
 
 
+def test_a_run_lists_the_tests_beside_it_and_no_others(tmp_path: Path) -> None:
+    """One of another run, and one whose checkpoint is no path, are not its own."""
+    trained, score = task_dir(tmp_path / "a b"), {"mean": 9.5, "std": 0.5}
+    for name, checkpoint in (("1", trained / "models" / "best"), ("2", tmp_path / "c" / "models" / "5"), ("3", "\0")):
+        config = {"general_cfg": GeneralConfig(mode="test").model_dump(mode="json")}
+        facts = {"checkpoint": str(checkpoint), "score": score, "started": "T"}
+        html_report.write(task_dir(tmp_path / f"Test_<{name}>", config=config, run=json.dumps(facts)))
+    page = html_report.write(trained).read_text(encoding="utf-8")
+    assert re.findall('href="(.*?)"', page) == ["../Test_%3C1%3E/report.html"]
+    link = '<a href="../Test_%3C1%3E/report.html">Test_&lt;1&gt;</a>'
+    assert cells(page, link)[1:] == ["T", "9.5 ± 0.5", "models/best"]
+
+
 def test_each_evaluation_and_its_checkpoint_are_named_once(tmp_path: Path) -> None:
     """Each passing best has best = 1 in eval.csv; models/best is the last of them."""
     folder = task_dir(tmp_path / "x")
