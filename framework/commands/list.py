@@ -33,7 +33,7 @@ def check(request: Namespace) -> Iterator[str]:
 def run(request: Namespace) -> int:
     """Prints a table."""
     if request.what in OF_RUNS:
-        return runs.run(Namespace(filter=request.filter, json=False))
+        return runs.run(Namespace(filter=request.filter, json=False, tag=None))
     from config.tell import describe
     from framework.catalog import ALGOS, ENVS
 

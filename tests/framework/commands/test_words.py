@@ -214,7 +214,7 @@ def test_runs_are_listed_newest_first_with_state_score_and_size(tmp_path: Path) 
     assert rows[3][5].endswith(f"{size} B")
     [one] = json.loads(task_list.as_json("one", tmp_path))
     assert one == {"name": "one", "algorithm": "DQN", "environment": "Acrobot-v1", "state": "finished", "score": 200.0,
-                   "age": one["age"], "size": size, "reason": ""}  # fmt: skip
+                   "age": one["age"], "size": size, "tags": [], "note": "", "reason": ""}  # fmt: skip
     assert 99 < one["age"] < 110
     assert json.loads(task_list.as_json(root=tmp_path / "none")) == []
 
