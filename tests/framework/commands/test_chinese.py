@@ -100,3 +100,9 @@ def test_a_job_finds_the_error_of_a_chinese_child(tmp_path):
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     assert told.stdout.startswith("错误：")
     assert Child(errors, status=2).complaint() == done.stderr.strip().splitlines()[-1]  # this process speaks English
+
+
+def test_the_reference_page_in_chinese_is_current():
+    page = (ROOT / "docs" / "zh" / "config.md").read_text(encoding="utf-8")
+    write = "write it anew: JOYSTICK_LANG=zh python main.py describe all > docs/zh/config.md"
+    assert page == shown("describe", "all").stdout, write
