@@ -33,6 +33,8 @@ ENGLISH = {
     **{path: ROOT / "algos" / path.stem / "README.md" for path in (ZH / "algos").glob("*.md")},
 }
 """Page in English by its page in Chinese."""
+NOTEBOOKS = {path: path.with_name(path.name.replace(".zh", "")) for path in ROOT.glob("docs/notebooks/*.zh.*")}
+"""Notebook in English by the one in Chinese."""
 QUICKSTART = ROOT / "tests" / "data" / "quickstart.yaml"
 
 COMMAND = re.compile(r"(?:^|`)python main\.py\b([^`\n]*)", re.MULTILINE)
@@ -132,7 +134,7 @@ def target(page: Path, link: str) -> str:
         return link
     path, _, anchor = link.partition("#")
     aim = (page.parent / path).resolve() if path else page.resolve()
-    english = {chinese.resolve(): page.resolve() for chinese, page in ENGLISH.items()}.get(aim, aim)
+    english = {chinese.resolve(): page.resolve() for chinese, page in (ENGLISH | NOTEBOOKS).items()}.get(aim, aim)
     if anchor and english != aim:
         anchor = anchors(english)[anchors(aim).index(anchor)]
     return f"{english}#{anchor}"
