@@ -16,9 +16,10 @@ from gymnasium.spaces import Space
 
 from config.model.arrays import Array, Model, Part
 from config.tell.language import tr
+from config.tell.traceback import Concise
 
 
-class EnvError(RuntimeError):
+class EnvError(Concise, RuntimeError):
     """An environment failed or violates its API; the message names the environment, the place and the remedy."""
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TextIO
 
 from config.tell.language import tr
+from config.tell.traceback import Concise
 
 ERROR = tr("error: ")
 """Beginning of the message of one of these errors on stderr, by which a job finds it there."""
@@ -13,7 +14,7 @@ MISTAKE = 2
 """Exit status of a run that ended with one of these errors."""
 
 
-class JoystickError(Exception):
+class JoystickError(Concise, Exception):
     """Base class; str() is the message."""
 
 

@@ -27,6 +27,7 @@ from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
 from config.tell.language import tr
 from config.tell.names import DEFAULT, printable, with_full_width_named
+from config.tell.traceback import Concise
 
 __all__ = ["ConfigError", "Finder", "RunConfig", "load"]
 
@@ -34,7 +35,7 @@ MOST_PROBLEMS = 100
 """Problems that are listed; a file may hold thousands."""
 
 
-class ConfigError(Exception):
+class ConfigError(Concise, Exception):
     """Everything that is wrong with a configuration, one sentence each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
