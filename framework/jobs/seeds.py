@@ -4,9 +4,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from numbers import Integral
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from config.read import tasks
 from config.read.arguments import MOST_SEEDS
@@ -192,7 +193,7 @@ def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
     """Returns the seeds that a number, or a list of them, means."""
     if "seed" in settings:
         raise ConfigError([tr("Python: seed: a group has several; write seeds=[1, 2, 3]")])
-    chosen = range(1, seeds + 1) if isinstance(seeds, Integral) else seeds
+    chosen = range(1, int(seeds) + 1) if isinstance(seeds, int | np.integer) else seeds
     if isinstance(seeds, bool | str) or not isinstance(chosen, Iterable):
         raise ConfigError(
             [tr("Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list", seeds=seeds)]
@@ -211,7 +212,7 @@ def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
 
 def _is_seed(number: Any) -> bool:
     """Returns True for a whole number, also one of numpy. 0 is none: a run with it draws its seed."""
-    return isinstance(number, Integral) and not isinstance(number, bool) and 0 < number < 2**63
+    return isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 < int(number) < 2**63
 
 
 class _Screens:
