@@ -6,7 +6,7 @@ import re
 from typing import TextIO
 
 from config.tell.language import tr
-from config.tell.traceback import Concise
+from config.tell.traceback import concise
 
 ERROR = tr("error: ")
 """Beginning of the message of one of these errors on stderr, by which a job finds it there."""
@@ -14,8 +14,10 @@ MISTAKE = 2
 """Exit status of a run that ended with one of these errors."""
 
 
-class JoystickError(Concise, Exception):
+class JoystickError(Exception):
     """Base class; str() is the message."""
+
+    _render_traceback_ = concise
 
 
 class NumericsError(JoystickError):

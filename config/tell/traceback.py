@@ -17,15 +17,13 @@ _OURS = (
 """Beginnings of the paths of this program's files, and of what only passes its calls on."""
 
 
-class Concise(BaseException):
-    """An error whose traceback in a notebook leaves out the lines of this program. `%xmode Verbose` shows them."""
-
-    def _render_traceback_(self) -> list[str]:
-        """Returns the lines that a notebook shows."""
-        try:
-            return _as_in(sys.modules["IPython"].get_ipython().InteractiveTB, self)
-        except Exception:  # another version of IPython
-            return "".join(format_exception(self)).splitlines()
+def concise(error: BaseException) -> list[str]:
+    """Returns the lines that a notebook shows of an error, without those of this program; `%xmode Verbose` shows them,
+    too. Errors that a user can cause have it as their method _render_traceback_, which IPython calls."""
+    try:
+        return _as_in(sys.modules["IPython"].get_ipython().InteractiveTB, error)
+    except Exception:  # another version of IPython
+        return "".join(format_exception(error)).splitlines()
 
 
 def _as_in(style: Any, error: BaseException) -> list[str]:
@@ -44,7 +42,7 @@ def _lines(error: BaseException, offset: int = 0) -> Iterator[TracebackType]:
     yield from theirs
     if (cause := error.__cause__) is not None:
         yield from _lines(cause)
-    elif lines[-1:] != theirs[-1:] and not isinstance(error, Concise):
+    elif lines[-1:] != theirs[-1:] and not hasattr(error, "_render_traceback_"):
         yield lines[-1]
 
 
