@@ -16,10 +16,13 @@ from gymnasium.spaces import Space
 
 from config.model.arrays import Array, Model, Part
 from config.tell.language import tr
+from config.tell.traceback import concise
 
 
 class EnvError(RuntimeError):
     """An environment failed or violates its API; the message names the environment, the place and the remedy."""
+
+    _render_traceback_ = concise
 
 
 class StepError(EnvError):

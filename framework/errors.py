@@ -6,6 +6,7 @@ import re
 from typing import TextIO
 
 from config.tell.language import tr
+from config.tell.traceback import concise
 
 ERROR = tr("error: ")
 """Beginning of the message of one of these errors on stderr, by which a job finds it there."""
@@ -15,6 +16,8 @@ MISTAKE = 2
 
 class JoystickError(Exception):
     """Base class; str() is the message."""
+
+    _render_traceback_ = concise
 
 
 class NumericsError(JoystickError):

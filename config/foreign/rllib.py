@@ -157,7 +157,7 @@ def _translated(source: Source, scope: Scope, hint: Callable[[str], str]) -> Ite
 def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
     """Returns the settings that a name and its value mean here. Raises NoCounterpartError, or LookupError for an
     unknown name."""
-    if value is None:
+    if value is None and _is_word(key, scope):
         return Meaning({}, tr("null is the default"))
     if row := row_of(key):
         return _of_row(row, value, scope)
@@ -168,6 +168,12 @@ def meaning_of(key: str, value: Any, scope: Scope) -> Meaning:
         near = did_you_mean(word, words) or listed
         raise NoCounterpartError(tr("is not a word of {mapping}{near}", mapping=mapping, near=near))
     return _of_others(key, value, scope)
+
+
+def _is_word(key: str, scope: Scope) -> bool:
+    """Returns True for a name of RLlib or another library, and for a setting of ours."""
+    known = bool(row_of(key) or foreign_names.remark_on(key) or next(foreign_names.ours(key), None))
+    return known or any(key in model.spellings() for model in scope.models.values())
 
 
 def _of_row(row: Row, value: Any, scope: Scope) -> Meaning:

@@ -78,7 +78,7 @@ def of_training(
             "max_episode": tr("max_episode is -1, since {limits} is set", limits=tr(" and ").join(limits)),
             "max_step": ends,
         }
-        return values, "; ".join(how[key] for key in unwritten)
+        return values, tr("; ").join(how[key] for key in unwritten)
     most = general.max_step
     if own_limit is None:
         steps = tr("max_step is {steps}", steps=most)

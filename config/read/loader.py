@@ -27,6 +27,7 @@ from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
 from config.tell.language import tr
 from config.tell.names import DEFAULT, printable, with_full_width_named
+from config.tell.traceback import concise
 
 __all__ = ["ConfigError", "Finder", "RunConfig", "load"]
 
@@ -36,6 +37,8 @@ MOST_PROBLEMS = 100
 
 class ConfigError(Exception):
     """Everything that is wrong with a configuration, one sentence each."""
+
+    _render_traceback_ = concise
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))

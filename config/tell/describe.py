@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -25,7 +26,7 @@ from config.tell import hints
 from config.tell.error_text import expected, json_schema
 from config.tell.help_texts import help_text, one_line
 from config.tell.language import tr
-from config.tell.names import nearest
+from config.tell.names import distance, nearest
 from config.tune.domain_kinds import SECTION as TUNING
 from config.tune.section import TuneConfig
 
@@ -227,7 +228,7 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
         *(name for finder in finders.values() for name in finder.available()),
     ]
     words = [*names, *(key for _, _, model in models(finders) for key in model.model_fields)]
-    near = nearest(topic, names) or nearest(topic, words)
+    near = min(filter(None, (nearest(topic, names), nearest(topic, words))), key=partial(distance, topic), default="")
     holding = sorted({name for name in words if len(topic) > 2 and topic.lower() in name.lower()})
     if holding and not near:
         return tr("; with {topic} in their names: {names}", topic=topic, names=", ".join(holding[:10]))

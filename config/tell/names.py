@@ -68,7 +68,7 @@ def of_others_by_name(end: str, name: str) -> str:
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Returns the known name with the fewest typing mistakes, at most one in three characters; None if none is near."""
     folded = {candidate.lower(): candidate for candidate in names}
-    word = name.lower()[:MOST_SHOWN]
+    word = unicodedata.normalize("NFKC", name).lower()[:MOST_SHOWN]  # a Chinese keyboard may give full-width letters
     if (synonym := _with_synonym(word)) in folded:
         return folded[synonym]
     most = max(1, len(word) // 3)

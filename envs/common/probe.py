@@ -90,6 +90,13 @@ def _refuse_spaces(env: gymnasium.Env, name: str) -> None:
 
 
 def _signature_faults(core: Any) -> Iterator[Fault]:
+    calls = {
+        "reset": tr("Write def reset(self, *, seed=None, options=None); it returns obs, info."),
+        "step": tr("Write def step(self, action); it returns obs, reward, terminated, truncated, info."),
+    }
+    for call, mend in calls.items():
+        if getattr(type(core), call) is getattr(gymnasium.Env, call) and call not in vars(core):
+            yield Fault(call, tr("a method of the class"), tr("none"), mend)
     parameters = inspect.signature(core.reset).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return

@@ -223,7 +223,10 @@ def described(error: Exception) -> str:
     """Returns type, text and code line of an error of the environment."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    text = str(error)
+    if isinstance(error, NotImplementedError) and frames and not text:
+        text = tr("the class has no method {name}", name=frames[-1].name)
+    return ": ".join(filter(None, (type(error).__name__, text))) + place
 
 
 def short(value: Any, limit: int = 200) -> str:

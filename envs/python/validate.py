@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import gymnasium
+
 from config.model.fields import Problem
 from config.own import objects as own
 from config.tell.language import tr
@@ -63,6 +65,8 @@ def _render_problems(cfg: Config, creator: Callable[..., Any]) -> Iterator[Probl
             "{id} has no parameter render_mode; a video needs it, and a method render that returns an image", id=cfg.id
         )
         yield Problem("render_mode", message)
+    elif isinstance(creator, type) and getattr(creator, "render", None) is gymnasium.Env.render:
+        yield Problem("render_mode", tr("{id} has no method render that returns an image; a video needs it", id=cfg.id))
     elif isinstance(creator, type) and isinstance(metadata := getattr(creator, "metadata", None) or {}, Mapping):
         # of a gymnasium.Wrapper it is a property: only an instance knows
         yield from render_problems(cfg.render_mode, list(metadata.get("render_modes", ())), cfg.id)

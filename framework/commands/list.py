@@ -26,7 +26,7 @@ def check(request: Namespace) -> Iterator[str]:
         yield tr(
             "nothing to list under {what!r}{nearest}",
             what=request.what,
-            nearest=did_you_mean(request.what, KINDS),
+            nearest=did_you_mean(request.what, KINDS) or tr("; known: {names}", names=", ".join(KINDS)),
         )
 
 

@@ -3,14 +3,19 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from config.read import tasks
+from config.read.arguments import MOST_SEEDS
 from config.read.loader import ConfigError
 from config.read.paths import as_written
 from config.read.task_config import has_config
 from config.read.task_files import GroupFiles
+from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, curves_of, result, summary
@@ -187,18 +192,27 @@ def train(
 def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
     """Returns the seeds that a number, or a list of them, means."""
     if "seed" in settings:
-        raise ConfigError(["Python: seed: a group has several; write seeds=[1, 2, 3]"])
-    chosen = range(1, seeds + 1) if isinstance(seeds, int) else seeds
+        raise ConfigError([tr("Python: seed: a group has several; write seeds=[1, 2, 3]")])
+    chosen = range(1, int(seeds) + 1) if isinstance(seeds, int | np.integer) else seeds
     if isinstance(seeds, bool | str) or not isinstance(chosen, Iterable):
-        raise ConfigError([f"Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list"])
-    numbers = list(chosen)
+        raise ConfigError(
+            [tr("Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list", seeds=seeds)]
+        )
+    numbers = list(islice(chosen, MOST_SEEDS + 1))
+    if len(numbers) > MOST_SEEDS:
+        raise ConfigError(
+            [tr("Python: seeds: got {seeds!r:.80}; expected at most {most}", seeds=seeds, most=MOST_SEEDS)]
+        )
     if not numbers or len(set(map(str, numbers))) < len(numbers) or not all(map(_is_seed, numbers)):
-        raise ConfigError([f"Python: seeds: got {seeds!r:.80}; expected whole numbers from 0 on, each once"])
-    return numbers
+        raise ConfigError(
+            [tr("Python: seeds: got {seeds!r:.80}; expected whole numbers from 1 on, each once", seeds=seeds)]
+        )
+    return [int(number) for number in numbers]
 
 
 def _is_seed(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
+    """Returns True for a whole number, also one of numpy. 0 is none: a run with it draws its seed."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 < int(number) < 2**63
 
 
 class _Screens:

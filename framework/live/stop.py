@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config.machine import PROC
 from config.read.task_files import GROUP, LOCK, TUNING
+from config.tell.language import tr
 from framework.disk.task_dir import is_locked
 from framework.errors import JoystickError
 
@@ -36,6 +37,12 @@ class Stops:
     def stop(self, folder: Path) -> str:
         """Asks the process of a run, a group or a tuning to save and end. Returns what has happened. Raises
         JoystickError if there is no such process of this user on this machine."""
+        try:
+            return self._stop(folder)
+        except ProcessLookupError as error:  # between two looks at it
+            raise JoystickError(tr("it has just ended")) from error
+
+    def _stop(self, folder: Path) -> str:
         if not hasattr(signal, "pidfd_send_signal") or not PROC.is_dir():
             raise JoystickError("this system does not tell which process it is; press Ctrl-C in its terminal")
         lock = lock_of(folder)
@@ -45,7 +52,7 @@ class Stops:
         descriptor = os.pidfd_open(pid)  # it means this process, whichever one gets the id later
         try:
             if not _holds(pid, lock):
-                raise JoystickError("it has just ended")
+                raise JoystickError(tr("it has just ended"))
             holder = pid, _started(pid)
             if holder in self._asked:
                 raise JoystickError(

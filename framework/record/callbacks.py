@@ -171,7 +171,10 @@ def _events_like(name: str) -> str:
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of callbacks; empty if nothing is."""
     if not isinstance(cls, type) or not issubclass(cls, Callbacks):
-        return tr("{thing!r} is not a class that inherits from joystick.Callbacks", thing=cls)
+        return tr(
+            "{thing} is not a class that inherits from joystick.Callbacks",
+            thing=getattr(cls, "__qualname__", repr(cls)),
+        )
     for name in dir(cls):
         if name.startswith("on_") and name not in EVENTS:
             return tr(

@@ -43,7 +43,13 @@ class Logger:
 def problem(cls: Any) -> str:
     """Returns what is wrong with a class of a logger; empty if nothing is."""
     fits = isinstance(cls, type) and issubclass(cls, Logger)
-    return "" if fits else tr("{thing!r} is not a class that inherits from joystick.Logger", thing=cls)
+    return (
+        ""
+        if fits
+        else tr(
+            "{thing} is not a class that inherits from joystick.Logger", thing=getattr(cls, "__qualname__", repr(cls))
+        )
+    )
 
 
 def flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

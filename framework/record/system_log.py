@@ -104,9 +104,9 @@ class Gpu:
 
     def __init__(self, device: str) -> None:
         """device: name of torch, such as cuda:1."""
-        number = int(device.partition(":")[2] or 0)
+        index = int(device.partition(":")[2] or 0)
         visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-        self._name = visible[number] if number < len(visible) else str(number)
+        self._name = visible[index] if index < len(visible) else str(index)
         self._program = shutil.which("nvidia-smi")
         self._asked: subprocess.Popen[str] | None = None
 

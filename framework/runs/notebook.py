@@ -224,7 +224,7 @@ class Film:
         return str(self.path)
 
     def __repr__(self) -> str:
-        return f"<film {self.path}: {self.about}>"
+        return f"<film {as_written(self.path)}: {self.about}>"
 
     def _repr_html_(self) -> str:
         kind = _MIMES.get(self.path.suffix)

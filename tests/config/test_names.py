@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from config.read.loader import ConfigError, load
+from config.tell.names import nearest
 from envs import gym
 from framework.catalog import ALGOS, ENVS
 
@@ -64,6 +65,11 @@ def test_without_a_preset_of_the_family_those_of_others_are_named(algo):
     others = "DQN, PPO, RainbowDQN"
     assert notes[1] == f"ALE/Pong-v5 may need the env_cfg of the presets in presets/_atari, which are for {others}"
     assert len(loaded(algo="DQN", env="ALE/Pong-v5").notes) == 1
+
+
+@pytest.mark.parametrize(("name", "near"), [("ＰＰＯ", "PPO"), ("ｄｑｎ", "DQN"), ("ＰＰＰＯ", "PPO"), ("算法", None)])
+def test_full_width_letters_are_read_as_the_plain_ones(name: str, near: str | None) -> None:
+    assert nearest(name, ["DQN", "PPO", "SAC"]) == near
 
 
 @pytest.mark.parametrize(

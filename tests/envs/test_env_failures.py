@@ -4,11 +4,15 @@ import os
 import signal
 import time
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv
 
 from envs.base import EnvError
+from envs.common.probe import probe
+from envs.common.sync import Row
 from envs.toy import Config as Toy
 from envs.toy import env as toy_env
 from tests.tools.envs import Corridor, cartpole, corridor_with, everyone, foreign
@@ -43,6 +47,34 @@ def test_a_crash_while_rendering_or_closing_names_the_environment(at):
     env.reset(everyone(env), np.array([3]))
     with pytest.raises(EnvError, match=f"toy crash failed in {at} of row 0: ZeroDivisionError"):
         getattr(env, at)()
+
+
+class Unwritten(gymnasium.Env):
+    """An environment whose methods are those of gymnasium, which raise NotImplementedError."""
+
+    observation_space, action_space = Box(-1, 1, (1,)), Discrete(2)
+
+
+@pytest.mark.parametrize("methods", [{"step"}, {"reset"}, {"reset", "step"}])
+def test_methods_that_a_class_lacks_are_named(methods):
+    written = {
+        "reset": lambda self, seed=None, options=None: (np.zeros(1, np.float32), {}),
+        "step": lambda self, action: (np.zeros(1, np.float32), 0.0, False, False, {}),
+    }
+    lacks = type("Lacks", (Unwritten,), {name: call for name, call in written.items() if name not in methods})
+    with pytest.raises(EnvError) as info:
+        probe(lacks(), "Lacks")
+    named = {line.split(":")[0].strip() for line in str(info.value).splitlines()[1:]}
+    assert named == methods
+    assert "a method of the class, got none. Write def " in str(info.value)
+
+
+def test_a_method_that_is_not_written_is_named_where_it_is_called():
+    row = Row(Unwritten(), "Lacks", 0)
+    with pytest.raises(
+        EnvError, match="failed in render of row 0: NotImplementedError: the class has no method render"
+    ):
+        row.render()
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

@@ -62,11 +62,12 @@ CONFIG_SHARED = (
     "read.finder",
     "read.opening",
     "read.yaml_reader",
+    "tell.language",
     "tell.names",
     "tune.domain_kinds",
 )
-"""Modules of config/ that every room uses: spellings, nearest names, objects that settings name, files, kinds of
-values."""
+"""Modules of config/ that every room uses: spellings, nearest names, sentences in the language of the process, objects
+that settings name, files, kinds of values."""
 CONFIG_CLIMBING = {
     ("foreign.experiments", "tune.space"): "a file of experiments may have values to try",
     ("own.packages", "read.presets"): "a package of the user's own may have presets",

@@ -84,7 +84,7 @@ def _not_a_setting(word: str, after: Sequence[str]) -> str:
     if mark := next((mark for mark in word if mark in FULL_WIDTH), None):
         plain = halved(word) if "=" in halved(word) else halved(word).replace(":", "=", 1)
         if "=" in plain or plain.startswith("-"):
-            return tr("{character}; write {plain}", character=full_width(mark).partition(";")[0], plain=plain)
+            return tr("{character}; write {plain}", character=full_width(mark).partition(tr("; "))[0], plain=plain)
     if word.lower().endswith((".yaml", ".yml")):
         return tr("{word!r}: a file is given as --yaml {word}", word=word)
     if word in words.names():

@@ -54,7 +54,7 @@ def _lines(config: RunConfig) -> list[str]:
         return [
             *_changed(config),
             *([entry(tr("algorithm"), config.algo_package.NAME)] if not its.slots else []),
-            entry(tr("environment"), f"{spec.id}, {counted(env.rows, 'row')}"),
+            entry(tr("environment"), f"{spec.id}{tr(', ')}{counted(env.rows, 'row')}"),
             *_processes(config.general),
             *(line for policy in its.policies for line in _policy(policy)),
             entry(tr("parameters"), f"{agent.parameter_count():,}"),
@@ -142,7 +142,7 @@ def _memory(config: RunConfig, policy: PolicyPlan, windows: int) -> Iterator[str
         size = tr("{size} for each step of them", size=byte_size(resources.step_bytes(config, policy)))
     description = _replay(memory) if isinstance(memory, ReplaySpec) else _rollout(memory, policy.spec.rows, windows)
     of = f"{policy.name}: " if policy.name else ""
-    yield entry(tr("memory"), f"{of}{description}, {size}")
+    yield entry(tr("memory"), of + tr(", ").join((description, size)))
 
 
 def _disk(config: RunConfig, its: Plan, per_save: int, journal: int) -> str:

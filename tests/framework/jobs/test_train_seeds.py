@@ -1,5 +1,6 @@
 """joystick.train: several seeds by one call of a program, with classes that no other process can import."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 import joystick
 from framework.disk.csv_table import read_csv
-from framework.jobs import own_objects
+from framework.jobs import own_objects, seeds
 from framework.runs import signals
 from tests.tools.process import forked_program
 
@@ -120,12 +121,16 @@ def test_a_group_of_which_nothing_is_there_yet_is_shown(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("words", "error", "answer"),
     [
-        ({"seeds": 0}, joystick.ConfigError, "expected whole numbers from 0 on, each once"),
+        ({"seeds": 0}, joystick.ConfigError, "expected whole numbers from 1 on, each once"),
         ({"seeds": [1, 1]}, joystick.ConfigError, "each once"),
         ({"seeds": [-1]}, joystick.ConfigError, "expected whole numbers"),
         ({"seeds": "3"}, joystick.ConfigError, "expected a number of seeds, or seeds in a list"),
         ({"seeds": True}, joystick.ConfigError, "expected a number of seeds"),
         ({"seed": 3}, joystick.ConfigError, r"write seeds=\[1, 2, 3\]"),
+        ({"seeds": [0, 1]}, joystick.ConfigError, "expected whole numbers from 1 on"),
+        ({"seeds": [2**63]}, joystick.ConfigError, "expected whole numbers from 1 on"),
+        ({"seeds": 123456789}, joystick.ConfigError, "got 123456789; expected at most 1000"),
+        ({"seeds": itertools.count(1)}, joystick.ConfigError, "expected at most 1000"),
         ({"sedes": 3}, TypeError, "train has no argument 'sedes'"),
         ({"lr": 0.1}, TypeError, "train has no argument 'lr'; a setting is written algo_cfg="),
         ({"resume": "x"}, joystick.ConfigError, "resume continues a group with its own settings"),
@@ -135,6 +140,11 @@ def test_wrong_arguments_are_answered(words: dict[str, Any], error: type[Excepti
     with pytest.raises(error, match=answer):
         joystick.train("PPO", "CartPole-v1", **words)
     assert not Path("tasks").exists()
+
+
+def test_numbers_of_numpy_are_seeds() -> None:
+    assert repr(seeds._seeds(np.arange(3, 5), {})) == "[3, 4]"
+    assert seeds._seeds(np.int64(2), {}) == [1, 2]
 
 
 def test_what_is_no_group_is_refused() -> None:

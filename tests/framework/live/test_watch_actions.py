@@ -237,6 +237,9 @@ def test_only_the_process_that_holds_the_lock_is_stopped(tasks: Path, monkeypatc
             with monkeypatch.context() as patch:  # it ends, and another process gets its id
                 patch.setattr(stop, "_holder", lambda lock: os.getpid())
                 assert "has just ended" in done(server, "/stop", run=key)["error"]
+            with monkeypatch.context() as patch:  # it ends while it is asked
+                patch.setattr(signal, "pidfd_send_signal", lambda *_: os.kill(2**22 + 1, 0))
+                assert "has just ended" in done(server, "/stop", run=key)["error"]
             os.link(folder / ".lock", folder / "other")
             assert "no process of yours" in done(server, "/stop", run=key)["error"], "a file with two names"
     assert sent == []
