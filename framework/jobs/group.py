@@ -130,7 +130,8 @@ class Group(Job):
         """Tells the end of a run."""
         name = end.stage.label
         if end.status == 0:
-            self.screen.say(f"{name}: {results.sentence(self._result(end.stage))}", "green")
+            result = results.sentence(self._result(end.stage))
+            self.screen.say(tr("{name}: {result}", name=name, result=result), "green")
         elif end.stopped:
             self.screen.say(tr("{name}: stopped", name=name))
         else:

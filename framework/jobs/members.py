@@ -44,7 +44,7 @@ class Member(NamedTuple):
     def label(self) -> str:
         """Name in sentences: seed 3."""
         seed = "" if self.seed is None else tr("seed {seed}", seed=self.seed)
-        return ", ".join(filter(None, [self.experiment, seed]))
+        return tr(", ").join(filter(None, [self.experiment, seed]))
 
     @property
     def words(self) -> tuple[str, ...]:
