@@ -130,8 +130,8 @@ class Group(Job):
         """Tells the end of a run."""
         name = end.stage.label
         if end.status == 0:
-            result = results.sentence(self._result(end.stage))
-            self.screen.say(tr("{name}: {result}", name=name, result=result), "green")
+            outcome = results.sentence(self._result(end.stage))
+            self.screen.say(tr("{name}: {result}", name=name, result=outcome), "green")
         elif end.stopped:
             self.screen.say(tr("{name}: stopped", name=name))
         else:
