@@ -37,9 +37,8 @@ class Scribe(Recorder):
         text = env.text()
         if text is not None:
             facts = listed({"return": episode.total, **EpisodeNumbers().end(episode, env)})
-            self.episodes.append(
-                (f"Episode {self.numbers[len(self.episodes)]} (seed {episode.seed})", f"{facts}\n{text}")
-            )
+            head = tr("Episode {number} (seed {seed})", number=self.numbers[len(self.episodes)], seed=episode.seed)
+            self.episodes.append((head, f"{facts}\n{text}"))
         return {}
 
     def close(self) -> Film:
@@ -51,7 +50,8 @@ class Scribe(Recorder):
         write_whole(self.path, whole.encode())
         page = self.path.with_suffix(".html")
         body = "".join(html_page.section(head, lines(speech)) for head, speech in self.episodes)
-        write_whole(page, html_page.page("Dialogues", f"<h1>Dialogues</h1>{body}", style=_STYLE).encode())
+        title = tr("Dialogues")
+        write_whole(page, html_page.page(title, f"<h1>{title}</h1>{body}", style=_STYLE).encode())
         text = tr("text: {episodes}; as a page: {page}", episodes=counted(len(self.episodes), "episode"), page=page)
         return Film(self.path, len(self.episodes), 0.0, text)
 

@@ -130,7 +130,8 @@ class Group(Job):
         """Tells the end of a run."""
         name = end.stage.label
         if end.status == 0:
-            self.screen.say(f"{name}: {results.sentence(self._result(end.stage))}", "green")
+            outcome = results.sentence(self._result(end.stage))
+            self.screen.say(tr("{name}: {result}", name=name, result=outcome), "green")
         elif end.stopped:
             self.screen.say(tr("{name}: stopped", name=name))
         else:
@@ -305,7 +306,7 @@ class Group(Job):
             )  # fmt: skip
         else:
             figures.seed_curves(
-                list(lines.values()), path, names=[f"seed {run.name}" for run in runs if run.folder in lines],
+                list(lines.values()), path, seeds=[run.name for run in runs if run.folder in lines],
                 title=results.title(self.config), quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         return True

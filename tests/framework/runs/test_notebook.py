@@ -78,7 +78,8 @@ def test_what_is_shown_is_text():
     page = cell.block(
         "<script>alert(1)</script>", "<b>", cell.block("<kbd>", "<u>", html_page.pairs([("<s>", "<em>")]))
     )
-    page += cell.chart([charts.Line("<a>", {"<q>": np.arange(2)}, np.arange(2), series="<del>")], "<ins>", "<q>")
+    line = charts.Line("<a>", {"<q>": np.arange(2)}, np.arange(2), series="<del>")
+    page += cell.chart([line], "<ins>", "<q>")
     page += base64.b64decode(re.search(r"base64,([^\"]*)", page)[1]).decode()
     assert {"script", "kbd", "u", "s", "em", "a", "del", "ins", "q"}.isdisjoint({tag for tag, _ in _Tags(page).seen})
 
