@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.model.arrays import Array
+from config.tell.language import english
 from framework.disk.csv_table import Table
 
 MOST_POINTS = 1500
 """Number of points of a line; more cannot be told apart."""
-STEPS, UPDATES = "environment steps", "updates"
+STEPS, UPDATES = english("environment steps"), english("updates")
+EVALUATED, TRAINED = english("evaluation return"), english("episode return, running mean")
+"""What curves show: the scores of evaluations, or the returns of training episodes."""
 """Labels of the horizontal axis."""
 
 

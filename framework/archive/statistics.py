@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from config.model.arrays import Array
+from config.tell.language import tr
 
 Statistic = Callable[[Array], Array]
 """Values [..., n] -> [...]."""
@@ -40,7 +41,7 @@ def improvement(values: Array, others: Array) -> Array:
 
 def name_of_interval(seeds: int) -> str:
     """Returns what `interval` of the values of this number of seeds is called."""
-    return f"{100 * COVERED:.0f} % interval" if seeds >= LEAST_SEEDS else "lowest to highest"
+    return tr("{share:.0%} interval", share=COVERED) if seeds >= LEAST_SEEDS else tr("lowest to highest")
 
 
 def interval(values: Array, statistic: Statistic) -> tuple[float, float] | None:

@@ -6,15 +6,19 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from config.tell.language import tr
+from config.tell.language import english, tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode, Recorder
 from framework.film.gif import GifWriter
 from framework.film.mp4 import Mp4Writer
-from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned, fitted, picture_of, side_by_side
+from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned, drawable, fitted, picture_of, side_by_side
 from framework.film.video import MAX_SIDE, Film, VideoWriter
 from framework.screen.formatting import counted, short
+
+_CAPTION = english("episode {number}   step {steps}   return {total}")
+_ENDED = english("episode {number}   step {steps}   return {total}   end")
+"""Caption of a picture, and of the last one; its parts are three blanks apart."""
 
 
 def writer(path: Path, fps: float, max_side: int = MAX_SIDE) -> VideoWriter:
@@ -47,8 +51,8 @@ class Lens(Recorder):
 
     @property
     def caption(self) -> str:
-        text = f"episode {self.number}   step {self._steps}   return {short(self._total)}"
-        return f"{text}   end" if self.over else text
+        sentence = drawable(_ENDED if self.over else _CAPTION)
+        return sentence.format(number=self.number, steps=self._steps, total=short(self._total))
 
 
 class Camera(Recorder):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from config.machine import PROC
 from config.read.task_files import GROUP, LOCK, TUNING
+from config.tell.language import tr
 from framework.disk.task_dir import is_locked
 from framework.errors import JoystickError
 
@@ -37,25 +38,28 @@ class Stops:
         """Asks the process of a run, a group or a tuning to save and end. Returns what has happened. Raises
         JoystickError if there is no such process of this user on this machine."""
         if not hasattr(signal, "pidfd_send_signal") or not PROC.is_dir():
-            raise JoystickError("this system does not tell which process it is; press Ctrl-C in its terminal")
+            raise JoystickError(tr("this system does not tell which process it is; press Ctrl-C in its terminal"))
         lock = lock_of(folder)
         if lock is None:
-            raise JoystickError("it does not run any more")
+            raise JoystickError(tr("it does not run any more"))
         pid = _holder(lock)
         descriptor = os.pidfd_open(pid)  # it means this process, whichever one gets the id later
         try:
             if not _holds(pid, lock):
-                raise JoystickError("it has just ended")
+                raise JoystickError(tr("it has just ended"))
             holder = pid, _started(pid)
             if holder in self._asked:
                 raise JoystickError(
-                    f"process {pid} was asked before, and saves; to end it at once, press Ctrl-C in its terminal"
+                    tr(
+                        "process {pid} was asked before, and saves; to end it at once, press Ctrl-C in its terminal",
+                        pid=pid,
+                    )
                 )
             signal.pidfd_send_signal(descriptor, signal.SIGINT)
             self._asked.add(holder)
         finally:
             os.close(descriptor)
-        return f"process {pid} was asked to stop, as by Ctrl-C: it saves, and can be resumed"
+        return tr("process {pid} was asked to stop, as by Ctrl-C: it saves, and can be resumed", pid=pid)
 
 
 def _holder(lock: Path) -> int:
@@ -64,8 +68,10 @@ def _holder(lock: Path) -> int:
     tops = [pid for pid in holders if _parent(pid) not in holders]  # a program may have inherited the file
     if len(tops) != 1:
         raise JoystickError(
-            "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "
-            "another user: stop it there"
+            tr(
+                "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "
+                "another user: stop it there"
+            )
         )
     return tops[0]
 
