@@ -41,7 +41,7 @@ def improvement(values: Array, others: Array) -> Array:
 
 def name_of_interval(seeds: int) -> str:
     """Returns what `interval` of the values of this number of seeds is called."""
-    return tr("{share:.0%} interval", share=COVERED) if seeds >= LEAST_SEEDS else tr("lowest to highest")
+    return tr("{percent:.0f} % interval", percent=100 * COVERED) if seeds >= LEAST_SEEDS else tr("lowest to highest")
 
 
 def interval(values: Array, statistic: Statistic) -> tuple[float, float] | None:

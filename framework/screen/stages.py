@@ -43,7 +43,7 @@ class Stage:
         with contextlib.suppress(Exception):  # the work goes on meanwhile, and may be between two states
             far = self.how_far()
         past = time.monotonic() - self.began
-        text = f"{self.name}: {far}" if far else self.name
+        text = tr("{name}: {progress}", name=self.name, progress=far) if far else self.name
         return tr("{text}, {time} so far", text=text, time=clock(past)) if past >= 1 else text
 
 
