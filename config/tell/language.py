@@ -11,7 +11,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -24,8 +26,10 @@ _PARTS = ("", "_settings")
 """Ends of the names of a language's catalogs, in the order in which a sentence is looked up."""
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Environment variables of the locale; the first that is set counts."""
-_SAMPLES = {"zh": "中文"}
+SAMPLES = {"zh": "中文"}
 """Language -> letters of it."""
+_CHOSEN: ContextVar[str | None] = ContextVar("language", default=None)
+"""Language that a part of the program has chosen; None: that of the process."""
 _CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _CHINESE_BLANK, _ENDS_CHINESE = re.compile(_CHINESE.pattern + " $"), re.compile(_CHINESE.pattern + "$")
 _BLANK_CHINESE = re.compile(" " + _CHINESE.pattern)
@@ -55,16 +59,31 @@ def wanted() -> str:
 def encoded(letters: str) -> bool:
     """True if the encoding of the output has the letters of a language."""
     try:
-        _SAMPLES.get(letters, "").encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        SAMPLES.get(letters, "").encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         return False
     return True
 
 
+def spoken() -> str:
+    """Returns the language in which sentences are shown here."""
+    return _CHOSEN.get() or language()
+
+
+@contextmanager
+def chosen(letters: str) -> Iterator[None]:
+    """Shows the sentences within in a language."""
+    token = _CHOSEN.set(letters)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
 def tr(sentence: str, /, **values: object) -> str:
-    """Returns a sentence in the language of this process, with the values in its places {name}. Without values, braces
-    stay as they are."""
-    catalogs = (_catalog(language() + part) for part in _PARTS)
+    """Returns a sentence in the language of this process, or in the one that is `chosen`, with the values in its places
+    {name}. Without values, braces stay as they are."""
+    catalogs = (_catalog(spoken() + part) for part in _PARTS)
     text = next(filter(None, (catalog.get(sentence) for catalog in catalogs)), sentence)
     if not values:
         return text

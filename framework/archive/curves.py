@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.model.arrays import Array
-from config.tell.language import english
+from config.tell.language import english, reworded
 from framework.disk.csv_table import Table
 
 MOST_POINTS = 1500
 """Number of points of a line; more cannot be told apart."""
 STEPS, UPDATES = english("environment steps"), english("updates")
-EVALUATED, TRAINED = english("evaluation return"), english("episode return, running mean")
-"""What curves show: the scores of evaluations, or the returns of training episodes."""
 """Labels of the horizontal axis."""
+EVALUATION, TRAINING = english("evaluation return"), english("episode return, running mean")
+"""Labels of returns."""
 
 
 Rows = Sequence[Mapping[str, Any]]
@@ -35,7 +35,12 @@ class Curves(NamedTuple):
     @property
     def evaluated(self) -> bool:
         """True for evaluations, False for returns of training."""
-        return self.quantity.startswith("evaluation")
+        return self.quantity == EVALUATION
+
+
+def shown(quantity: str) -> str:
+    """Returns the label of returns in the language of the reader; the name of another number stays."""
+    return reworded(quantity, (EVALUATION, TRAINING))
 
 
 class RunningMean(NamedTuple):

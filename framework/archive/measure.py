@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.tell.language import tr
+from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import UPDATES, Array, Curve, Curves, Rows, finite
 from framework.archive.groups import curves_of
@@ -25,8 +25,13 @@ FEW_SEEDS = 5
 """Number of seeds below which a difference is only probable."""
 WAY = 0.9
 """Part of the way from the worst score to the best one at the end that is the threshold, if no goal is known."""
-NOISE = "within noise"
-BUDGETS = "unequal budgets"
+NO_SCORE = english("no score yet")
+TOO_FEW = english("too few seeds")
+NOISE = english("within noise")
+BUDGETS = english("unequal budgets")
+BETTER, WORSE = english("better"), english("worse")
+PROBABLY = {BETTER: english("probably better"), WORSE: english("probably worse")}
+"""Verdicts, which compare.csv has in English."""
 Interval = tuple[float, float] | None
 
 
@@ -220,15 +225,15 @@ def verdict(better: Score, final: Score, first: Score, fewest: int) -> str:
     """Returns what a probability of improvement says. final, first: the scores that it compares; fewest: number of
     seeds of the series that has fewer."""
     if better.value is None:
-        return "no score yet"
+        return NO_SCORE
     if better.interval is None or final.interval is None or first.interval is None:
-        return "too few seeds"
+        return TOO_FEW
     low, high = better.interval
     if low <= 0.5 <= high:
         return NOISE
-    word = "better" if low > 0.5 else "worse"
+    word = BETTER if low > 0.5 else WORSE
     overlap = final.interval[0] <= first.interval[1] and first.interval[0] <= final.interval[1]
-    return f"probably {word}" if overlap or fewest < FEW_SEEDS else word
+    return PROBABLY[word] if overlap or fewest < FEW_SEEDS else word
 
 
 # --------------------------------------------------------------------------------------------------- the threshold

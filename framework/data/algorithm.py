@@ -80,11 +80,11 @@ class AlgorithmPolicy(Policy):
     def _repr_html_(self) -> str:
         from framework.pages import cell, html_page
 
-        spec, numbers = self.agent.spec, {"steps": self.steps, "updates": self.updates}
-        spaces = [("observation", spec.observation_space), ("action", spec.action_space)]
+        spec, numbers = self.agent.spec, {tr("steps"): self.steps, tr("updates"): self.updates}
+        spaces = [(tr("observation"), spec.observation_space), (tr("action"), spec.action_space)]
         weights = sum(array.size for array in self.weights().values())
-        cards = html_page.cards([*numbers.items(), ("numbers in the weights", weights)])
-        return cell.block(type(self).__name__, f"{self.name}, learns by update()", cards, html_page.pairs(spaces))
+        cards = html_page.cards([*numbers.items(), (tr("numbers in the weights"), weights)])
+        return cell.block(type(self).__name__, tr("{name}, learns by update()", name=self.name), cards, html_page.pairs(spaces))
 
     def progress(self) -> Progress:
         """Returns what schedules depend on."""

@@ -6,19 +6,16 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from config.tell.language import english, tr
+from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode, Recorder
 from framework.film.gif import GifWriter
 from framework.film.mp4 import Mp4Writer
-from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned, drawable, fitted, picture_of, side_by_side
+from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned, fitted, picture_of, side_by_side
 from framework.film.video import MAX_SIDE, Film, VideoWriter
+from framework.pages import fonts
 from framework.screen.formatting import counted, short
-
-_CAPTION = english("episode {number}   step {steps}   return {total}")
-_ENDED = english("episode {number}   step {steps}   return {total}   end")
-"""Caption of a picture, and of the last one; its parts are three blanks apart."""
 
 
 def writer(path: Path, fps: float, max_side: int = MAX_SIDE) -> VideoWriter:
@@ -51,8 +48,11 @@ class Lens(Recorder):
 
     @property
     def caption(self) -> str:
-        sentence = drawable(_ENDED if self.over else _CAPTION)
-        return sentence.format(number=self.number, steps=self._steps, total=short(self._total))
+        values = {"number": self.number, "steps": self._steps, "total": short(self._total)}
+        with fonts.language():
+            if self.over:
+                return tr("episode {number}   step {steps}   return {total}   end", **values)
+            return tr("episode {number}   step {steps}   return {total}", **values)
 
 
 class Camera(Recorder):

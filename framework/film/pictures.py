@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from config.tell.language import tr
 from framework.pages import fonts
 
 MAX_SIDE = 640
@@ -73,12 +72,6 @@ def captioned(picture: Image.Image, text: str) -> Image.Image:
     draw.fontmode = "1"  # without gray edges, so that the picture keeps its exact colors
     draw.text((4, CAPTION_HEIGHT // 2), text, fill=(255, 255, 255), font=font, anchor="lm")
     return canvas
-
-
-def drawable(sentence: str) -> str:
-    """Returns a sentence in the language of this process, or in English if no font of this machine has its letters."""
-    text = tr(sentence)
-    return text if text.isascii() or fonts.file_with(text) else sentence
 
 
 @cache

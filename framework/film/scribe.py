@@ -36,11 +36,9 @@ class Scribe(Recorder):
     def end(self, episode: Episode, env: VectorEnv) -> dict[str, float]:
         text = env.text()
         if text is not None:
-            number = self.numbers[len(self.episodes)]
             facts = listed({"return": episode.total, **EpisodeNumbers().end(episode, env)})
-            self.episodes.append(
-                (tr("Episode {number} (seed {seed})", number=number, seed=episode.seed), f"{facts}\n{text}")
-            )
+            head = tr("Episode {number} (seed {seed})", number=self.numbers[len(self.episodes)], seed=episode.seed)
+            self.episodes.append((head, f"{facts}\n{text}"))
         return {}
 
     def close(self) -> Film:
@@ -50,9 +48,10 @@ class Scribe(Recorder):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         whole = "\n".join(f"{head}\n{speech}" for head, speech in self.episodes)
         write_whole(self.path, whole.encode())
-        page, title = self.path.with_suffix(".html"), tr("Dialogues")
+        page = self.path.with_suffix(".html")
         body = "".join(html_page.section(head, lines(speech)) for head, speech in self.episodes)
-        write_whole(page, html_page.page(title, f"<h1>{html_page.text(title)}</h1>{body}", style=_STYLE).encode())
+        title = tr("Dialogues")
+        write_whole(page, html_page.page(title, f"<h1>{title}</h1>{body}", style=_STYLE).encode())
         text = tr("text: {episodes}; as a page: {page}", episodes=counted(len(self.episodes), "episode"), page=page)
         return Film(self.path, len(self.episodes), 0.0, text)
 

@@ -305,7 +305,7 @@ class Group(Job):
             )  # fmt: skip
         else:
             figures.seed_curves(
-                list(lines.values()), path, names=[f"seed {run.name}" for run in runs if run.folder in lines],
+                list(lines.values()), path, seeds=[run.name for run in runs if run.folder in lines],
                 title=results.title(self.config), quantity=quantity, over=over, levels=levels, show=self.show,
             )  # fmt: skip
         return True

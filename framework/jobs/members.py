@@ -43,7 +43,8 @@ class Member(NamedTuple):
     @property
     def label(self) -> str:
         """Name in sentences: seed 3."""
-        return ", ".join(filter(None, [self.experiment, "" if self.seed is None else f"seed {self.seed}"]))
+        seed = "" if self.seed is None else tr("seed {seed}", seed=self.seed)
+        return ", ".join(filter(None, [self.experiment, seed]))
 
     @property
     def words(self) -> tuple[str, ...]:

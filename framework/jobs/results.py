@@ -81,7 +81,7 @@ def environment(config: RunConfig) -> str:
 
 def title(config: RunConfig) -> str:
     """Returns what is trained, in words."""
-    return f"{config.algorithms} on {environment(config)}"
+    return tr("{algorithms} on {environment}", algorithms=config.algorithms, environment=environment(config))
 
 
 def curves(tasks: Mapping[str, Path], configs: Sequence[RunConfig], score: str) -> Curves:

@@ -11,6 +11,7 @@ from config.read.loader import ConfigError
 from config.read.paths import as_written
 from config.read.task_config import has_config
 from config.read.task_files import GroupFiles
+from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import Curves
 from framework.archive.groups import RunResult, curves_of, result, summary
@@ -25,7 +26,7 @@ from framework.jobs.group import Group
 from framework.pages import cell, figures, html_page
 from framework.runs import notebook
 from framework.runs.arguments import check_names, config_of
-from framework.screen import terminal
+from framework.screen import outcome, terminal
 from framework.screen.formatting import between, counted
 
 
@@ -36,7 +37,9 @@ class TrainedGroup:
         place = tasks.group_named(os.fspath(folder), ROOT)
         seeds = read_facts(GroupFiles(place).group).get("seeds") if place else None
         if place is None or not isinstance(seeds, list):
-            raise JoystickError(f"{os.fspath(folder)!r} is not a group of seeds; joystick.train makes one")
+            raise JoystickError(
+                tr("{folder!r} is not a group of seeds; joystick.train makes one", folder=os.fspath(folder))
+            )
         self.folder: Path = place
         """Folder of the group, with a task directory for each run."""
         self.seeds: list[int] = seeds
@@ -57,20 +60,20 @@ class TrainedGroup:
         """Task directory of the run with the best evaluation, for joystick.load and joystick.Run.resume."""
         rows = [row for row in self._results() if row.best is not None]
         if not rows:
-            raise JoystickError(f"no run of {as_written(self.folder)} has an evaluation yet")
+            raise JoystickError(tr("no run of {folder} has an evaluation yet", folder=as_written(self.folder)))
         return self.folder / max(rows, key=lambda row: row.best or 0.0).folder
 
     def plot(self) -> cell.Picture:
         """Draws the runs, and their mean with its interval."""
         lines, quantity, over = self._curves()
         if not lines:
-            raise JoystickError(f"no run of {as_written(self.folder)} has a curve yet")
-        names = [f"seed {seed}" for seed, run in zip(self.seeds, self.runs, strict=True) if run.name in lines]
+            raise JoystickError(tr("no run of {folder} has a curve yet", folder=as_written(self.folder)))
+        seeds = [seed for seed, run in zip(self.seeds, self.runs, strict=True) if run.name in lines]
         several = list(lines.values())
         return cell.Picture(
             cell.png(
                 lambda path: figures.seed_curves(
-                    several, path, title=self._task, quantity=quantity, over=over, names=names
+                    several, path, title=self._task, quantity=quantity, over=over, seeds=seeds
                 )
             )
         )
@@ -93,16 +96,25 @@ class TrainedGroup:
         """Returns cards, curves and table as HTML."""
         rows = self._results()
         facts = summary(rows)
-        name = statistics.name_of_interval(facts["finished"])
+        interval = statistics.name_of_interval(facts["finished"])
+        ended = tr("{count} of {total}", count=facts["finished"], total=counted(len(rows), "seed"))
         shown = [
-            ("mean", facts.get("mean")),
-            (f"{name} of the mean", between(facts.get("mean_interval")) or None),
-            ("interquartile mean", facts.get("interquartile_mean")),
-            ("finished", f"{facts['finished']} of {counted(len(rows), 'seed')}"),
+            (tr("mean"), facts.get("mean")),
+            (tr("{interval} of the mean", interval=interval), between(facts.get("mean_interval")) or None),
+            (tr("interquartile mean"), facts.get("interquartile_mean")),
+            (tr("finished"), ended),
         ]
-        heads = ("seed", "mean", "std", "best", "steps", "time (s)", "state")
+        heads = (tr("seed"), tr("mean"), tr("std"), tr("best"), tr("steps"), tr("time (s)"), tr("state"))
         cells = [
-            (html_page.plain(row.name), row.mean, row.std, row.best, row.step, row.seconds, self._state(row))
+            (
+                html_page.plain(row.name),
+                row.mean,
+                row.std,
+                row.best,
+                row.step,
+                row.seconds,
+                outcome.shown(self._state(row)),
+            )
             for row in rows
         ]
         return [html_page.cards(shown), self.chart(), html_page.table(heads, cells)]
@@ -110,7 +122,7 @@ class TrainedGroup:
     def chart(self) -> str:
         """Returns the curves of the runs as HTML: a color for each, while they train."""
         lines, quantity, over = self._curves()
-        names = {run.name: f"seed {seed}" for seed, run in zip(self.seeds, self.runs, strict=True)}
+        names = {run.name: tr("seed {seed}", seed=seed) for seed, run in zip(self.seeds, self.runs, strict=True)}
         return notebook.lines_chart({names[folder]: line for folder, line in lines.items()}, quantity, over)
 
     def _curves(self) -> Curves:
@@ -121,12 +133,12 @@ class TrainedGroup:
     @property
     def title(self) -> str:
         """What was trained, in words."""
-        return f"{self._task}, {counted(len(self.seeds), 'seed')}"
+        return tr("{subject}, {counts}", subject=self._task, counts=counted(len(self.seeds), "seed"))
 
     @property
     def _task(self) -> str:
         run = next(self._begun(), self.folder)
-        return " on ".join(RecordedRun(run).names)
+        return notebook.title_of(RecordedRun(run))
 
     def _begun(self) -> Iterator[Path]:
         """Yields the task directories that have their settings already."""
@@ -139,7 +151,7 @@ class TrainedGroup:
 
     def _state(self, row: RunResult) -> str:
         run = self.folder / row.folder
-        return RecordedRun(run).state if run.is_dir() else "not started"
+        return RecordedRun(run).state if run.is_dir() else english("not started")
 
 
 def train(
@@ -163,12 +175,14 @@ def train(
         check_names("train", settings, config_of, algo)
         chosen = _seeds(3 if seeds is None else seeds, settings)
         config = config_of(algo, env, seed=chosen[0], **settings)
-        title = f"{results.title(config)}, {counted(len(chosen), 'seed')}"
+        title = tr("{subject}, {counts}", subject=results.title(config), counts=counted(len(chosen), "seed"))
         screen = _Screens(shown, title)
         work, status = many_runs.begin({"": config}, title, sys.argv, chosen, jobs, compatibility.check, screen)
     else:
         if algo is not None or env is not None or seeds is not None or settings:
-            raise ConfigError(["Python: resume continues a group with its own settings; give nothing else but jobs"])
+            raise ConfigError(
+                [tr("Python: resume continues a group with its own settings; give nothing else but jobs")]
+            )
         group = TrainedGroup(resume)
         if not (left := members.unfinished(group.folder)):
             return group
@@ -179,7 +193,10 @@ def train(
     if status >= 128:
         name = as_written(work.folder)
         raise CtrlC(
-            f"{name} is saved: joystick.train(resume={str(name)!r}) goes on with the runs that have not finished"
+            tr(
+                "{name} is saved: joystick.train(resume={name!r}) goes on with the runs that have not finished",
+                name=str(name),
+            )
         )
     return _checked(TrainedGroup(work.folder), work)
 
@@ -187,13 +204,17 @@ def train(
 def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
     """Returns the seeds that a number, or a list of them, means."""
     if "seed" in settings:
-        raise ConfigError(["Python: seed: a group has several; write seeds=[1, 2, 3]"])
+        raise ConfigError([tr("Python: seed: a group has several; write seeds=[1, 2, 3]")])
     chosen = range(1, seeds + 1) if isinstance(seeds, int) else seeds
     if isinstance(seeds, bool | str) or not isinstance(chosen, Iterable):
-        raise ConfigError([f"Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list"])
+        raise ConfigError(
+            [tr("Python: seeds: got {seeds!r:.80}; expected a number of seeds, or seeds in a list", seeds=seeds)]
+        )
     numbers = list(chosen)
     if not numbers or len(set(map(str, numbers))) < len(numbers) or not all(map(_is_seed, numbers)):
-        raise ConfigError([f"Python: seeds: got {seeds!r:.80}; expected whole numbers from 0 on, each once"])
+        raise ConfigError(
+            [tr("Python: seeds: got {seeds!r:.80}; expected whole numbers from 0 on, each once", seeds=seeds)]
+        )
     return numbers
 
 
@@ -227,7 +248,14 @@ def _checked(group: TrainedGroup, work: Group) -> TrainedGroup:
     """Returns the group. Names the runs that failed; raises JoystickError if all of them did."""
     failed = {stage.label: turn.end.complaint for stage in work.runs if (turn := work.turns[stage]).status and turn.end}
     if len(failed) == len(group.seeds):
-        raise JoystickError(f"all runs of {as_written(group.folder)} have failed: {next(iter(failed.values()))}")
+        raise JoystickError(
+            tr(
+                "all runs of {folder} have failed: {complaint}",
+                folder=as_written(group.folder),
+                complaint=next(iter(failed.values())),
+            )
+        )
     for name, complaint in failed.items():
-        print(f"warning: {name} failed and is left out: {complaint}", file=sys.stderr)
+        warning = tr("warning: {name} failed and is left out: {complaint}", name=name, complaint=complaint)
+        print(warning, file=sys.stderr)
     return group

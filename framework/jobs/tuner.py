@@ -170,7 +170,7 @@ class Tuner(Job):
             words, label = list(more), trial.name
             if self.cfg.seeds > 1:
                 words.append(f"general_cfg.seed={seed}")
-                label += f" seed {seed}"
+                label = f"{trial.name} {tr('seed {seed}', seed=seed)}"
             stages.append(
                 Stage(
                     trial.name, label, self.file(trial), task, leg.until, tuple(words), source, trial.born,
@@ -368,7 +368,7 @@ class Tuner(Job):
         tasks = {row.trial.name: self.tasks(row.trial)[0] for row in rows}
         return tuning_page.TuningContents(
             folder=self.folder,
-            title=f"Tuning: {results.title(configs[0])}" if configs else self.folder.name,
+            title=tr("Tuning: {subject}", subject=results.title(configs[0])) if configs else self.folder.name,
             domains=self.plan.domains,
             cfg=self.cfg,
             rows=rows,

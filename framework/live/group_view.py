@@ -15,7 +15,7 @@ from config.tell.language import tr
 from config.tell.names import printable
 from config.tune.section import Tuning, continued
 from framework.archive import statistics
-from framework.archive.curves import EVALUATED, STEPS, TRAINED, UPDATES, Curve, Curves, common, running_mean, some_of
+from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curve, Curves, common, running_mean, some_of
 from framework.archive.trials import Trial, TrialResult
 from framework.catalog import ALGOS, ENVS
 from framework.disk.csv_table import read_csv
@@ -272,7 +272,7 @@ def _curves(lines: Lines) -> Curves:
         step, value = _columns(evaluations if evaluated else episodes, over)
         if len(step):
             curves[key] = (step, value) if evaluated else running_mean(step, value)[:2]
-    return Curves(curves, EVALUATED if evaluated else TRAINED, over)
+    return Curves(curves, EVALUATION if evaluated else TRAINING, over)
 
 
 def _columns(line: ThinnedCurve, over: str) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from config.tell.language import tr
 from framework.archive.curves import STEPS
 
 
@@ -35,7 +36,7 @@ def dress(axes: Any, title: str, beside: str, quantity: str, over: str = STEPS) 
     axes.set_facecolor(LIGHT.paper)
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=LIGHT.ink)
     axes.set_title(beside, loc="right", fontsize=10, color=LIGHT.gray)
-    axes.set_xlabel(over, color=LIGHT.ink)
+    axes.set_xlabel(tr(over), color=LIGHT.ink)
     axes.set_ylabel(quantity, color=LIGHT.ink)
     axes.tick_params(colors=LIGHT.ink)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))

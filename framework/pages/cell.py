@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from config.read.opening import named
-from framework.archive.curves import STEPS, Array
+from config.tell.language import tr
+from framework.archive.curves import STEPS, Array, shown
 from framework.pages import svg
 from framework.pages.charts import Line
 from framework.pages.html_page import asset, data_url, paragraph, text
@@ -63,7 +64,8 @@ def chart(
     last = max(x for line in drawn for x, _ in line.points)
     values = [y for line in drawn for _, y in (*line.points, *line.band)]
     heights = svg.round_numbers(min(*values, *levels.values()), max(*values, *levels.values()))
-    along, up = svg.Axis(over, "linear", (0.0, last)), svg.Axis(quantity, "linear", (heights[0], heights[-1]))
+    along = svg.Axis(tr(over), "linear", (0.0, last))
+    up = svg.Axis(shown(quantity), "linear", (heights[0], heights[-1]))
 
     def way(points: Iterable[Point]) -> str:
         places = ((SIDE + (WIDTH - 2 * SIDE) * along.place(x), _height(up.place(y))) for x, y in points)
@@ -78,7 +80,7 @@ def chart(
         parts.append(f'<path class="{line.kinds}" stroke="{line.color}"{ends} d="{way(line.points)}{dot}"/>')
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     whole = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{_CHART_STYLE}</style>{"".join(parts)}</svg>'
-    return f'{_legend(lines)}<img alt="{text(quantity)}" src="{data_url(whole.encode(), "image/svg+xml")}">'
+    return f'{_legend(lines)}<img alt="{text(up.name)}" src="{data_url(whole.encode(), "image/svg+xml")}">'
 
 
 class _Drawn(NamedTuple):
@@ -109,7 +111,8 @@ def _finite(x: Array, y: Array) -> list[Point]:
 
 def _grid(along: svg.Axis, up: svg.Axis, heights: Sequence[float]) -> Iterator[str]:
     """Yields the names of two axes, the rules at some heights, and the numbers at both."""
-    yield f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(up.name)}, over {text(along.name)}</text>'
+    names = tr("{quantity}, over {axis}", quantity=up.name, axis=along.name)
+    yield f'<text class="name" x="{SIDE}" y="{TOP - 16}">{text(names)}</text>'
     for value in heights:
         y = _height(up.place(value))
         yield f'<path class="rule" d="M{SIDE} {y:.1f}H{WIDTH - SIDE}"/>'
@@ -140,7 +143,7 @@ def _swatch(number: int | str | None) -> str:
 class Picture:
     """A figure: a notebook shows it."""
 
-    def __init__(self, png: bytes, subject: str = "learning curve") -> None:
+    def __init__(self, png: bytes, subject: str = tr("learning curve")) -> None:
         self.png, self._subject = png, subject
 
     def save(self, path: str | Path) -> Path:
@@ -153,7 +156,7 @@ class Picture:
         return self.png
 
     def __repr__(self) -> str:
-        return f"<{self._subject}, PNG of {len(self.png):,} bytes: save(path) writes it>"
+        return tr("<{subject}, PNG of {size:,} bytes: save(path) writes it>", subject=self._subject, size=len(self.png))
 
 
 def png(draw: Callable[[Path], object]) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, common, some_of, together
 from framework.archive.run import RecordedRun
@@ -26,7 +27,7 @@ LARGEST = 1e100
 """Size at which a number has no place in a chart."""
 USUAL = 5
 """Smoothing of raw curves in percent of their points, until the reader moves the slider."""
-TOOLS = "<div data-tools></div><noscript><p>Charts need JavaScript.</p></noscript>"
+TOOLS = f"<div data-tools></div><noscript><p>{tr('Charts need JavaScript.')}</p></noscript>"
 """Place of the controls that all charts of a page share."""
 Axes = Mapping[str, Array]
 """Axis -> places of the points of a line; under COUNTS the number of rows in each."""

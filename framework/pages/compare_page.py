@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from config.program import PROGRAM
+from config.tell.language import tr
 from framework.archive import statistics
-from framework.archive.curves import Array
+from framework.archive.curves import Array, shown
 from framework.archive.groups import begun
 from framework.archive.measure import LEAST_SEEDS, Comparison, Score, SeriesScores
 from framework.archive.run import RecordedRun
@@ -15,6 +16,7 @@ from framework.pages import cell, charts, svg
 from framework.pages import compare_words as words
 from framework.pages import html_page as html
 from framework.pages.charts import Charts
+from framework.screen import outcome
 from framework.screen.formatting import between, short
 
 MOST_LINES = 60
@@ -27,7 +29,7 @@ def document(several: Sequence[Comparison], left_out: Sequence[str], about: str)
     title = " · ".join(title_of([row.series for row in comparison.rows]) for comparison in several)
     parts = [f"<h1>{html.text(title)}</h1>", html.paragraph(about, "quiet")]
     if len(several) + len(left_out) > 1:
-        remark = "Each environment has a section: scores of different environments are not comparable."
+        remark = tr("Each environment has a section: scores of different environments are not comparable.")
         parts.append(html.paragraph(remark))
     parts += [html.paragraph(remark, "warning") for remark in left_out]
     drawn = Charts(smoothing=0)  # evaluations, or running means
@@ -40,7 +42,8 @@ def document(several: Sequence[Comparison], left_out: Sequence[str], about: str)
 def title_of(several: Sequence[Series]) -> str:
     """Returns what is compared, in words."""
     algorithms = list(dict.fromkeys(series.first.algorithm for series in several))
-    return f"{' and '.join(algorithms)} on {several[0].first.environment}"
+    environment = several[0].first.environment
+    return tr("{algorithms} on {environment}", algorithms=tr(" and ").join(algorithms), environment=environment)
 
 
 def _section(compared: Comparison, drawn: Charts, place: str) -> Iterator[str]:
@@ -50,12 +53,13 @@ def _section(compared: Comparison, drawn: Charts, place: str) -> Iterator[str]:
     yield "".join(html.paragraph(remark, "warning") for remark in words.remarks(compared))
     scores, kind = words.measure(compared)
     yield html.paragraph(scores, kind or "quiet")
-    yield html.section("Learning curves", _curves(compared, drawn, place))
-    yield html.section("Scores", _scores(compared))
-    yield html.section(f"Probability of improvement over {compared.rows[0].series.name}", _improvement(compared))
-    yield html.section("Settings that differ", _settings(compared))
-    yield html.section("Until the threshold", _threshold(compared))
-    yield html.section("Runs", _runs(compared))
+    yield html.section(tr("Learning curves"), _curves(compared, drawn, place))
+    yield html.section(tr("Scores"), _scores(compared))
+    probability = tr("Probability of improvement over {name}", name=compared.rows[0].series.name)
+    yield html.section(probability, _improvement(compared))
+    yield html.section(tr("Settings that differ"), _settings(compared))
+    yield html.section(tr("Until the threshold"), _threshold(compared))
+    yield html.section(tr("Runs"), _runs(compared))
 
 
 def in_a_cell(compared: Comparison) -> Iterator[str]:
@@ -65,11 +69,14 @@ def in_a_cell(compared: Comparison) -> Iterator[str]:
     lines, levels = curves_of(compared)
     names = [row.series.name for row in compared.rows]
     yield cell.chart(lines, compared.curves.quantity, compared.curves.over, levels)
-    heads = ("series", "runs", "final", "95 % interval", "best", f"P(> {names[0]})", "95 % interval", "verdict")
+    interval = statistics.name_of_interval(LEAST_SEEDS)
+    heads = (
+        tr("series"), tr("runs"), tr("final"), interval, tr("best"), f"P(> {names[0]})", interval, tr("verdict"),
+    )  # fmt: skip
     rows = [
         (
             row.series.name, html.Number(row.scored), row.final.value, html.Number(between(row.final.interval)),
-            row.best.value, row.improvement.value, html.Number(between(row.improvement.interval)), row.verdict,
+            row.best.value, row.improvement.value, html.Number(between(row.improvement.interval)), tr(row.verdict),
         )
         for row in compared.rows
     ]  # fmt: skip
@@ -94,9 +101,9 @@ def curves_of(compared: Comparison) -> Curves:
     several = [
         charts.Series(
             row.series.name,
-            f"{row.series.name}: interquartile mean of {row.scored} runs",
+            tr("{series}: interquartile mean of {count} runs", series=row.series.name, count=row.scored),
             [
-                (f"{row.series.name}, seed {run.seed}", _axes(compared, run, line[0]), line[1])
+                (_name(row.series, run), _axes(compared, run, line[0]), line[1])
                 for run, line in zip(_scored(compared, row), row.lines, strict=True)
             ],
         )
@@ -104,16 +111,21 @@ def curves_of(compared: Comparison) -> Curves:
     ]
     thin = sum(row.scored for row in compared.rows) <= MOST_LINES
     lines = charts.lines_of(several, statistics.interquartile_mean, LEAST_SEEDS, thin)
-    levels = {"threshold": compared.threshold.value} if any(row.reached for row in compared.rows) else {}
+    levels = {tr("threshold"): compared.threshold.value} if any(row.reached for row in compared.rows) else {}
     return Curves(lines, levels)
+
+
+def _name(series: Series, run: RecordedRun) -> str:
+    return tr("{series}, seed {seed}", series=series.name, seed=run.seed)
 
 
 def _curves(compared: Comparison, drawn: Charts, place: str) -> str:
     lines, levels = curves_of(compared)
-    drawn.add(place, compared.curves.quantity, lines, levels, tall=True)
-    note = (
+    drawn.add(place, shown(compared.curves.quantity), lines, levels, tall=True)
+    note = tr(
         "Thick: interquartile mean over the runs of a series, where all of them have values, with its 95 % bootstrap "
-        f"interval from {LEAST_SEEDS} runs on. Thin: the runs. Dashed: the threshold."
+        "interval from {count} runs on. Thin: the runs. Dashed: the threshold.",
+        count=LEAST_SEEDS,
     )
     return charts.TOOLS + charts.place(place, wide=True) + html.paragraph(note, "quiet")
 
@@ -138,22 +150,22 @@ def _scores(compared: Comparison) -> str:
         )
         for row in compared.rows
     ]  # fmt: skip
-    note = (
+    note = tr(
         "Interquartile means over the runs, with their 95 % stratified bootstrap intervals: of the score at the end, "
         "and of the best one of each run, which is too high where scores are noisy."
     )
-    heads = ("series", "runs", "final", "interval", "best", "interval")
+    heads = (tr("series"), tr("runs"), tr("final"), tr("interval"), tr("best"), tr("interval"))
     finals = [row.final for row in compared.rows]
     ends = [end for score in finals for end in (score.interval or (score.value,)) if end is not None]
     drawn = _ranges(compared, finals, (min(ends), max(ends))) if ends else ""
-    return html.table(heads, rows) + "<h3>Final scores</h3>" + drawn + html.paragraph(note, "quiet")
+    return html.table(heads, rows) + f"<h3>{html.text(tr('Final scores'))}</h3>" + drawn + html.paragraph(note, "quiet")
 
 
 def _improvement(compared: Comparison) -> str:
-    first = compared.rows[0].series.name
-    note = (
-        f"How probable it is that a run of a series ends with a higher score than a run of {first}; ties count one "
-        "half. An interval that contains 0.5, the dashed line, means that the difference is within noise."
+    note = tr(
+        "How probable it is that a run of a series ends with a higher score than a run of {first}; ties count one "
+        "half. An interval that contains 0.5, the dashed line, means that the difference is within noise.",
+        first=compared.rows[0].series.name,
     )
     scores = [row.improvement for row in compared.rows]
     return _ranges(compared, scores, (0.0, 1.0), 0.5) + html.paragraph(note, "quiet")
@@ -178,8 +190,8 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
             start, end = map(place, score.interval)
             bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{color}"></i>'
         bar += f'<b style="left:{place(score.value):.2f}%;{color}"></b>'
-        caption = f"{short(score.value)} ({between(score.interval) or 'no interval'})"
-        caption += f", {row.verdict}" if mark is not None else ""
+        caption = f"{short(score.value)} ({between(score.interval) or tr('no interval')})"
+        caption += f", {tr(row.verdict)}" if mark is not None else ""
         name = html.text(row.series.name)
         parts.append(f'<span>{name}</span><span class=n>{html.text(caption)}</span><div class="track">{bar}</div>')
     marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)
@@ -188,27 +200,31 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
 
 
 def _threshold(compared: Comparison) -> str:
-    counting = words.counting(compared)
+    counting = tr(words.counting(compared))
     rows = [(row.series.name, *map(html.Number, words.threshold(row, compared).values())) for row in compared.rows]
-    note = (
-        f"Threshold {short(compared.threshold.value)}: {compared.threshold.origin}. The first score that is not below "
-        f"it counts. {counting.capitalize()} and time of training are medians over all runs; empty if half of them "
-        "never reach it. Times are comparable on one machine with equal load."
+    note = tr(
+        "Threshold {value}: {origin}. The first score that is not below it counts. {counting} and time of training are "
+        "medians over all runs; empty if half of them never reach it. Times are comparable on one machine with equal "
+        "load.",
+        value=short(compared.threshold.value),
+        origin=compared.threshold.origin,
+        counting=counting.capitalize(),
     )
-    return html.table(("series", "reached", counting, "time"), rows) + html.paragraph(note, "quiet")
+    return html.table((tr("series"), tr("reached"), counting, tr("time")), rows) + html.paragraph(note, "quiet")
 
 
 # ---------------------------------------------------------------------------------------------- settings and runs
 
 
 def _settings(compared: Comparison) -> str:
-    heads = ("setting", *(row.series.name for row in compared.rows))
+    heads = (tr("setting"), *(row.series.name for row in compared.rows))
     common, partial = (
         html.table(heads, [(html.Name(path), *row) for path, row in list(cells.items())[: html.MOST_ROWS]])
         for cells in differing([row.series for row in compared.rows])
     )
-    every = common + html.folded("Settings that not all of them have", partial)
-    return every or html.paragraph("None; seeds, paths and what is only shown or kept are not compared.", "quiet")
+    every = common + html.folded(tr("Settings that not all of them have"), partial)
+    none = tr("None; seeds, paths and what is only shown or kept are not compared.")
+    return every or html.paragraph(none, "quiet")
 
 
 def _runs(compared: Comparison) -> str:
@@ -219,10 +235,14 @@ def _runs(compared: Comparison) -> str:
         end = (int(line[0][-1]), float(line[1][-1]), float(line[1].max())) if line else (None, None, None)
         commit = run.facts.git_commit or ""
         mark = f"{commit[:8]}{'+' if commit.endswith('+') else ''}"
-        cells.append((series.name, html.plain(run.seed), run.state, *end, mark, str(run.folder)))
+        cells.append((series.name, html.plain(run.seed), outcome.shown(run.state), *end, mark, str(run.folder)))
     commands = "\n".join(dict.fromkeys(filter(None, (_command(run) for _, run in runs))))
-    heads = ("series", "seed", "state", words.counting(compared), "final", "best", "commit", "folder")
-    return html.table(heads, cells) + (f"<h3>Commands</h3>{html.command(commands)}" if commands else "")
+    heads = (
+        tr("series"), tr("seed"), tr("state"), tr(words.counting(compared)), tr("final"), tr("best"), tr("commit"),
+        tr("folder"),
+    )  # fmt: skip
+    title = f"<h3>{html.text(tr('Commands'))}</h3>"
+    return html.table(heads, cells) + (title + html.command(commands) if commands else "")
 
 
 def _command(run: RecordedRun) -> str:

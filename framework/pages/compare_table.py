@@ -7,6 +7,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from config.tell.cells import cells as width_of
+from config.tell.cells import wrapped
+from config.tell.language import english, tr
 from config.tell.names import printable
 from framework.archive.measure import Comparison, Score, SeriesScores
 from framework.archive.series import differing
@@ -21,7 +24,8 @@ LONGEST_VALUE = 24
 """Characters of a setting in a table."""
 MOST_SETTINGS = 12
 """Number of settings that the terminal shows; the page has all."""
-BEST_INTERVAL = "95 % interval "
+INTERVAL = english("95 % interval")
+BEST_INTERVAL = english("95 % interval ")
 """Head of the column that is left out first; another column has the same without the blank."""
 
 
@@ -36,10 +40,11 @@ def show(compared: Comparison, screen: Screen) -> None:
     _print(screen, [_scores(row) for row in compared.rows], BEST_INTERVAL)
     screen.say("")
     _print(screen, [_improvement(row) for row in compared.rows[1:]])
-    _say(screen, f"\nuntil {words.number(compared.threshold.value)} ({compared.threshold.origin})")
-    _print(screen, [{"series": _name(row), **words.threshold(row, compared)} for row in compared.rows])
+    value, origin = words.number(compared.threshold.value), compared.threshold.origin
+    _say(screen, tr("\nuntil {value} ({origin})", value=value, origin=origin))
+    _print(screen, [{english("series"): _name(row), **words.threshold(row, compared)} for row in compared.rows])
     for line in _settings(compared):
-        _say(screen, line) if len(line) > WIDTH else screen.say(line)
+        _say(screen, line) if width_of(line) > WIDTH else screen.say(line)
     screen.say("")
     for row in compared.rows:
         _say(screen, printable(f"{row.series.name}: {'; '.join(words.places(row.series))}"))
@@ -52,7 +57,7 @@ def show(compared: Comparison, screen: Screen) -> None:
 
 def _print(screen: Screen, cells: Sequence[Mapping[str, str]], least: str = "") -> None:
     """Prints a table. least: head of the column that is left out if it does not fit."""
-    if len(lines(cells)[0]) > WIDTH:
+    if width_of(lines(cells)[0]) > WIDTH:
         cells = [{head: text for head, text in row.items() if head != least} for row in cells]
     for line in lines(cells):
         screen.say(line.rstrip())
@@ -61,8 +66,12 @@ def _print(screen: Screen, cells: Sequence[Mapping[str, str]], least: str = "") 
 def _say(screen: Screen, text: str, style: str = "") -> None:
     """Prints a text in lines that fit."""
     start = "\n" if text.startswith("\n") else ""
-    wrapped = textwrap.wrap(text.strip(), WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    screen.say(start + "\n".join(wrapped), style)
+    text = text.strip()
+    if width_of(text) > len(text):  # Chinese, which breaks between its letters
+        pieces = ["\n  ".join(wrapped(text, WIDTH - 2))]
+    else:
+        pieces = textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    screen.say(start + "\n".join(pieces), style)
 
 
 def _name(row: SeriesScores) -> str:
@@ -72,21 +81,21 @@ def _name(row: SeriesScores) -> str:
 
 def _scores(row: SeriesScores) -> dict[str, str]:
     return {
-        "series": _name(row),
-        "seeds": str(row.scored),
-        "final IQM": words.number(row.final.value),
-        "95 % interval": between(row.final.interval),
-        "best IQM": words.number(row.best.value),
+        english("series"): _name(row),
+        english("seeds"): str(row.scored),
+        english("final IQM"): words.number(row.final.value),
+        INTERVAL: between(row.final.interval),
+        english("best IQM"): words.number(row.best.value),
         BEST_INTERVAL: between(row.best.interval),
     }
 
 
 def _improvement(row: SeriesScores) -> dict[str, str]:
     return {
-        "series": _name(row),
-        "P(> first)": words.number(row.improvement.value),
-        "95 % interval": between(row.improvement.interval),
-        "verdict": row.verdict,
+        english("series"): _name(row),
+        english("P(> first)"): words.number(row.improvement.value),
+        INTERVAL: between(row.improvement.interval),
+        english("verdict"): tr(row.verdict),
     }
 
 
@@ -96,19 +105,19 @@ def _settings(compared: Comparison) -> Iterator[str]:
     every = {**settings, **partial}
     chosen = list((every if len(every) <= MOST_SETTINGS else settings or partial).items())[:MOST_SETTINGS]
     if not chosen:
-        yield "\nno setting differs"
+        yield tr("\nno setting differs")
         return
     cells = {printable(path): [_short(value) for value in row] for path, row in chosen}
     names = [_name(row) for row in compared.rows]
     heads = [name if names.count(name) == 1 else f"{number} {name}" for number, name in enumerate(names, start=1)]
-    table = lines([{"setting": path, **dict(zip(heads, row, strict=True))} for path, row in cells.items()])
+    table = lines([{english("setting"): path, **dict(zip(heads, row, strict=True))} for path, row in cells.items()])
     yield ""
-    if len(table[0]) <= WIDTH:
+    if width_of(table[0]) <= WIDTH:
         yield from table
     else:
         yield from (f"{path}: {' | '.join(row)}" for path, row in cells.items())
     if more := len(every) - len(cells):
-        yield f"and {counted(more, 'more setting')} in compare.html"
+        yield tr("and {count} in compare.html", count=counted(more, "more setting"))
 
 
 def _short(value: str) -> str:

@@ -4,9 +4,22 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from config.tell.language import english, tr
 from framework.archive.curves import UPDATES
-from framework.archive.measure import BUDGETS, FEW_SEEDS, LEAST_SEEDS, NOISE, UNEQUAL, Comparison, Score, SeriesScores
+from framework.archive.measure import (
+    BUDGETS,
+    FEW_SEEDS,
+    LEAST_SEEDS,
+    NOISE,
+    PROBABLY,
+    TOO_FEW,
+    UNEQUAL,
+    Comparison,
+    Score,
+    SeriesScores,
+)
 from framework.archive.series import Series, changes_the_task, differing
+from framework.screen import outcome
 from framework.screen.formatting import between, clock, counted, short
 
 
@@ -25,20 +38,20 @@ def places(series: Series) -> list[str]:
     below: dict[Path, list[str]] = {}
     for run in series.runs:
         below.setdefault(run.folder.parent, []).append(run.folder.name)
-    return [f"{', '.join(names)} in {parent}" for parent, names in below.items()]
+    return [tr("{names} in {folder}", names=", ".join(names), folder=parent) for parent, names in below.items()]
 
 
 def counting(compared: Comparison) -> str:
     """Returns what the steps to a threshold are: steps, or updates."""
-    return "updates" if compared.curves.over == UPDATES else "steps"
+    return english("updates") if compared.curves.over == UPDATES else english("steps")
 
 
 def threshold(row: SeriesScores, compared: Comparison) -> dict[str, str]:
     """Returns the cells about the threshold by the head of their column."""
     return {
-        "reached": f"{row.reached} of {row.scored}",
+        english("reached"): tr("{count} of {total}", count=row.reached, total=row.scored),
         counting(compared): amount(row.steps),
-        "time": "" if row.seconds is None else clock(row.seconds),
+        english("time"): "" if row.seconds is None else clock(row.seconds),
     }
 
 
@@ -47,59 +60,91 @@ def measure(compared: Comparison) -> tuple[str, str]:
     runs = [run for row in compared.rows for run in row.series.runs]
     lacking = sum(not run.general.get("online_eval") for run in runs)
     if not lacking:
-        return "Scores are mean returns of the online evaluations.", ""
+        return tr("Scores are mean returns of the online evaluations."), ""
     kind = "warning" if lacking < len(runs) else ""
-    whose = f"{lacking} of {counted(len(runs), 'run')} {'was' if lacking == 1 else 'were'} trained without online_eval"
+    every = counted(len(runs), "run")
+    if lacking == 1:
+        whose = tr("1 of {runs} was trained without online_eval", runs=every)
+    else:
+        whose = tr("{count} of {runs} were trained without online_eval", count=lacking, runs=every)
     if compared.evaluated:
-        return f"Scores are mean returns of evaluations; {whose}, and evaluated at the end only.", kind
-    return f"Scores are running means of the returns of training, with exploration, because {whose}.", kind
+        return tr("Scores are mean returns of evaluations; {whose}, and evaluated at the end only.", whose=whose), kind
+    sentence = tr(
+        "Scores are running means of the returns of training, with exploration, because {whose}.", whose=whose
+    )
+    return sentence, kind
 
 
 def budget(compared: Comparison) -> str:
     """Returns at which step scores are compared; empty if all runs end after about as many."""
-    (least, most), unit = compared.budgets, counting(compared)
+    least, most = compared.budgets
     if most <= UNEQUAL * least:
         return ""
-    trained = f"{amount(least)} to {amount(most)} {unit}"
-    if compared.at is not None:
-        return (
-            f"Scores count up to {unit.removesuffix('s')} {amount(compared.at)}, to which all runs have come; the last "
-            f"ones are after {trained} (compare --at last)."
+    over_updates, ends = compared.curves.over == UPDATES, {"least": amount(least), "most": amount(most)}
+    trained = tr("{least} to {most} updates", **ends) if over_updates else tr("{least} to {most} steps", **ends)
+    if compared.at is None:
+        return tr("The last scores are after {trained}, too unequal to tell which is better.", trained=trained)
+    if over_updates:
+        return tr(
+            "Scores count up to update {at}, to which all runs have come; the last ones are after {trained} "
+            "(compare --at last).",
+            at=amount(compared.at),
+            trained=trained,
         )
-    return f"The last scores are after {trained}, too unequal to tell which is better."
+    return tr(
+        "Scores count up to step {at}, to which all runs have come; the last ones are after {trained} "
+        "(compare --at last).",
+        at=amount(compared.at),
+        trained=trained,
+    )
 
 
 def sentences(compared: Comparison) -> Iterator[str]:
     """Yields what is said of each series, compared with the first."""
     first, *others = compared.rows
     for row in others:
-        yield f"{row.series.name}: {_sentence(row, first)}"
+        yield tr("{series}: {sentence}", series=row.series.name, sentence=_sentence(row, first))
 
 
 def _sentence(row: SeriesScores, first: SeriesScores) -> str:
     better, name = row.improvement, first.series.name
     if better.value is None:
-        return "no score yet."
-    claim = f"the probability that a run of it ends higher than one of {name} is {_likely(better)}"
-    if row.verdict == BUDGETS:
-        return f"{claim}. Their budgets are unequal, so that this does not tell which is better."
-    fewest = min(row.scored, first.scored)
-    if row.verdict == "too few seeds":
-        has = f"one of the two has {counted(fewest, 'seed')}"
-        return f"{claim}. That says little: {has}, and an interval needs {LEAST_SEEDS}."
-    if row.verdict == NOISE:
-        return f"{claim}. Its interval contains 0.5: the difference is within noise."
-    if "probably" not in row.verdict:
-        return f"{claim}. It is {row.verdict}."
-    few = f"fewer than {FEW_SEEDS} seeds are weak evidence"
-    return (
-        f"{claim}. It is {row.verdict}, but {few if fewest < FEW_SEEDS else 'the intervals of the two scores overlap'}."
+        return tr("no score yet.")
+    claim = tr(
+        "the probability that a run of it ends higher than one of {name} is {probability}",
+        name=name,
+        probability=_likely(better),
     )
+    if row.verdict == BUDGETS:
+        return tr("{claim}. Their budgets are unequal, so that this does not tell which is better.", claim=claim)
+    fewest = min(row.scored, first.scored)
+    if row.verdict == TOO_FEW:
+        return tr(
+            "{claim}. That says little: one of the two has {seeds}, and an interval needs {least}.",
+            claim=claim,
+            seeds=counted(fewest, "seed"),
+            least=LEAST_SEEDS,
+        )
+    if row.verdict == NOISE:
+        return tr("{claim}. Its interval contains 0.5: the difference is within noise.", claim=claim)
+    verdict = tr(row.verdict)
+    if row.verdict not in PROBABLY.values():
+        return tr("{claim}. It is {verdict}.", claim=claim, verdict=verdict)
+    if fewest < FEW_SEEDS:
+        return tr(
+            "{claim}. It is {verdict}, but fewer than {count} seeds are weak evidence.",
+            claim=claim,
+            verdict=verdict,
+            count=FEW_SEEDS,
+        )
+    return tr("{claim}. It is {verdict}, but the intervals of the two scores overlap.", claim=claim, verdict=verdict)
 
 
 def _likely(better: Score) -> str:
-    interval = f" (95 % interval {between(better.interval)})" if better.interval else ""
-    return f"{number(better.value)}{interval}"
+    value = number(better.value)
+    if not better.interval:
+        return value
+    return tr("{value} (95 % interval {interval})", value=value, interval=between(better.interval))
 
 
 def remarks(compared: Comparison) -> Iterator[str]:
@@ -109,11 +154,21 @@ def remarks(compared: Comparison) -> Iterator[str]:
         yield from _unfinished(row)
     few = [f"{row.series.name} {row.scored}" for row in compared.rows if 0 < row.scored < FEW_SEEDS]
     if few:
-        none = any(row.scored < LEAST_SEEDS for row in compared.rows)
-        yield (
-            f"Fewer than {FEW_SEEDS} seeds ({', '.join(few)}): intervals of so few are too narrow"
-            f"{f'; fewer than {LEAST_SEEDS} have none' if none else ''}."
-        )
+        named = ", ".join(few)
+        if any(row.scored < LEAST_SEEDS for row in compared.rows):
+            yield tr(
+                "Fewer than {count} seeds ({series}): intervals of so few are too narrow; fewer than {least} have "
+                "none.",
+                count=FEW_SEEDS,
+                series=named,
+                least=LEAST_SEEDS,
+            )
+        else:
+            yield tr(
+                "Fewer than {count} seeds ({series}): intervals of so few are too narrow.",
+                count=FEW_SEEDS,
+                series=named,
+            )
 
 
 def _tasks(compared: Comparison) -> Iterator[str]:
@@ -121,14 +176,28 @@ def _tasks(compared: Comparison) -> Iterator[str]:
         path for cells in differing([row.series for row in compared.rows]) for path in cells if changes_the_task(path)
     ]
     if paths:
-        yield f"The series differ in {', '.join(paths)}: they learn different tasks, and the same score may mean less."
+        yield tr(
+            "The series differ in {settings}: they learn different tasks, and the same score may mean less.",
+            settings=", ".join(paths),
+        )
 
 
 def _unfinished(row: SeriesScores) -> Iterator[str]:
     runs, name = row.series.runs, row.series.name
     if missing := len(runs) - row.scored:
-        yield f"{name}: {counted(missing, 'run')} of {len(runs)} without a score yet, left out."
+        yield tr(
+            "{name}: {runs} of {total} without a score yet, left out.",
+            name=name,
+            runs=counted(missing, "run"),
+            total=len(runs),
+        )
     states = Counter(run.state for run in runs if run.state != "finished")
     if states:
-        named = ", ".join(f"{count} {state}" for state, count in states.items())
-        yield f"{name}: {named}; what is there counts, and the last score takes the place of the final one."
+        named = tr(", ").join(
+            tr("{count} {state}", count=count, state=outcome.shown(state)) for state, count in states.items()
+        )
+        yield tr(
+            "{name}: {states}; what is there counts, and the last score takes the place of the final one.",
+            name=name,
+            states=named,
+        )

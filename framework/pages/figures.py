@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import (
     MOST_POINTS,
@@ -20,6 +21,7 @@ from framework.archive.curves import (
     common,
     finite,
     running_mean,
+    shown,
     some_of,
     together,
     window_for,
@@ -37,12 +39,13 @@ MOST_NAMES = 12
 """Number of runs up to which each line has its name."""
 BANDS = 400
 """Number of stretches in which many episodes are shown by their lowest and highest return."""
-LEVELS = {"expected": LIGHT.green, "data": LIGHT.ink, "random policy": LIGHT.gray}
+LEVELS = {english("expected"): LIGHT.green, english("data"): LIGHT.ink, english("random policy"): LIGHT.gray}
 """Color of each return to compare with."""
 NAME_GAP = 0.035
 """Smallest distance between two names of lines, as a share of the height of the axes."""
 
 
+@fonts.language()
 def learning_curve(
     train_rows: Rows,
     eval_rows: Rows,
@@ -73,7 +76,10 @@ def learning_curve(
         _draw_evaluations(axes, eval_rows)
     for name, level in (("expected", expected_return), ("data", data_return), ("random policy", random_return)):
         _draw_reference(axes, level, name)
-    quantity = f"return of {score}" if score else "return of all agents" if policies else "return"
+    if score:
+        quantity = tr("return of {policy}", policy=score)
+    else:
+        quantity = tr("return of all agents") if policies else tr("return")
     dress(axes, title, counted(len(train_rows), "episode"), quantity, UPDATES if offline else STEPS)
     axes.set_xlim(0, 1.02 * max([1.0, *step[-1:], *finite(column_of(eval_rows, "step"))[0][-1:]]))
     if policies:
@@ -120,6 +126,7 @@ def _draw_line(axes: Any, line: Line, **look: Any) -> None:
     axes.plot(line[0][some], line[1][some], **look)
 
 
+@fonts.language()
 def seed_curves(
     curves: Sequence[Line],
     path: Path,
@@ -127,39 +134,44 @@ def seed_curves(
     title: str,
     quantity: str,
     over: str = STEPS,
-    names: Sequence[str] = (),
+    seeds: Sequence[int | str] = (),
     levels: Mapping[str, float | None] = MappingProxyType({}),
     show: bool = False,
 ) -> None:
     """Draws runs that differ in their seed: each as a thin line with its name, and their mean with its interval (of two
     runs: between them) where all of them have values. levels: returns to compare with, by their names."""
-    words = (title, counted(len(curves), "seed"), quantity, over)
+    words = (title, counted(len(curves), "seed"), shown(quantity), over)
+    names = [tr("seed {seed}", seed=seed) for seed in seeds]
     with _picture_of_runs(curves, path, words, levels, names, show) as axes:
         for number, (step, value) in enumerate(curves):
-            label = None if number or len(curves) == 1 else "one run"
+            label = None if number or len(curves) == 1 else tr("one run")
             _draw_line(axes, (step, value), color=LIGHT.blue, alpha=0.4, linewidth=0.9, label=label)
             axes.plot(step[-1:], value[-1:], "o", color=LIGHT.blue, alpha=0.6, markersize=4, markeredgewidth=0)
         if len(curves) > 1:
-            look = {"color": LIGHT.orange, "linewidth": 2.2, "label": "mean"}
-            several = len(curves) >= statistics.LEAST_SEEDS
-            _draw_mean(axes, curves, look, statistics.name_of_interval(len(curves)) + " of the mean" * several)
+            look = {"color": LIGHT.orange, "linewidth": 2.2, "label": tr("mean")}
+            band = statistics.name_of_interval(len(curves))
+            if len(curves) >= statistics.LEAST_SEEDS:
+                band = tr("{interval} of the mean", interval=band)
+            _draw_mean(axes, curves, look, band)
 
 
+@fonts.language()
 def trial_curves(
     lines: Mapping[str, Line], path: Path, *, title: str, quantity: str, best: int, over: str = STEPS
 ) -> None:
     """Draws runs that differ in their settings: each as a thin line with its name, the first `best` of them as thick
     ones."""
-    words = (title, counted(len(lines), "run"), quantity, over)
+    words = (title, counted(len(lines), "run"), shown(quantity), over)
     with _picture_of_runs(list(lines.values()), path, words, names=list(lines)) as axes:
         for number, line in reversed(list(enumerate(lines.values()))):
             look = {"color": LIGHT.blue, "linewidth": 0.9, "alpha": 0.4}
             if number < best:
                 look = {"color": LIGHT.orange, "linewidth": 2.0}
-            label = "best trial" if number == 0 else "other trials" if number == len(lines) - 1 else None
+            label = tr("best trial") if number == 0 else tr("other trials") if number == len(lines) - 1 else None
             _draw_line(axes, line, label=label, **look)
 
 
+@fonts.language()
 def comparison(
     groups: Mapping[str, Sequence[Line]],
     path: Path,
@@ -172,8 +184,11 @@ def comparison(
 ) -> None:
     """Draws runs of several experiments: for each of them the mean of its seeds, with its interval."""
     most = max(len(curves) for curves in groups.values())
-    beside = f"mean of {counted(most, 'seed')}, {statistics.name_of_interval(most)}"
-    words = (title, beside if most > 1 else counted(len(groups), "run"), quantity, over)
+    beside = counted(len(groups), "run")
+    if most > 1:
+        interval = statistics.name_of_interval(most)
+        beside = tr("mean of {seeds}, {interval}", seeds=counted(most, "seed"), interval=interval)
+    words = (title, beside, shown(quantity), over)
     every = [line for curves in groups.values() for line in curves]
     with _picture_of_runs(every, path, words, levels, show=show) as axes:
         for number, (name, curves) in enumerate(groups.items()):
@@ -258,7 +273,7 @@ def _open_window(path: Path) -> None:
     from matplotlib.backends import BackendFilter, backend_registry
 
     if matplotlib.get_backend().lower() in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
-        LOGGER.warning("show_fig: no window can be opened here; the figure is in %s", path)
+        LOGGER.warning(tr("show_fig: no window can be opened here; the figure is in {path}", path=path))
         return
     pyplot.show()
 
@@ -268,15 +283,15 @@ def _draw_episodes(axes: Any, step: Array, value: Array) -> None:
     mean, window = running_mean(step, value), window_for(len(value))
     few = window == 1
     if len(value) > MOST_POINTS:
-        axes.fill_between(*bands(step, value), color=LIGHT.blue, alpha=0.18, linewidth=0, label="episodes")
+        axes.fill_between(*bands(step, value), color=LIGHT.blue, alpha=0.18, linewidth=0, label=tr("episodes"))
     else:
         look = {"markersize": 4} if few else {"markersize": 2.5, "alpha": 0.35, "markeredgewidth": 0}
-        axes.plot(step, value, "o", color=LIGHT.blue, label="episode", **look)
+        axes.plot(step, value, "o", color=LIGHT.blue, label=tr("episode"), **look)
     some, most = some_of(len(mean.step)), int(mean.episodes.max())
     if most == window:
-        name = None if few else f"mean of {window} episodes"
+        name = None if few else tr("mean of {count} episodes", count=window)
     else:
-        name = "mean of those that end together" if few else f"mean of {window} episodes or more"
+        name = tr("mean of those that end together") if few else tr("mean of {count} episodes or more", count=window)
     axes.plot(mean.step[some], mean.value[some], color=LIGHT.blue, linewidth=1 if few else 2, label=name)
 
 
@@ -284,7 +299,7 @@ def _draw_evaluations(axes: Any, rows: Rows) -> None:
     step, mean, lower, upper = error_bars(rows)
     if not len(step):
         return
-    color, label = LIGHT.orange, "evaluation ± standard error"
+    color, label = LIGHT.orange, tr("evaluation ± standard error")
     if len(step) <= MOST_BARS:
         axes.errorbar(
             step, mean, np.maximum([mean - lower, upper - mean], 0), color=color, fmt="o-", markersize=4,
@@ -297,7 +312,7 @@ def _draw_evaluations(axes: Any, rows: Rows) -> None:
 
 def _draw_reference(axes: Any, value: float | None, name: str) -> None:
     if value is not None and np.isfinite(value):
-        label, dashes = f"{name} {value:.4g}", (0, (4, 3))
+        label, dashes = f"{tr(name)} {value:.4g}", (0, (4, 3))
         axes.axhline(value, color=LEVELS[name], linewidth=1, linestyle=dashes, zorder=1, label=label)
 
 

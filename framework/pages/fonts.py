@@ -1,9 +1,11 @@
 """Fonts of figures: for characters that the usual font lacks, such as Chinese ones, another font of this machine."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from config.tell.language import ENGLISH, SAMPLES, chosen, spoken, tr
 from framework.log import LOGGER
 
 FAMILIES = (
@@ -15,6 +17,14 @@ FAMILIES = (
 """Fonts with Chinese, Japanese or Korean characters; the first that has a character draws it."""
 MOST_NAMED = 5
 """Number of characters that the warning names."""
+
+
+@contextmanager
+def language() -> Iterator[None]:
+    """Shows the words of a figure in English if no font of this machine has the letters of the usual language."""
+    _, undrawn = _families(frozenset(SAMPLES.get(spoken(), "")))
+    with chosen(ENGLISH if undrawn else spoken()):
+        yield
 
 
 def fit(figure: Any) -> None:
@@ -101,7 +111,9 @@ def _warn(letters: str) -> None:
     """Warns once: figures are drawn again and again."""
     sample = " ".join(letters[:MOST_NAMED]) + (" ..." if len(letters) > MOST_NAMED else "")
     LOGGER.warning(
-        "figures show ? in place of %s, which no font of this machine has; install one (for Chinese on Debian and "
-        "Ubuntu: apt install fonts-noto-cjk)",
-        sample,
+        tr(
+            "figures show ? in place of {letters}, which no font of this machine has; install one (for Chinese on "
+            "Debian and Ubuntu: apt install fonts-noto-cjk)",
+            letters=sample,
+        )
     )

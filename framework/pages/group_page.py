@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.read.task_files import REPORT
+from config.tell.language import tr
 from framework.archive import statistics
-from framework.archive.curves import Array, Curves
+from framework.archive.curves import Array, Curves, shown
 from framework.archive.groups import RunResult, summary
 from framework.archive.run import RecordedRun
 from framework.disk.facts import Circumstances
@@ -16,6 +17,7 @@ from framework.pages import charts
 from framework.pages import html_page as html
 from framework.pages.charts import Charts, Series
 from framework.pages.html_report import settings, system
+from framework.screen import outcome
 from framework.screen.formatting import between, clock, counted, short
 
 
@@ -54,7 +56,11 @@ class Group(NamedTuple):
 
 def write(folder: Path, group: Group) -> Path:
     """Writes the page into the folder of the group. Returns its path."""
-    note = f"As it stood at {group.drawn}, while runs trained. Reload the page later." if group.drawn else ""
+    note = ""
+    if group.drawn:
+        note = tr("As it stood at {time}, while runs trained. Reload the page later.", time=group.drawn)
+    levels = {tr(name): level for name, level in group.levels.items()}
+    group = group._replace(levels=levels)
     begun = Circumstances.read(group.facts)
     head = [
         html.paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
@@ -63,12 +69,12 @@ def write(folder: Path, group: Group) -> Path:
     ]
     drawn = Charts(smoothing=0)  # evaluations, or running means
     sections = [
-        html.section("Learning curves", _curves(folder, group, drawn)),
-        html.section("Scores", _scores(group.experiments)),
-        html.section("Runs", _runs(folder, group)),
-        html.section("Commands", html.commands(group.commands)),
+        html.section(tr("Learning curves"), _curves(folder, group, drawn)),
+        html.section(tr("Scores"), _scores(group.experiments)),
+        html.section(tr("Runs"), _runs(folder, group)),
+        html.section(tr("Commands"), html.commands(group.commands)),
         *_settings(group.settings),
-        html.section("System", html.pairs(system(begun))),
+        html.section(tr("System"), html.pairs(system(begun))),
     ]
     return html.write(folder, group.title, [*head, html.contents(sections), drawn.data()])
 
@@ -80,9 +86,10 @@ def _facts(group: Group) -> list[tuple[str, Any]]:
     means: list[tuple[str, Any]] = []
     if "mean" in facts and not group.experiments:  # runs of different settings have no common mean
         called = statistics.name_of_interval(facts["finished"])
-        means += [("mean of the seeds", facts["mean"]), (called, between(facts["mean_interval"]) or None)]
-        means.append(("interquartile mean", facts["interquartile_mean"]))
-    progress = [("finished", f"{finished} of {len(results)}"), ("duration", clock(group.seconds))]
+        means += [(tr("mean of the seeds"), facts["mean"]), (called, between(facts["mean_interval"]) or None)]
+        means.append((tr("interquartile mean"), facts["interquartile_mean"]))
+    ended = tr("{count} of {total}", count=finished, total=len(results))
+    progress = [(tr("finished"), ended), (tr("duration"), clock(group.seconds))]
     levels = list(group.levels.items())
     return [*means, *levels, *progress] if means else [*progress, *levels]
 
@@ -96,7 +103,7 @@ def _curves(folder: Path, group: Group, drawn: Charts) -> str:
     several = _series(folder, group, group.curves)
     levels = {name: level for name, level in group.levels.items() if level is not None and np.isfinite(level)}
     lines = charts.lines_of(several, statistics.mean)
-    drawn.add("runs", group.curves.quantity, lines, levels, tall=True)
+    drawn.add("runs", shown(group.curves.quantity), lines, levels, tall=True)
     banded = any(line.low is not None for line in lines)
     return (
         charts.TOOLS + charts.place("runs", wide=True) + html.paragraph(_said(several, banded, group.levels), "quiet")
@@ -106,7 +113,7 @@ def _curves(folder: Path, group: Group, drawn: Charts) -> str:
 def _series(folder: Path, group: Group, curves: Curves) -> list[Series]:
     """Returns the curves of each experiment, or of all seeds, with the names of the runs."""
     labels = {run.result.folder: run.label for run in group.runs}
-    several = group.experiments or {"mean of the seeds": [run.result for run in group.runs]}
+    several = group.experiments or {tr("mean of the seeds"): [run.result for run in group.runs]}
 
     def runs(results: Sequence[RunResult]) -> Iterator[tuple[str, charts.Axes, Array]]:
         for result in results:
@@ -122,16 +129,22 @@ def _series(folder: Path, group: Group, curves: Curves) -> list[Series]:
 def _said(several: Sequence[Series], banded: bool, levels: Mapping[str, float | None]) -> str:
     """Returns what the lines are."""
     most = max(len(series.runs) for series in several)
-    parts = [f"Thick: the mean, where all of its runs have values; its band: {_band_of(most)}."] if banded else []
-    parts.append("Thin: the runs." if banded else "A line for each run.")
-    dashed = [f"{name} {short(level)}" for name, level in levels.items() if level is not None]
-    parts += [f"Dashed: {', '.join(dashed)}."] if dashed else []
-    return " ".join([*parts, "The pointer, or the arrow keys, read the values and name the lines."])
+    if banded:
+        band = _band_of(most)
+        parts = [tr("Thick: the mean, where all of its runs have values; its band: {band}.", band=band)]
+        parts.append(tr("Thin: the runs."))
+    else:
+        parts = [tr("A line for each run.")]
+    if dashed := [f"{name} {short(level)}" for name, level in levels.items() if level is not None]:
+        parts.append(tr("Dashed: {levels}.", levels=tr(", ").join(dashed)))
+    return html.joined([*parts, tr("The pointer, or the arrow keys, read the values and name the lines.")])
 
 
 def _band_of(seeds: int) -> str:
     called = statistics.name_of_interval(seeds)
-    return f"its {called}" if seeds >= statistics.LEAST_SEEDS else f"{called} of {counted(seeds, 'run')}"
+    if seeds >= statistics.LEAST_SEEDS:
+        return tr("its {interval}", interval=called)
+    return tr("{interval} of {runs}", interval=called, runs=counted(seeds, "run"))
 
 
 # --------------------------------------------------------------------------------------------- tables and settings
@@ -147,11 +160,12 @@ def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
         interval = between(facts.get("mean_interval"))
         called = statistics.name_of_interval(facts["finished"]) if interval else None
         rows.append((name, facts["finished"], facts.get("mean"), html.Number(interval), called))
-    return html.table(("experiment", "finished", "mean of the seeds", "from, to", "which is the"), rows)
+    heads = (tr("experiment"), tr("finished"), tr("mean of the seeds"), tr("from, to"), tr("which is the"))
+    return html.table(heads, rows)
 
 
 def _runs(folder: Path, group: Group) -> str:
-    heads = ("run", "state", "mean ± std", "min", "max", "best", "steps", "time")
+    heads = (tr("run"), tr("state"), tr("mean ± std"), "min", "max", tr("best"), tr("steps"), tr("time"))
     rows = []
     for label, state, result, reason in group.runs:
         report = html.address(folder / result.folder / REPORT, folder)
@@ -159,14 +173,22 @@ def _runs(folder: Path, group: Group) -> str:
         lasted = None if result.seconds is None else html.Number(clock(result.seconds))
         name = html.Link(label, report) if report else label
         numbers = result.min, result.max, result.best, result.step
-        rows.append((name, f"{state}: {reason}" if reason else state, score, *numbers, lasted))
+        state = outcome.shown(state)
+        state = tr("{state}: {reason}", state=state, reason=reason) if reason else state
+        rows.append((name, state, score, *numbers, lasted))
     episodes = {run.result.episodes for run in group.runs if run.result.episodes}
-    detail = f", {counted(episodes.pop(), 'episode')} each" if len(episodes) == 1 else ""
-    note = f"Scores come from the last evaluation{detail}. The name of a run leads to its report."
+    if len(episodes) == 1:
+        count = counted(episodes.pop(), "episode")
+        note = tr(
+            "Scores come from the last evaluation, {episodes} each. The name of a run leads to its report.",
+            episodes=count,
+        )
+    else:
+        note = tr("Scores come from the last evaluation. The name of a run leads to its report.")
     return html.paragraph(note, "quiet") + html.table(heads, rows)
 
 
 def _settings(files: Mapping[str, Any]) -> list[str]:
     if len(files) == 1:
-        return [html.section("Settings", settings(next(iter(files.values()))))]
-    return [html.section("Settings", "".join(html.folded(name, settings(files[name])) for name in files))]
+        return [html.section(tr("Settings"), settings(next(iter(files.values()))))]
+    return [html.section(tr("Settings"), "".join(html.folded(name, settings(files[name])) for name in files))]

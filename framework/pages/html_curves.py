@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.tell.language import english, tr
 from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
 from framework.archive.run import RecordedRun
 from framework.pages import html_page as html
@@ -35,17 +36,18 @@ COUNTERS = (
 """Columns that are no curves."""
 TIMES = ("seconds_total", "seconds")
 """Columns with the seconds of training, of which a file may have one."""
-SPEEDS = ("environment steps per second", "updates per second")
+SPEEDS = (english("environment steps per second"), english("updates per second"))
 NEVER_FLAT = ("return", "mean", *SPEEDS)
 """Columns whose curve is not folded away even if all of its values are equal."""
-SYSTEM = {
-    "cpu_percent": "processor [% of a core]",
-    "memory_mb": "memory [MB]",
+NAMES = {
+    "cpu_percent": tr("processor [% of a core]"),
+    "memory_mb": tr("memory [MB]"),
     "gpu_percent": "GPU [%]",
-    "gpu_memory_mb": "memory of the GPU [MB]",
+    "gpu_memory_mb": tr("memory of the GPU [MB]"),
+    **{name: tr(name) for name in SPEEDS},
 }
-"""Column of system.csv -> name of its chart; others keep the name of the column."""
-HELP = (
+"""Column -> name of its chart; others keep the name of the column."""
+HELP = tr(
     "Drag across a chart to zoom all of them; a double click or Escape shows the whole run. "
     "With the keyboard: arrow keys, + and -."
 )
@@ -76,11 +78,12 @@ class RunCharts:
         self._run, self._levels, self._charts = run, levels, Charts()
         offline = any(row.get("step") == 0 and row.get("update") for row in (*run.evaluations, *run.iterations))
         over = self._over = UPDATES if offline else STEPS
+        speed = tr("Speed, by iteration: {file}", file="results/result.json")
         files = (
-            curves_of(run, "train", "Training, by episode: results/train.csv", run.episodes, over),
-            curves_of(run, "speed", "Speed, by iteration: results/result.json", _speeds(run.iterations), over),
-            curves_of(run, "eval", "Evaluations: results/eval.csv", run.evaluations, over),
-            curves_of(run, "progress", "Iterations: results/progress.csv", run.progress, over),
+            curves_of(run, "train", tr("Training, by episode: {file}", file="results/train.csv"), run.episodes, over),
+            curves_of(run, "speed", speed, _speeds(run.iterations), over),
+            curves_of(run, "eval", tr("Evaluations: {file}", file="results/eval.csv"), run.evaluations, over),
+            curves_of(run, "progress", tr("Iterations: {file}", file="results/progress.csv"), run.progress, over),
         )
         self._machine = curves_of(run, "system", "", run.system, over)
         self._scored: tuple[str, str] | None = None
@@ -104,7 +107,7 @@ class RunCharts:
         """Returns the section with all other charts; nothing if the run has no numbers yet."""
         files = [self._folded(file) for file in self._files.values()]
         body = "".join(files)
-        return html.section("Charts", html.paragraph(HELP, "quiet") + TOOLS + body) if body else ""
+        return html.section(tr("Charts"), html.paragraph(HELP, "quiet") + TOOLS + body) if body else ""
 
     def system(self) -> str:
         """Returns the charts of the machine; nothing from a run that did not measure it."""
@@ -128,13 +131,14 @@ class RunCharts:
             self._add(f"{file.key}-flat", file, name)
         body = place(file.key) if names else ""
         if flat:
-            line = f"{counted(len(flat), 'flat chart')}, always the same: {listed(flat)}"
+            charts = counted(len(flat), "flat chart")
+            line = tr("{charts}, always the same: {values}", charts=charts, values=listed(flat))
             body += html.folded(line, place(f"{file.key}-flat"))
         note = html.paragraph(_said(file), "quiet")
         return html.folded(file.title, body + note, file.key in OPEN) if body else ""
 
     def _add(self, where: str, file: Curves, name: str) -> None:
-        self._charts.add(where, SYSTEM.get(name, name), [self._line(file, name)])
+        self._charts.add(where, NAMES.get(name, name), [self._line(file, name)])
 
     def _line(self, file: Curves, name: str, dots: tuple[Axes, Array] | None = None) -> Line:
         values = file.values.get(name)
@@ -152,13 +156,20 @@ class RunCharts:
 
 def _said(file: Curves) -> str:
     """Returns what a point of these curves is."""
-    unit = "updates" if file.over == UPDATES else "steps"
-    rows = f"the rows of {file.rows} {unit}" if COUNTS in file.axes else f"{file.rows} rows"
-    sentences = [f"Each point is the mean of {rows}."] if file.rows > 1 else []
+    sentences = []
+    if file.rows > 1 and COUNTS not in file.axes:
+        sentences.append(tr("Each point is the mean of {count} rows.", count=file.rows))
+    elif file.rows > 1 and file.over == UPDATES:
+        sentences.append(tr("Each point is the mean of the rows of {count} updates.", count=file.rows))
+    elif file.rows > 1:
+        sentences.append(tr("Each point is the mean of the rows of {count} steps.", count=file.rows))
     if COUNTS in file.axes and file.key == "train":
-        band = "; the band goes from the lowest to the highest" if file.bands else ""
-        sentences.append(f"Episodes that end together are one point{band}.")
-    return " ".join(sentences)
+        if file.bands:
+            together = tr("Episodes that end together are one point; the band goes from the lowest to the highest.")
+        else:
+            together = tr("Episodes that end together are one point.")
+        sentences.append(together)
+    return html.joined(sentences)
 
 
 def curves_of(run: RecordedRun, key: str, title: str, rows: Rows, over: str) -> Curves:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.task_files import REPORT
-from config.tell.language import language
+from config.tell.language import language, tr
 from framework.disk.atomic import write_whole
 from framework.pages.sentences import of_script
 from framework.screen.formatting import short
@@ -115,7 +115,7 @@ def contents(sections: Iterable[str]) -> str:
     links = "".join(f"<a href=#part-{number}>{title}</a>" for number, title in enumerate(titles))
     numbers = itertools.count()
     marked = _SECTION.sub(lambda match: f"<section id=part-{next(numbers)}><h2>{match[1]}</h2>", body)
-    nav = f'<nav class="contents" aria-label="Contents">{links}</nav>'
+    nav = f'<nav class="contents" aria-label="{tr("Contents")}">{links}</nav>'
     return f'<div class="beside">{nav}<div class="sections">\n{marked}\n</div></div>'
 
 
@@ -141,9 +141,23 @@ def folded(summary: str, body: str, opened: bool = False) -> str:
     return f"<details{' open' * opened}><summary>{text(summary)}</summary>{body}</details>" if body else ""
 
 
+def joined(sentences: Iterable[str]) -> str:
+    """Returns sentences one after another; the full stop of Chinese ones has its blank within."""
+    return " ".join(sentences).replace("。 ", "。")
+
+
+PARTS = {
+    "first": tr("The first {count} of {total}; {file} has all of them."),
+    "last": tr("The last {count} of {total}; {file} has all of them."),
+    "best": tr("The best {count} of {total}; {file} has all of them."),
+}
+"""Which rows of a table are shown -> sentence that says so."""
+
+
 def part_of(rows: Sized, part: Sized, which: str, file: str) -> str:
-    """Returns a sentence that says which rows are shown; empty if all are. file: the one that has all of them."""
-    return f"The {which} {len(part)} of {len(rows)}; {file} has all of them." if len(part) < len(rows) else ""
+    """Returns a sentence that says which rows are shown, one of PARTS; empty if all are. file: the one that has all of
+    them."""
+    return PARTS[which].format(count=len(part), total=len(rows), file=file) if len(part) < len(rows) else ""
 
 
 def command(line: str) -> str:
@@ -255,7 +269,7 @@ def video(title: str, path: Path) -> str:
 
 
 def _too_large(path: Path) -> str:
-    return paragraph(f"{as_written(path)} (too large to be shown here)")
+    return paragraph(tr("{path} (too large to be shown here)", path=as_written(path)))
 
 
 def _data(path: Path, kind: str) -> str:

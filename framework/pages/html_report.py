@@ -12,6 +12,8 @@ from config.model import policies
 from config.program import PROGRAM
 from config.read.task_files import REPORT
 from config.read.yaml_reader import DocumentError
+from config.tell.language import tr
+from framework.archive import sentences
 from framework.archive.defaults import defaults_of
 from framework.archive.run import RecordedRun, Row
 from framework.collect.fragment import RETURN
@@ -33,18 +35,18 @@ def write(task: Path, now: Mapping[str, Any] | None = None) -> Path:
     config = _settings(run)
     tested = config.get("general_cfg", {}).get("mode") == "test"
     name = _title(config) or task.name
-    title = f"Test of {name}" if tested else name
+    title = tr("Test of {name}", name=name) if tested else name
     started = f"  ·  {run.facts.started}" if run.facts.started else ""
     head = [html.paragraph(f"{task.name}{started}", "quiet"), _group(run)]
-    warnings, machine = html.section("Warnings", _warnings(run)), html.pairs(system(run.facts))
+    warnings, machine = html.section(tr("Warnings"), _warnings(run)), html.pairs(system(run.facts))
     if tested:
         outcome, *results = _test(run)
-        details = [warnings, html.section("Settings", settings(config)), html.section("System", machine)]
+        details = [warnings, html.section(tr("Settings"), settings(config)), html.section(tr("System"), machine)]
         return html.write(task, title, [*head, outcome, html.contents([*results, *details])])
     parts = training(run, drawn)
     sections = [
-        *parts.results, warnings, parts.charts.section(), html.section("Settings", settings(config)),
-        html.section("System", machine + parts.charts.system()), *parts.details,
+        *parts.results, warnings, parts.charts.section(), html.section(tr("Settings"), settings(config)),
+        html.section(tr("System"), machine + parts.charts.system()), *parts.details,
     ]  # fmt: skip
     return html.write(task, title, [*head, parts.outcome, html.contents(sections), parts.charts.data()])
 
@@ -63,29 +65,31 @@ def _group(run: RecordedRun) -> str:
         return ""
     page = html.address(group / REPORT, run.folder)
     name = html.Link(group.name, page).element if page else html.text(group.name)
-    return f"<p class=quiet>One of the runs of {name}</p>"
+    return f"<p class=quiet>{tr('One of the runs of {group}', group=name)}</p>"
 
 
 def _test(run: RecordedRun) -> list[str]:
     score = run.facts.score or {}
     facts = [
-        ("score", spread(score) if score else None),
-        *((name, score.get(key)) for name, key in (("lowest", "min"), ("highest", "max"), ("median", "median"))),
-        ("episodes", len(run.tested) or None),
-        ("seed", html.plain(run.facts.seed)),
+        (tr("score"), spread(score) if score else None),
+        (tr("lowest"), score.get("min")),
+        (tr("highest"), score.get("max")),
+        (tr("median"), score.get("median")),
+        (tr("episodes"), len(run.tested) or None),
+        (tr("seed"), html.plain(run.facts.seed)),
     ]
     return [
         html.cards(facts),
-        html.section("Checkpoint", _tested(run)),
+        html.section(tr("Checkpoint"), _tested(run)),
         film(run.task.videos),
-        html.section("Episodes", _episodes(run.tested)),
+        html.section(tr("Episodes"), _episodes(run.tested)),
     ]
 
 
 def _title(settings: Mapping[str, Any]) -> str:
     algo = policies.algorithms(settings)
     env = settings.get("env_cfg", {}).get("id") or settings.get("general_cfg", {}).get("env_name")
-    return f"{algo} on {env}" if algo and env else ""
+    return tr("{algorithms} on {environment}", algorithms=algo, environment=env) if algo and env else ""
 
 
 def settings_table(config: Mapping[str, Any]) -> str:
@@ -97,7 +101,7 @@ def settings_table(config: Mapping[str, Any]) -> str:
             shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
             if not shown_elsewhere and (key not in base or base[key] != value):
                 rows.append((html.Name(f"{part}.{key}"), _value(value), _value(base[key]) if key in base else ""))
-    return html.table(("setting", "value", "default"), rows)
+    return html.table((tr("setting"), tr("value"), tr("default")), rows)
 
 
 def settings(config: Mapping[str, Any]) -> str:
@@ -110,8 +114,8 @@ def settings(config: Mapping[str, Any]) -> str:
         for key, value in section.items()
         if part != "general_cfg" or key not in NOT_SETTINGS
     ]
-    every = html.folded(f"All settings ({len(rows)})", html.table(("setting", "value"), rows))
-    said = "These differ from the defaults." if changed else "None differs from the defaults."
+    every = html.folded(tr("All settings ({count})", count=len(rows)), html.table((tr("setting"), tr("value")), rows))
+    said = tr("These differ from the defaults.") if changed else tr("None differs from the defaults.")
     return html.paragraph(said, "quiet") + changed + every if rows else ""
 
 
@@ -126,11 +130,14 @@ def _value(value: Any) -> str:
 def _tested(run: RecordedRun) -> str:
     facts, trained = run.facts.checkpoint_facts or {}, run.tested_run
     counts = [counted(facts[noun], noun) for noun in ("update", "step", "episode") if isinstance(facts.get(noun), int)]
-    rows: list[tuple[str, Any]] = [("tested", run.facts.checkpoint), ("trained for", ", ".join(counts) or None)]
+    rows: list[tuple[str, Any]] = [
+        (tr("tested"), run.facts.checkpoint),
+        (tr("trained for"), tr(", ").join(counts) or None),
+    ]
     if trained is not None:
         page = html.address(trained / REPORT, run.folder)
-        rows.append(("report of its training", html.Link(trained.name, page) if page else None))
-    rows.append(("compared with the online evaluation", run.facts.compared))
+        rows.append((tr("report of its training"), html.Link(trained.name, page) if page else None))
+    rows.append((tr("compared with the online evaluation"), sentences.shown(run.facts.compared or "")))
     return html.pairs((name, value) for name, value in rows if value)
 
 
@@ -143,7 +150,8 @@ def _episodes(rows: Sequence[Row]) -> str:
         for row in first
     ]
     part = html.part_of(rows, first, "first", "results/test.csv")
-    return html.paragraph(part, "quiet") + html.table((*names, *returns), cells)
+    heads = (tr("episode"), tr("return"), tr("length"), tr("terminated"), tr("seed"))
+    return html.paragraph(part, "quiet") + html.table((*heads, *returns), cells)
 
 
 # ------------------------------------------------------------------------------------------- parts of both
@@ -158,14 +166,14 @@ def _warnings(run: RecordedRun) -> str:
 
 
 _ABOUT = {
-    "preset": "preset",
-    "git_commit": "git commit",
+    "preset": tr("preset"),
+    "git_commit": tr("git commit"),
     "python": "Python",
-    "platform": "platform",
+    "platform": tr("platform"),
     "cpu": "CPU",
     "gpu": "GPU",
-    "cores": "cores",
-    "torch_threads": "torch threads",
+    "cores": tr("cores"),
+    "torch_threads": tr("torch threads"),
 }
 """Fact -> label."""
 
@@ -173,14 +181,14 @@ _ABOUT = {
 def system(facts: Circumstances) -> Iterable[tuple[str, Any]]:
     """Yields the circumstances of a run, a group or a tuning: its command, machine and versions."""
     if facts.command_line is not None:
-        yield "command", f"{PROGRAM} {shlex.join(facts.command_line)}"
+        yield tr("command"), f"{PROGRAM} {shlex.join(facts.command_line)}"
     for key, label in _ABOUT.items():
         if (value := getattr(facts, key, None)) is not None:
             yield label, str(value)
     if isinstance(facts, RunFacts) and (memory := _memory(facts)):
-        yield "peak memory", memory
+        yield tr("peak memory"), memory
     if facts.versions is not None:
-        yield "versions", ", ".join(f"{name} {number}" for name, number in facts.versions.items() if number)
+        yield tr("versions"), ", ".join(f"{name} {number}" for name, number in facts.versions.items() if number)
 
 
 def _memory(facts: RunFacts) -> str:
@@ -188,6 +196,12 @@ def _memory(facts: RunFacts) -> str:
     parent, children, count = ((facts.peak_memory or {}).get(key) for key in ("own", "children", "processes"))
     parts = [f"{parent / 2**20:,.0f} MiB"] if isinstance(parent, int) and parent else []
     if isinstance(children, int) and isinstance(count, int) and count:
-        kinds = "child process" if count == 1 else "child processes"
-        parts.append(f"{count} {kinds} {children / 2**20:,.0f} MiB, where what they share counts in each")
-    return "; ".join(parts)
+        size = f"{children / 2**20:,.0f}"
+        if count == 1:
+            shared = tr("1 child process {size} MiB, where what they share counts in each", size=size)
+        else:
+            shared = tr(
+                "{count} child processes {size} MiB, where what they share counts in each", count=count, size=size
+            )
+        parts.append(shared)
+    return tr("; ").join(parts)

@@ -9,6 +9,8 @@ from config.program import PROGRAM
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.task_files import REPORT
+from config.tell.language import tr
+from framework.archive import sentences
 from framework.archive.curves import known
 from framework.archive.find import tests_of
 from framework.archive.run import RecordedRun, Row
@@ -19,6 +21,7 @@ from framework.loop.iteration import EPISODE_COLUMNS
 from framework.pages import figures
 from framework.pages import html_page as html
 from framework.pages.html_curves import RunCharts
+from framework.screen import outcome
 from framework.screen.formatting import (
     clock,
     compare_command,
@@ -58,28 +61,28 @@ def training(run: RecordedRun, drawn: str = "") -> Training:
     return Training(
         _outcome(run, drawn),
         [
-            html.section("Learning curve", _learning_curve(charts, task.results / "learning_curve.png")),
+            html.section(tr("Learning curve"), _learning_curve(charts, task.results / "learning_curve.png")),
             film(task.videos),
-            html.section("Commands", _commands(run)),
-            html.section("Evaluations", _evaluations(run)),
-            html.section("Checkpoints", _checkpoints(run)),
-            html.section("Tests", _tests(run)),
-            html.section("Policies", _policies(run)),
+            html.section(tr("Commands"), _commands(run)),
+            html.section(tr("Evaluations"), _evaluations(run)),
+            html.section(tr("Checkpoints"), _checkpoints(run)),
+            html.section(tr("Tests"), _tests(run)),
+            html.section(tr("Policies"), _policies(run)),
         ],
         charts,
         [
-            html.section("Metrics", _metrics(run)),
-            html.section("Where the time went", _profile(facts)),
-            html.section("Processes", html.paragraph(facts.processes_said or "")),
-            html.section("Exactness", _repeatable(facts) + _resumes(facts)),
+            html.section(tr("Metrics"), _metrics(run)),
+            html.section(tr("Where the time went"), _profile(facts)),
+            html.section(tr("Processes"), html.paragraph(facts.processes_said or "")),
+            html.section(tr("Exactness"), _repeatable(facts) + _resumes(facts)),
         ],
     )
 
 
 def _learning_curve(charts: RunCharts, figure: Path) -> str:
     """Returns the chart of the score, and the figure, which is folded away behind a chart."""
-    chart, drawn = charts.score(), html.figure("Learning curve", figure, "image/png", drawn=True)
-    return chart + html.folded("As a figure: results/learning_curve.png", drawn) if chart else drawn
+    chart, drawn = charts.score(), html.figure(tr("Learning curve"), figure, "image/png", drawn=True)
+    return chart + html.folded(tr("As a figure: {file}", file="results/learning_curve.png"), drawn) if chart else drawn
 
 
 def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
@@ -89,17 +92,17 @@ def outcome_facts(run: RecordedRun) -> list[tuple[str, Any]]:
     seconds, step = facts.seconds, last.get("step") if facts.step is None else facts.step
     steps = _real(step)
     return [
-        ("score", spread(score) if score else None),
-        ("best evaluation", best["mean"] if best else None),
-        ("random policy", facts.random_return),
-        ("expected", facts.expected_return),
-        ("data", facts.data_return),
-        ("episodes", last.get("episode") if facts.episode is None else facts.episode),
-        ("steps", step),
-        ("updates", last.get("update") if facts.update is None else facts.update),
-        ("duration", clock(seconds) if seconds else None),
-        ("steps per second", round(steps / seconds) if steps and seconds else None),
-        ("seed", html.plain(facts.seed)),
+        (tr("score"), spread(score) if score else None),
+        (tr("best evaluation"), best["mean"] if best else None),
+        (tr("random policy"), facts.random_return),
+        (tr("expected"), facts.expected_return),
+        (tr("data"), facts.data_return),
+        (tr("episodes"), last.get("episode") if facts.episode is None else facts.episode),
+        (tr("steps"), step),
+        (tr("updates"), last.get("update") if facts.update is None else facts.update),
+        (tr("duration"), clock(seconds) if seconds else None),
+        (tr("steps per second"), round(steps / seconds) if steps and seconds else None),
+        (tr("seed"), html.plain(facts.seed)),
     ]
 
 
@@ -111,14 +114,17 @@ def _score(run: RecordedRun) -> Row | None:
 def _outcome(run: RecordedRun, drawn: str) -> str:
     """Returns how the run came out: why it ended, its numbers, and what is to be known about them."""
     facts, score = run.facts, _score(run)
-    end = html.paragraph(f"Ended: {facts.outcome}", "quiet") if facts.outcome else ""
+    end = ""
+    if facts.outcome:
+        end = html.paragraph(tr("Ended: {outcome}", outcome=outcome.shown(facts.outcome)), "quiet")
     if end and facts.finished is False and run.checkpoints:
         end += html.command(resume_command(run.folder, _allowed(facts)))
     notes = ""
     if drawn:
-        notes += html.paragraph(f"Drawn while the run trained, as it stood at {drawn}. Reload the page later.", "quiet")
+        note = tr("Drawn while the run trained, as it stood at {time}. Reload the page later.", time=drawn)
+        notes += html.paragraph(note, "quiet")
     if score and not_above_random(_real(score["mean"]), facts.random_return):
-        notes += html.paragraph("The score is not above that of the random policy.", "warning")
+        notes += html.paragraph(tr("The score is not above that of the random policy."), "warning")
     return end + html.cards(outcome_facts(run)) + notes
 
 
@@ -126,11 +132,13 @@ def film(folder: Path) -> str:
     """Returns the section of the video, or the beginning of the dialogues; nothing if there is neither."""
     path = folder / "dialogue.txt"
     if not path.is_file():
-        return html.image("Video", folder / "video.gif", "image/gif") or html.video("Video", folder / "video.mp4")
+        title = tr("Video")
+        return html.image(title, folder / "video.gif", "image/gif") or html.video(title, folder / "video.mp4")
     spoken = read_regular(path, MOST_BYTES).decode(errors="replace").splitlines()
-    more = html.paragraph(f"The first {MOST_LINES} of {len(spoken)} lines of {path.name}.", "quiet")
+    first = tr("The first {count} of {total} lines of {file}.", count=MOST_LINES, total=len(spoken), file=path.name)
+    more = html.paragraph(first, "quiet")
     transcript = f"<pre>{html.text(chr(10).join(spoken[:MOST_LINES]))}</pre>"
-    return html.section("Dialogues", transcript + (more if len(spoken) > MOST_LINES else ""))
+    return html.section(tr("Dialogues"), transcript + (more if len(spoken) > MOST_LINES else ""))
 
 
 def _allowed(facts: RunFacts) -> tuple[str, ...]:
@@ -141,14 +149,17 @@ def _allowed(facts: RunFacts) -> tuple[str, ...]:
 def _commands(run: RecordedRun) -> str:
     allowed = _allowed(run.facts)
     repeat = f"{PROGRAM} --yaml {shlex.quote(str(as_written(run.folder / 'config.yaml')))}"
-    film = [("Film it", video_command(run.folder, allowed))] if run.facts.can_film is not False else []
+    film = [(tr("Film it"), video_command(run.folder, allowed))] if run.facts.can_film is not False else []
     return html.commands(
         [
-            ("Resume training", resume_command(run.folder, allowed)),
-            ("Test the best model", play_command(run.folder, allowed)),
+            (tr("Resume training"), resume_command(run.folder, allowed)),
+            (tr("Test the best model"), play_command(run.folder, allowed)),
             *film,
-            ("Compare with another run, whose name comes in place of OTHER", f"{compare_command(run.folder)} OTHER"),
-            ("Repeat the run from its beginning", repeat),
+            (
+                tr("Compare with another run, whose name comes in place of OTHER"),
+                f"{compare_command(run.folder)} OTHER",
+            ),
+            (tr("Repeat the run from its beginning"), repeat),
         ]
     )
 
@@ -162,12 +173,16 @@ def _tests(run: RecordedRun) -> str:
             name = html.Link(test.folder.name, page)
             model = "/".join(Path(facts.checkpoint or "").parts[-2:])
             rows.append((name, facts.started, html.Number(spread(facts.score)), model))
-    return html.table(("test", "started", "score", "model"), rows)
+    return html.table((tr("test"), tr("started"), tr("score"), tr("model")), rows)
 
 
 def _levels(facts: RunFacts) -> dict[str, float]:
     """Returns the returns that the run is compared with, by their names."""
-    levels = {"expected": facts.expected_return, "data": facts.data_return, "random policy": facts.random_return}
+    levels = {
+        tr("expected"): facts.expected_return,
+        tr("data"): facts.data_return,
+        tr("random policy"): facts.random_return,
+    }
     return {name: level for name, value in levels.items() if (level := number(value)) is not None}
 
 
@@ -177,29 +192,35 @@ def _evaluations(run: RecordedRun) -> str:
     newest, cells = rows[-html.MOST_ROWS :], []
     for row in newest:
         update = row.get("update")
-        names = ["best"] if row is best else []
+        names = [tr("best")] if row is best else []
         names += [f"models/{update}"] if update in checkpoints else []
         values = (row.get("min"), row.get("max"), *(row.get(name) for name in numbers))
-        cells.append((update, row.get("step"), html.Number(spread(row)), *values, ", ".join(names)))
+        cells.append((update, row.get("step"), html.Number(spread(row)), *values, tr(", ").join(names)))
     episodes = {row["episodes"] for row in rows if "episodes" in row}
-    notes = [f"{counted(episodes.pop(), 'episode')} each."] if len(episodes) == 1 else []
+    notes = [tr("{episodes} each.", episodes=counted(episodes.pop(), "episode"))] if len(episodes) == 1 else []
     notes.append(html.part_of(rows, newest, "last", "results/eval.csv"))
-    heads = ("update", "step", "mean ± std", "min", "max", *map(html.Name, numbers), "model")
+    heads = (
+        tr("update"), tr("step"), tr("mean ± std"), "min", "max", *map(html.Name, numbers), tr("model"),
+    )  # fmt: skip
     last = len(cells) - NEWEST_ROWS if len(cells) > 2 * NEWEST_ROWS else 0
-    earlier = html.folded(f"{last} earlier ones", html.table(heads, cells[:last]))
-    return html.paragraph(" ".join(filter(None, notes)), "quiet") + earlier + html.table(heads, cells[last:])
+    earlier = html.folded(tr("{count} earlier ones", count=last), html.table(heads, cells[:last]))
+    return html.paragraph(html.joined(filter(None, notes)), "quiet") + earlier + html.table(heads, cells[last:])
 
 
 def _checkpoints(run: RecordedRun) -> str:
     numbers, best = run.checkpoints, run.best
     rows = []
     if (run.task.models / "best").is_dir():
-        score = f"update {best['update']:,}: {scored(best)}" if best else ""
+        score = tr("update {number:,}: {score}", number=best["update"], score=scored(best)) if best else ""
         rows.append(("models/best", score))
     if numbers:
         scores = {row.get("update"): scored(row) for row in run.evaluations}
-        rows.append((f"models/{numbers[-1]}", ": ".join(filter(None, ("newest", scores.get(numbers[-1]))))))
-    others = f"{counted(len(numbers), 'numbered checkpoint')}: {_listed(numbers)}" if numbers else ""
+        newest = scores.get(numbers[-1])
+        rows.append((f"models/{numbers[-1]}", tr("newest: {score}", score=newest) if newest else tr("newest")))
+    others = ""
+    if numbers:
+        count = counted(len(numbers), "numbered checkpoint")
+        others = tr("{checkpoints}: {numbers}", checkpoints=count, numbers=_listed(numbers))
     return html.pairs(rows) + html.paragraph(others, "quiet")
 
 
@@ -210,22 +231,25 @@ def _listed(numbers: Sequence[int]) -> str:
 
 def _policies(run: RecordedRun) -> str:
     """Returns a table of the policies of a multi-agent environment; nothing for a single agent."""
-    heads = ("policy", "algorithm", "agents", "return in training", "return in evaluation", "last loss")
+    heads = (
+        tr("policy"), tr("algorithm"), tr("agents"), tr("return in training"), tr("return in evaluation"),
+        tr("last loss"),
+    )  # fmt: skip
     train, evaluations = run.episodes, run.evaluations
     window = train[-figures.window_for(len(train)) :]
     cells = []
     for name, policy in (run.facts.policies or {}).items():
-        marks = ["its return is the score"] if name == run.facts.score_policy else []
-        marks += [] if policy.get("learns", True) else ["does not learn"]
+        marks = [tr("its return is the score")] if name == run.facts.score_policy else []
+        marks += [] if policy.get("learns", True) else [tr("does not learn")]
         returns, losses = known(window, f"return_{name}"), known(train, f"{name}/loss")
         evaluated = evaluations[-1].get(f"return_{name}") if evaluations else None
         agents = policy.get("agents") or ()
-        names = ", ".join(agents[:MOST_AGENTS]) + (
-            f" and {len(agents) - MOST_AGENTS} more" * (len(agents) > MOST_AGENTS)
-        )
+        names, more = ", ".join(agents[:MOST_AGENTS]), len(agents) - MOST_AGENTS
+        if more > 0:
+            names = tr("{names} and {count} more", names=names, count=more)
         cells.append(
             (
-                f"{name} ({', '.join(marks)})" if marks else name,
+                tr("{name} ({marks})", name=name, marks=tr(", ").join(marks)) if marks else name,
                 policy.get("algorithm"),
                 names,
                 float(returns.mean()) if len(returns) else None,
@@ -233,8 +257,9 @@ def _policies(run: RecordedRun) -> str:
                 float(losses[-1]) if len(losses) else None,
             )
         )
-    note = (
-        f"Returns are means over the agents of a policy; in training, over the last {counted(len(window), 'episode')}."
+    note = tr(
+        "Returns are means over the agents of a policy; in training, over the last {episodes}.",
+        episodes=counted(len(window), "episode"),
     )
     return (html.paragraph(note, "quiet") if cells else "") + html.table(heads, cells)
 
@@ -256,7 +281,7 @@ def _metrics(run: RecordedRun) -> str:
         policy, label = (policy, metric) if policy in cells else ("", name)
         row = (html.Name(label), *map(float, (values[0], values[-1], values.min(), values.max())))
         cells.setdefault(policy, []).append(row)
-    heads = ("metric", "first", "last", "lowest", "highest")
+    heads = (tr("metric"), tr("first"), tr("last"), tr("lowest"), tr("highest"))
     return "".join(
         (f"<h3>{html.text(policy)}</h3>" if policy and rows else "") + html.table(heads, rows)
         for policy, rows in cells.items()
@@ -267,9 +292,9 @@ def _profile(facts: RunFacts) -> str:
     """Returns a table of the parts that were timed; nothing without general_cfg.profile."""
     parts = facts.profile or []
     total = sum(_real(part.get("seconds")) or 0.0 for part in parts)
-    rows = [(part.get("name"), seconds, 100 * seconds / total, part.get("calls") or None)
+    rows = [(tr(str(part.get("name"))), seconds, 100 * seconds / total, part.get("calls") or None)
             for part in parts if total and (seconds := _real(part.get("seconds"))) is not None]  # fmt: skip
-    return html.table(("part", "seconds", "%", "calls"), rows)
+    return html.table((tr("part"), tr("seconds"), "%", tr("calls")), rows)
 
 
 def _repeatable(facts: RunFacts) -> str:
@@ -277,40 +302,57 @@ def _repeatable(facts: RunFacts) -> str:
     verdict = facts.repeatable or {}
     if verdict.get("exact") is None:
         return ""
-    reasons = list(map(str, verdict.get("inexact_because") or ()))
-    reasons += ["the clock ended it"] if (facts.outcome or "").startswith("max_time") else []
+    reasons = [sentences.shown(str(reason)) for reason in verdict.get("inexact_because") or ()]
+    reasons += [tr("the clock ended it")] if (facts.outcome or "").startswith("max_time") else []
     if reasons:
-        return html.paragraph(f"It cannot be repeated to the byte: {'; '.join(reasons)}.")
+        return html.paragraph(tr("It cannot be repeated to the byte: {reasons}.", reasons=tr("; ").join(reasons)))
     return html.paragraph(
-        "A run in one go can be repeated to the byte: the same settings, seed and number of threads give equal "
-        "numbers, with these versions on this kind of processor."
+        tr(
+            "A run in one go can be repeated to the byte: the same settings, seed and number of threads give equal "
+            "numbers, with these versions on this kind of processor."
+        )
     )
 
 
 def _resumes(facts: RunFacts) -> str:
-    sentences = []
+    said = []
     if facts.branched_from:
         verdict = facts.model_dump(include={"exact", "inexact_because"}, exclude_unset=True)
-        sentences.append(f"Started from {facts.branched_from}{_exactness(verdict)}.")
+        said.append(tr("Started from {run}{exactness}.", run=facts.branched_from, exactness=_exactness(verdict)))
     for resume in facts.resumes or ():
-        sentences.append(
-            f"Resumed from checkpoint {resume.get('from')} at {resume.get('started')}{_exactness(resume)}."
+        said.append(
+            tr(
+                "Resumed from checkpoint {name} at {time}{exactness}.",
+                name=resume.get("from"),
+                time=resume.get("started"),
+                exactness=_exactness(resume),
+            )
         )
     if facts.foreach_env:
-        sentences.append(f"The {facts.foreach_env}; a resume begins without that, and is not exact.")
+        changes = sentences.shown(facts.foreach_env)
+        said.append(tr("The {changes}; a resume begins without that, and is not exact.", changes=changes))
     for name in facts.altered_files or ():
-        sentences.append(f"{name} was altered or damaged before a resume; its earlier rows may not be the run's own.")
-    return "".join(map(html.paragraph, sentences))
+        said.append(
+            tr(
+                "{name} was altered or damaged before a resume; its earlier rows may not be the run's own.",
+                name=name,
+            )
+        )
+    return "".join(map(html.paragraph, said))
 
 
 def _exactness(verdict: Mapping[str, Any]) -> str:
     """Returns the level of exactness that was computed for a resume or a branch."""
     if verdict.get("exact") is True:
-        return ": exact to the byte, as if the run had never stopped"
-    because = verdict.get("inexact_because")
-    reasons = because if isinstance(because, str) else "; ".join(map(str, because or ()))
-    unknown = "exact" in verdict and verdict["exact"] is None
-    return f": {'unknown whether it is exact' if unknown else 'not exact'}: {reasons}" if reasons else ""
+        return tr(": exact to the byte, as if the run had never stopped")
+    because = verdict.get("inexact_because") or ()
+    several = [because] if isinstance(because, str) else because
+    reasons = tr("; ").join(sentences.shown(str(reason)) for reason in several)
+    if not reasons:
+        return ""
+    if "exact" in verdict and verdict["exact"] is None:
+        return tr(": unknown whether it is exact: {reasons}", reasons=reasons)
+    return tr(": not exact: {reasons}", reasons=reasons)
 
 
 def _real(value: Any) -> float | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from config.tell.language import tr
 from framework.archive.curves import Rows, column_of, finite, running_mean, some_of
 from framework.pages.axes import LIGHT, dress
 
@@ -29,8 +30,8 @@ def draw_policies(
     for number, policy in enumerate(policies):
         _draw(axes, train, evaluations, f"return_{policy}", label=label_of(policy), **look_of(number))
     if score:
-        _line(axes, train, "return", color=LIGHT.gray, linestyle="--", label="sum of all agents")
-    dress(axes, "", "mean of each policy's agents; dots: evaluations", "return")
+        _line(axes, train, "return", color=LIGHT.gray, linestyle="--", label=tr("sum of all agents"))
+    dress(axes, "", tr("mean of each policy's agents; dots: evaluations"), tr("return"))
     _legend(axes)
 
 
@@ -42,7 +43,7 @@ def draw_numbers(figure: Any, above: Any, train: Rows, evaluations: Rows, names:
     shares = [name for name in names if _is_share(train, evaluations, name)]
     for place, name in enumerate(shares):
         _draw(axes, train, evaluations, name, label=name, zorder=3 - place / len(shares), **look_of(place))
-    dress(axes, "", "mean over episodes; dots: evaluations", "share")
+    dress(axes, "", tr("mean over episodes; dots: evaluations"), tr("share"))
     if others := [name for name in names if name not in shares]:
         _draw_behind(axes, train, evaluations, others)
     _legend(axes)
@@ -54,13 +55,13 @@ def _draw_behind(axes: Any, train: Rows, evaluations: Rows, names: Sequence[str]
     for place, name in enumerate(names):
         look = {"color": LIGHT.gray, "linestyle": STYLES[place % len(STYLES)], "linewidth": 0.9}
         _draw(right, train, evaluations, name, **look)
-        axes.plot([], [], label=f"{name} (right)", **look)
+        axes.plot([], [], label=tr("{name} (right)", name=name), **look)
     axes.set_zorder(right.get_zorder() + 1)
     axes.patch.set_visible(False)
     right.tick_params(colors=LIGHT.gray)
     right.spines["top"].set_visible(False)
     right.spines["right"].set_edgecolor(LIGHT.gray)
-    right.set_ylabel("number", color=LIGHT.gray)
+    right.set_ylabel(tr("number"), color=LIGHT.gray)
 
 
 def _panel(figure: Any, above: Any) -> Any:

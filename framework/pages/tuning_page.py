@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from config.read.task_files import GroupFiles
+from config.tell.language import english, tr
 from config.tune.section import TuneConfig
 from config.tune.space import LISTS, Domain
-from framework.archive.curves import Curves
+from framework.archive.curves import Curves, shown
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
 from framework.disk.facts import Circumstances
@@ -17,6 +18,7 @@ from framework.pages import charts, svg
 from framework.pages import html_page as html
 from framework.pages.charts import Charts
 from framework.pages.svg import Axis, Line
+from framework.screen import outcome
 from framework.screen.formatting import cell, clock, counted, short
 
 STATES = ("running", "finished", "paused", "interrupted", "replaced", "failed", "waiting")
@@ -24,7 +26,7 @@ LATE = 3
 """Number of times its patience after which the page of a tuning that runs is late."""
 MOST_LINES = 300
 """Number of trials in a figure, best first."""
-LINES = (
+LINES = tr(
     "A line for each trial, from blue for the worst to orange for the best, which is thick. Trials that are not "
     "trained to the end are pale, those without a score dashed."
 )
@@ -62,7 +64,7 @@ class TuningContents(NamedTuple):
     """Effect of a command, and the command."""
     facts: Mapping[str, Any]
     """Content of tune.json."""
-    session: str = "ended"
+    session: str = english("ended")
     """running, interrupted or ended."""
     importance: Importance = Importance()
     patience: float = 30.0
@@ -77,15 +79,15 @@ def write(contents: TuningContents) -> Path:
     parts = [
         _subtitle(contents),
         _outcome(contents),
-        html.section("Search", html.pairs(_search(contents))),
-        html.section("Best settings", _best(contents)),
+        html.section(tr("Search"), html.pairs(_search(contents))),
+        html.section(tr("Best settings"), _best(contents)),
         _commands(contents),
-        html.section("Trials", _trials(contents)),
-        html.section("Settings and scores", _parallel(contents)),
-        html.section("Importance of the settings", _importance(contents.importance)),
-        html.section("Learning curves", _curves(contents, drawn)),
-        html.section("Trials that failed", html.pairs(contents.reasons.items())),
-        html.section("System", html.pairs(system(Circumstances.read(contents.facts)))),
+        html.section(tr("Trials"), _trials(contents)),
+        html.section(tr("Settings and scores"), _parallel(contents)),
+        html.section(tr("Importance of the settings"), _importance(contents.importance)),
+        html.section(tr("Learning curves"), _curves(contents, drawn)),
+        html.section(tr("Trials that failed"), html.pairs(contents.reasons.items())),
+        html.section(tr("System"), html.pairs(system(Circumstances.read(contents.facts)))),
         drawn.data(),
     ]
     return html.write(contents.folder, contents.title, parts, STYLE, SCRIPT)
@@ -93,18 +95,19 @@ def write(contents: TuningContents) -> Path:
 
 def _subtitle(contents: TuningContents) -> str:
     started = Circumstances.read(contents.facts).started
-    parts = [contents.folder.name, *([f"begun {started}"] if started else [])]
+    parts = [contents.folder.name, *([tr("begun {time}", time=started)] if started else [])]
     line = "  ·  ".join(map(html.text, parts))
     if contents.session != "running":
-        return f"<p class=quiet>{line}  ·  {contents.session}</p>"
+        return f"<p class=quiet>{line}  ·  {tr(contents.session)}</p>"
     now = time.strftime("%Y-%m-%d %H:%M:%S %z")
     until = f'data-until="{time.time() + LATE * contents.patience:.0f}" data-written="{now}"'
-    return f'<p class=quiet>{line}  ·  <span class="alive" {until}>running, as of {now}</span></p>'
+    state = tr("running, as of {time}", time=now)
+    return f'<p class=quiet>{line}  ·  <span class="alive" {until}>{state}</span></p>'
 
 
 def _commands(contents: TuningContents) -> str:
     hidden = " hidden" if contents.session == "running" else ""
-    body = html.section("Commands", html.commands(contents.commands))
+    body = html.section(tr("Commands"), html.commands(contents.commands))
     return f"<div{hidden}>{body}</div>" if body else ""
 
 
@@ -113,11 +116,11 @@ def _outcome(contents: TuningContents) -> str:
     seconds = [row.seconds for row in contents.rows if row.seconds]
     top = contents.best or next((row for row in contents.rows if row.score is not None), None)
     facts = [
-        ("best score" if contents.best else "best score so far", top.score if top else None),
-        ("trial", html.plain(top.trial.name) if top else None),
-        ("trials", len(states)),
-        *((state, states.count(state) or None) for state in STATES),
-        ("time of all trials", clock(sum(seconds)) if seconds else None),
+        (tr("best score") if contents.best else tr("best score so far"), top.score if top else None),
+        (tr("trial"), html.plain(top.trial.name) if top else None),
+        (tr("trials"), len(states)),
+        *((outcome.shown(state), states.count(state) or None) for state in STATES),
+        (tr("time of all trials"), clock(sum(seconds)) if seconds else None),
     ]
     return html.cards(facts)
 
@@ -125,13 +128,19 @@ def _outcome(contents: TuningContents) -> str:
 def _search(contents: TuningContents) -> list[tuple[str, Any]]:
     cfg = contents.cfg
     rows: list[tuple[str, Any]] = [(html.Name(domain.path), _written(domain)) for domain in contents.domains]
-    batches = "" if cfg.search == "random" else f", {counted(cfg.batch, 'trial')} at once"
-    detail = f", each the interquartile mean of {counted(cfg.seeds, 'run')}" if cfg.seeds > 1 else ""
+    search, scheduler = [str(cfg.search), counted(cfg.samples, "sample")], [str(cfg.scheduler)]
+    if cfg.search != "random":
+        search.append(tr("{trials} at once", trials=counted(cfg.batch, "trial")))
+    if cfg.halves:
+        scheduler.append(tr("1 of {eta} goes on", eta=cfg.eta))
+    score = [cfg.score, tr("higher is better") if cfg.mode == "max" else tr("lower is better")]
+    if cfg.seeds > 1:
+        score.append(tr("each the interquartile mean of {runs}", runs=counted(cfg.seeds, "run")))
     rows += [
-        ("search", f"{cfg.search}, {counted(cfg.samples, 'sample')}{batches}"),
-        ("scheduler", f"{cfg.scheduler}{f', 1 of {cfg.eta} goes on' if cfg.halves else ''}"),
-        ("score", f"{cfg.score}, {'higher' if cfg.mode == 'max' else 'lower'} is better{detail}"),
-        ("seed", str(cfg.seed)),
+        (tr("search"), tr(", ").join(search)),
+        (tr("scheduler"), tr(", ").join(scheduler)),
+        (tr("score"), tr(", ").join(score)),
+        (tr("seed"), str(cfg.seed)),
     ]
     return rows
 
@@ -139,9 +148,9 @@ def _search(contents: TuningContents) -> list[tuple[str, Any]]:
 def _written(domain: Domain) -> str:
     """Returns the values of a domain in words."""
     if domain.kind in LISTS:
-        return f"{domain.kind} of {', '.join(map(cell, domain.values))}"
+        return tr("{kind} of {values}", kind=domain.kind, values=", ".join(map(cell, domain.values)))
     low, high = domain.values
-    return f"{domain.kind} from {low} to {high}"
+    return tr("{kind} from {low} to {high}", kind=domain.kind, low=low, high=high)
 
 
 def _best(contents: TuningContents) -> str:
@@ -166,17 +175,17 @@ def _trials(contents: TuningContents) -> str:
     rows = [
         [
             html.Number(row.trial.name), row.score, row.best, *(_setting(value) for value in row.trial.settings),
-            row.step, row.last_return, row.seconds, row.state,
+            row.step, row.last_return, row.seconds, outcome.shown(row.state),
         ]
         for row in best
     ]  # fmt: skip
     part = html.part_of(contents.rows, best, "best", GroupFiles(contents.folder).table("trial").name)
     heads = (
-        *map(html.Number, ("trial", "score", "best")),
+        *map(html.Number, (tr("trial"), tr("score"), tr("best"))),
         *map(html.Name, names),
-        *map(html.Number, ("steps", "last return", "seconds")),
+        *map(html.Number, (tr("steps"), tr("last return"), tr("seconds"))),
     )
-    whole = html.table((*heads, "state"), rows)
+    whole = html.table((*heads, tr("state")), rows)
     if contents.best is not None:
         whole = whole.replace("<tbody><tr>", '<tbody><tr class="first">', 1)
     return f'{html.paragraph(part, "quiet")}<div class="trials">{whole}</div>' if rows else ""
@@ -204,8 +213,14 @@ def looks(contents: TuningContents) -> list[tuple[TrialResult, Line]]:
 def _about(contents: TuningContents, row: TrialResult) -> str:
     names = short_names([domain.path for domain in contents.domains])
     values = (f"{name} {cell(value)}" for name, value in zip(names, row.trial.settings, strict=True))
-    score = "no score" if row.score is None else f"score {short(row.score)}"
-    return f"trial {row.trial.name}: {', '.join(values)}; {score}, {row.state}"
+    score = tr("no score") if row.score is None else tr("score {value}", value=short(row.score))
+    return tr(
+        "trial {name}: {settings}; {score}, {state}",
+        name=row.trial.name,
+        settings=", ".join(values),
+        score=score,
+        state=outcome.shown(row.state),
+    )
 
 
 def coordinates(contents: TuningContents) -> tuple[list[Axis], list[tuple[TrialResult, Line, list[Any]]]]:
@@ -216,7 +231,7 @@ def coordinates(contents: TuningContents) -> tuple[list[Axis], list[tuple[TrialR
         return [], []
     names = short_names([domain.path for domain in contents.domains])
     axes = [_axis(name, domain) for name, domain in zip(names, contents.domains, strict=True)]
-    axes.append(Axis("score", "linear", (min(scores), max(scores))))
+    axes.append(Axis(tr("score"), "linear", (min(scores), max(scores))))
     lines = []
     for row, line in looks(contents):
         values = list(map(_on_axis, contents.domains, row.trial.settings))
@@ -248,7 +263,9 @@ def _importance(importance: Importance) -> str:
         f"<span>{100 * share:.0f} %</span>"
         for path, share in importance.shares.items()
     )
-    note = f"Share of each setting in being among the best quarter of {importance.trials} trials (PED-ANOVA)."
+    note = tr(
+        "Share of each setting in being among the best quarter of {count} trials (PED-ANOVA).", count=importance.trials
+    )
     return html.paragraph(note, "quiet") + f'<div class="bars">{bars}</div>' if bars else ""
 
 
@@ -264,5 +281,5 @@ def _curves(contents: TuningContents, drawn: Charts) -> str:
             lines.append(charts.Line(line.about, axes, values, color=color, kind=line.kind))
     if not lines:
         return ""
-    drawn.add("trials", contents.curves.quantity, lines, tall=True)
+    drawn.add("trials", shown(contents.curves.quantity), lines, tall=True)
     return charts.TOOLS + charts.place("trials", wide=True)

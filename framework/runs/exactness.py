@@ -9,27 +9,11 @@ import torch
 from algos.common.fast import layers, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
-from config.tell.language import english, reworded, tr
+from config.tell.language import tr
+from framework.archive import sentences
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
 
-_CHANGES = {
-    "device": "device",
-    "torch_threads": english("torch threads: {before} -> {now}"),
-    "torch": english("torch version: {before} -> {now}"),
-    "numpy": english("numpy version: {before} -> {now}"),
-    "gymnasium": english("gymnasium version: {before} -> {now}"),
-    "machine": english("processor architecture: {before} -> {now}"),
-    "cpu_capability": english("vector instructions: {before} -> {now}"),
-    "matrix_products": english("matrix products: {before} -> {now}"),
-    "fast": english("faster parts: {before} -> {now}"),
-    "mp_backend": "mp_backend: {before} -> {now}",
-    "n_workers": "n_workers: {before} -> {now}",
-    "n_learners": "n_learners: {before} -> {now}",
-    "run_ahead": "run_ahead: {before} -> {now}",
-    "compile": english("compiled updates: {before} -> {now}"),
-}
-"""Fact that the last bits of a result depend on -> what is said of a change."""
 _UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on"}
 """Facts of checkpoints that are older than their record."""
 UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode"}
@@ -38,14 +22,6 @@ LIMITS = {f"general_cfg.{key}" for key in ("max_total_step", "max_episode", "max
 """Settings that are the planned length of a run."""
 ENVS_CHANGED = "foreach_env"
 """Fact of a checkpoint: sentence on changes that the program has made to the environments; absent without one."""
-ROWS = english("the running episodes of rows {rows} could not be repeated and start again")
-SUMS = english("sums on {device} differ in their last bits")
-AHEAD = english("workers run ahead of the learner (run_ahead {run_ahead})")
-UNRECORDED = english("the checkpoint does not record the versions and the device that it was made with")
-CHANGED_ONCE = english("environments were changed by foreach_env at step {step}")
-CHANGED = english("environments were changed by foreach_env {count} times, the last time at step {step}")
-SENTENCES = (ROWS, SUMS, AHEAD, UNRECORDED, CHANGED_ONCE, CHANGED, *_CHANGES.values())
-"""Reasons, which run.json has in English."""
 
 
 class Exactness(NamedTuple):
@@ -63,7 +39,7 @@ class Exactness(NamedTuple):
     def __str__(self) -> str:
         if self.exact:
             return tr("the resume is exact to the byte")
-        reasons = tr("; ").join(reworded(reason, SENTENCES) for reason in self.because)
+        reasons = tr("; ").join(sentences.shown(reason) for reason in self.because)
         if self.exact is None:
             return tr("it is unknown whether the resume is exact: {reasons}", reasons=reasons)
         return tr("the resume is not exact: {reasons}", reasons=reasons)
@@ -122,22 +98,22 @@ def compare(
     those whose running episodes could not be replayed."""
     reasons = []
     if rows:
-        reasons.append(ROWS.format(rows=", ".join(rows)))
+        reasons.append(sentences.ROWS.format(rows=", ".join(rows)))
     if not str(now["device"]).startswith("cpu"):
-        reasons.append(SUMS.format(device=now["device"]))
+        reasons.append(sentences.SUMS.format(device=now["device"]))
     if now["run_ahead"]:
-        reasons.append(AHEAD.format(run_ahead=now["run_ahead"]))
+        reasons.append(sentences.AHEAD.format(run_ahead=now["run_ahead"]))
     reasons += [change for change in changed if change.partition(":")[0] not in UNIMPORTANT]
     if before is not None:
         before = {**_UNRECORDED, **before}
         reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
         reasons += [
             sentence.format(before=before.get(key), now=now[key])
-            for key, sentence in _CHANGES.items()
+            for key, sentence in sentences.CHANGES.items()
             if before.get(key) != now[key]
         ]
     if reasons:
         return Exactness(False, tuple(reasons))
     if before is None:
-        return Exactness(None, (UNRECORDED,))
+        return Exactness(None, (sentences.UNRECORDED,))
     return Exactness(True)

@@ -20,6 +20,7 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.language import tr
 from envs.base import EnvError
+from framework.archive import sentences
 from framework.archive.run import RecordedRun
 from framework.assemble import build, offline, resources
 from framework.assemble.compiling import with_compile
@@ -398,7 +399,7 @@ class Experiment:
     def note_env_change(self) -> None:
         """Records that the program changes the environments: those of a resume begin without the change."""
         self._env_changes += 1
-        sentence = exactness.CHANGED if self._env_changes > 1 else exactness.CHANGED_ONCE
+        sentence = sentences.CHANGED if self._env_changes > 1 else sentences.CHANGED_ONCE
         text = sentence.format(count=self._env_changes, step=self.trainer.count.step)
         self.numbers[exactness.ENVS_CHANGED] = text
         self.trainer.points.last = None
@@ -436,7 +437,7 @@ class Experiment:
     def _finish(self) -> None:
         """Saves the last checkpoint."""
         if self.backend.processes is not None:  # before the last save, which is no training
-            self.load = "; limit: ".join(filter(None, self.backend.processes.load(whole=True)))
+            self.load = tr("; limit: ").join(filter(None, self.backend.processes.load(whole=True)))
         self.trainer.finish()
         self.trained = True
 
@@ -486,7 +487,7 @@ class Experiment:
         if cfg.compile == "on" and self.backend.processes is None and trainer.count.update and not trainer.compiling():
             console.warn(tr("no update was compiled: none had as many samples as the settings name (missing steps?)"))
         if self.load:
-            console.note(f"processes: {self.load}")
+            console.note(tr("processes: {load}", load=self.load))
             output.write_run({"processes_said": self.load})
         score, random_return, figure = trainer.points.score, None, None
         try:

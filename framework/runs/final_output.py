@@ -309,4 +309,5 @@ def remarks(
 
 def title_of(config: RunConfig) -> str:
     """Returns what a run is called in figures: PPO on CartPole-v1."""
-    return f"{config.algorithms} on {getattr(config.env, 'id', config.general.env_name)}"
+    environment = getattr(config.env, "id", config.general.env_name)
+    return tr("{algorithms} on {environment}", algorithms=config.algorithms, environment=environment)

@@ -11,6 +11,7 @@ from algos.base import TrainableActor
 from config.read.loader import RunConfig, load
 from config.read.opening import read_regular
 from config.read.paths import as_written
+from config.tell.language import tr
 from framework.archive.curves import STEPS, UPDATES, Curve
 from framework.archive.run import RecordedRun
 from framework.assemble import build
@@ -156,8 +157,8 @@ def chart_of(experiment: Experiment) -> str:
     """Returns the running mean of the returns and the evaluations of a run that this thread trains."""
     run = _so_far(experiment)
     over = UPDATES if run.is_offline else STEPS
-    curves = {"running mean of the episodes": run.training_curve(over), "evaluations": run.curve(over)}
-    return lines_chart({name: curve for name, curve in curves.items() if len(curve[0])}, "return", over)
+    curves = {tr("running mean of the episodes"): run.training_curve(over), tr("evaluations"): run.curve(over)}
+    return lines_chart({name: curve for name, curve in curves.items() if len(curve[0])}, tr("return"), over)
 
 
 def lines_chart(curves: Mapping[str, Curve], quantity: str, over: str) -> str:
@@ -180,7 +181,13 @@ def summary(experiment: Experiment, running: bool) -> str:
 
 def recorded(run: RecordedRun) -> str:
     """Returns the cards and the learning curve of a run."""
-    return cell.block(" on ".join(run.names), as_written(run.folder), *cards_and_curve(run))
+    return cell.block(title_of(run), as_written(run.folder), *cards_and_curve(run))
+
+
+def title_of(run: RecordedRun) -> str:
+    """Returns what a run is called: PPO on CartPole-v1."""
+    algorithms, environment = run.names
+    return tr("{algorithms} on {environment}", algorithms=algorithms, environment=environment)
 
 
 def cards_and_curve(run: RecordedRun) -> list[str]:
@@ -199,7 +206,7 @@ def curve_of(run: RecordedRun) -> bytes:
     policies = list(run.settings.get("policies_cfg", ()))
     draw = partial(
         figures.learning_curve, run.episodes, run.evaluations,
-        title=" on ".join(run.names), random_return=run.facts.random_return, expected_return=run.facts.expected_return,
+        title=title_of(run), random_return=run.facts.random_return, expected_return=run.facts.expected_return,
         data_return=run.facts.data_return, policies=policies if len(policies) > 1 else [],
         score=run.general.get("score_policy"), numbers=run.facts.numbers or (),
     )  # fmt: skip
@@ -224,14 +231,14 @@ class Film:
         return str(self.path)
 
     def __repr__(self) -> str:
-        return f"<film {self.path}: {self.about}>"
+        return tr("<film {path}: {about}>", path=self.path, about=self.about)
 
     def _repr_html_(self) -> str:
         kind = _MIMES.get(self.path.suffix)
         if not self.path.exists():
-            return cell.block(self.path.name, f"{self.path} (deleted)")
+            return cell.block(self.path.name, tr("{path} (deleted)", path=self.path))
         if self.path.stat().st_size > MOST_IMAGE_BYTES:
-            return cell.block(self.path.name, f"{self.path} (too large to be shown here)")
+            return cell.block(self.path.name, tr("{path} (too large to be shown here)", path=self.path))
         content = read_regular(self.path, MOST_IMAGE_BYTES)
         if kind is None:
             return cell.block(self.path.name, self.about, f"<pre>{text(content.decode(errors='replace'))}</pre>")
@@ -251,7 +258,7 @@ def film(
     open_env = build.open_drawing(build.drawing(config), watch)
     video, different = film_into(path, open_env, played, check, watch)
     if video.path is None:
-        raise JoystickError(f"film: {video.text}")
+        raise JoystickError(tr("film: {error}", error=video.text))
     if different:
         LOGGER.warning(different)
     return Film(video.path, video.text, evaluation.facts())

@@ -34,7 +34,7 @@ from framework.record.console import Console
 from framework.runs import notebook, other_words, sampling
 from framework.runs.arguments import Given, Settings, config_of, loaded, with_hints
 from framework.runs.experiment import Experiment
-from framework.screen import terminal
+from framework.screen import outcome, terminal
 from framework.screen.formatting import counted
 
 
@@ -201,7 +201,7 @@ class Run:
         and raises KeyboardInterrupt after the running round; the next call goes on."""
         _check_count("train", steps)
         if self._preset_to_name:
-            print(f"preset: {self._preset_to_name} (preset=None: none)", file=sys.stderr)
+            print(tr("preset: {path} (preset=None: none)", path=self._preset_to_name), file=sys.stderr)
             self._preset_to_name = ""
         with self._alone("train"), self._in_use() as experiment:
             if self._reason is None:
@@ -218,7 +218,8 @@ class Run:
         """Trains for an iteration. Interrupted, it saves; the next one says that it goes on."""
         experiment, trainer = self._experiment, self._experiment.trainer
         if self._left and progress is not False:
-            self._say(f"goes on from step {self.count.step:,}: {counted(steps, 'more step')}")
+            more = counted(steps, "more step")
+            self._say(tr("goes on from step {step:,}: {steps}", step=self.count.step, steps=more))
         self._left = ""
         with _interrupts(self):
             reason = experiment.iterate(steps)
@@ -226,12 +227,20 @@ class Run:
         trainer.iteration.broken_off = self._asked
         if self._asked:
             rest = trainer.iteration.counted_from + steps - trainer.work()
-            whole = f", and train({rest}) trains the rest" if rest > 0 else ""
-            unsaved = "NOT saved; logs/log.txt has the reason" if trainer.points.unsaved else "saved"
-            self._left = (
-                f"{as_written(self.task)} is {unsaved} at step {self.count.step:,}: the next train() goes on from there"
-                f"{whole}; close() ends the run"
-            )
+            unsaved = tr("NOT saved; logs/log.txt has the reason") if trainer.points.unsaved else tr("saved")
+            values = {"path": as_written(self.task), "saved": unsaved, "step": self.count.step}
+            if rest > 0:
+                self._left = tr(
+                    "{path} is {saved} at step {step:,}: the next train() goes on from there, and train({rest}) trains "
+                    "the rest; close() ends the run",
+                    **values,
+                    rest=rest,
+                )
+            else:
+                self._left = tr(
+                    "{path} is {saved} at step {step:,}: the next train() goes on from there; close() ends the run",
+                    **values,
+                )
 
     def _say(self, text: str) -> None:
         """Shows a note with the progress; on stderr if none is shown."""
@@ -261,7 +270,11 @@ class Run:
     def _next_words(self) -> Iterator[str]:
         """Yields what a cell says at the end of an iteration: how it ended, and what comes next."""
         if self._reason is not None:
-            yield paragraph(f"Ended: {self._reason}. close() compares the checkpoints and writes the report.", "quiet")
+            sentence = tr(
+                "Ended: {outcome}. close() compares the checkpoints and writes the report.",
+                outcome=outcome.shown(self._reason),
+            )
+            yield paragraph(sentence, "quiet")
 
     def plot(self) -> Picture:
         """Draws the current learning curve: a picture that a notebook shows, and that save(path) writes."""
@@ -273,7 +286,7 @@ class Run:
         _check_count("film", episodes)
         experiment = self._rested()
         path = experiment.task.videos / f"update_{self.count.update}"
-        with self._interruptible("the film was not made; the run is as it was before"):
+        with self._interruptible(tr("the film was not made; the run is as it was before")):
             return notebook.film(
                 experiment.config, experiment.evaluator, experiment.trainer.agent, episodes, path, experiment.check
             )
@@ -296,7 +309,7 @@ class Run:
         mean, std, min, max, median, episodes and returns. Training is not changed by it."""
         _check_count("evaluate", episodes)
         experiment = self._rested()
-        with self._interruptible("the evaluation was broken off; the run is as it was before"):
+        with self._interruptible(tr("the evaluation was broken off; the run is as it was before")):
             evaluation = experiment.evaluator.play(
                 experiment.trainer.agent, episodes or self.config.general.online_eval_episode
             )
@@ -399,7 +412,7 @@ class Run:
         except KeyError as error:
             raise JoystickError(tr("set_weights: {error} is missing", error=error)) from error
         except ValueError as error:
-            raise JoystickError(f"set_weights: {error}") from error
+            raise JoystickError(tr("set_weights: {error}", error=error)) from error
         with self._in_use():
             experiment.backend.set_weights(dict(weights))
 
@@ -457,7 +470,13 @@ class Run:
                 self._experiment.close()
         if self._asked:
             self._asked = False
-            raise CtrlC(f"{as_written(self.task)} is saved and closed; {self._continuation()} continues it")
+            raise CtrlC(
+                tr(
+                    "{path} is saved and closed; {call} continues it",
+                    path=as_written(self.task),
+                    call=self._continuation(),
+                )
+            )
 
     def _leave(self, complete: bool) -> None:
         """Writes what a run leaves at its end."""

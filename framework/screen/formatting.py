@@ -9,7 +9,7 @@ from typing import Any
 
 from config.program import PROGRAM
 from config.read.paths import as_written
-from config.tell.language import ENGLISH, language, tr
+from config.tell.language import ENGLISH, spoken, tr
 
 COUNTED = (
     tr("{count:,} actions"),
@@ -50,7 +50,7 @@ def short(value: float) -> str:
 
 def counted(count: int, noun: str) -> str:
     """Returns a count with its noun: 1 episode, 2,000 episodes. The noun is one of COUNTED."""
-    if count == 1 and language() == ENGLISH:
+    if count == 1 and spoken() == ENGLISH:
         return f"1 {noun}"
     return tr(f"{{count:,}} {noun}s", count=count)
 

@@ -42,10 +42,14 @@ OF_PROGRAMS = (
     "compile", "match", "search", "sub", "fullmatch", "findall", "startswith", "endswith", "split", "replace", "debug",
 )  # fmt: skip
 """Functions whose texts are patterns or separators, or for a programmer."""
-_WORD, _PLACE = re.compile(r"[A-Za-z][A-Za-z'-]+"), re.compile(r"\{[^}]*\}")
+_WORD, _PLACE = re.compile(r"[A-Za-z][A-Za-z'-]+"), re.compile(r"\{[^}]*\}|<[a-z/!][^<>]*>?")
 _TWO_WORDS = re.compile(r"[a-z]{2},? [a-z]{2}")
 _SCRIPT_COMMENT = re.compile(r"/\*.*?\*/|(?<![:\w])//[^\n]*", re.DOTALL)
 _SCRIPT_CALL = re.compile(r'\btr\(\s*"(?:[^"\\\n]|\\.)*"')
+_SCRIPT_NAMES = re.compile(
+    r"""\b(?:class|rel|type|role|d): (?:"[^"]*"|`[^`]*`)|\b(?:matches|closest|querySelector(?:All)?)\("[^"]*"\)"""
+)
+_SCRIPT_LABEL = re.compile(r"[A-Z][a-z]+(?:[ :.,…].*)?")
 _SCRIPT_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 _SCRIPT_PLACE = re.compile(r"\$\{[^{}]*\}")
 _PAGE_SCRIPT = re.compile(r"<!.*?>|/\*.*?\*/")
@@ -79,7 +83,7 @@ def unwrapped() -> Iterator[tuple[str, str]]:
         found = _without_call(ast.parse(path.read_text(encoding="utf-8")), LEAST_WORDS)
         yield from ((path.relative_to(ROOT).as_posix(), text) for text in found)
     for path in SCRIPTS:
-        found = _of_page(path.read_text("utf-8")) if path.suffix == ".html" else of_script(path.read_text("utf-8"))
+        found = of_page(path.read_text("utf-8")) if path.suffix == ".html" else of_script(path.read_text("utf-8"))
         yield from ((path.relative_to(ROOT).as_posix(), text) for text in found)
 
 
@@ -125,15 +129,16 @@ def _is_sentence(text: str, least: int) -> bool:
 
 
 def of_script(script: str) -> Iterator[str]:
-    """Yields the texts of a script that look like sentences, or have a blank at an end, and are in no call of tr."""
-    code = _SCRIPT_CALL.sub("tr(", _SCRIPT_COMMENT.sub("", script))
+    """Yields the texts of a script that look like sentences, or begin with a capital letter as labels do, and are in no
+    call of tr."""
+    code = _SCRIPT_NAMES.sub("", _SCRIPT_CALL.sub("tr(", _SCRIPT_COMMENT.sub("", script)))
     for quoted, template in _SCRIPT_TEXT.findall(code):
         text = quoted or _SCRIPT_PLACE.sub("{}", template)
-        if _is_sentence(text, 2):
+        if _is_sentence(text, LEAST_WORDS) or _SCRIPT_LABEL.fullmatch(text):
             yield text
 
 
-def _of_page(page: str) -> Iterator[str]:
+def of_page(page: str) -> Iterator[str]:
     """Yields the texts of a page, and those of its attributes that are shown, in no call of tr."""
     yield from (text for pair in _PAGE_TEXT.findall(_PAGE_SCRIPT.sub("", page)) if _WORD.search(text := "".join(pair)))
 

@@ -64,20 +64,27 @@ class Compared(list[dict[str, Any]]):
     @property
     def verdict(self) -> str:
         """What the comparison says, in sentences."""
-        return " ".join(sentence for comparison in self._result.several for sentence in words.sentences(comparison))
+        several = self._result.several
+        return html_page.joined(sentence for comparison in several for sentence in words.sentences(comparison))
 
     def plot(self, environment: str | None = None) -> Picture:
         """Draws the curves of the series, each the mean of its runs, in an environment: by default the first one."""
         several = {comparison.environment: comparison for comparison in self._result.several}
         if environment is not None and environment not in several:
-            raise JoystickError(f"there is no comparison on {environment!r}{did_you_mean(environment, several)}")
+            raise JoystickError(
+                tr(
+                    "there is no comparison on {environment!r}{near}",
+                    environment=environment,
+                    near=did_you_mean(environment, several),
+                )
+            )
         chosen = several[environment] if environment is not None else self._result.several[0]
         groups = {row.series.name: row.lines for row in chosen.rows if row.lines}
         draw = partial(
             figures.comparison, groups,
             title=chosen.environment, quantity=chosen.curves.quantity, over=chosen.curves.over,
         )  # fmt: skip
-        return Picture(cell.png(draw), "comparison")
+        return Picture(cell.png(draw), tr("comparison"))
 
     def __repr__(self) -> str:
         screen = _Lines()
@@ -87,7 +94,7 @@ class Compared(list[dict[str, Any]]):
 
     def _repr_html_(self) -> str:
         several = self._result.several
-        title = page.title_of([row.series for row in several[0].rows]) if len(several) == 1 else "Comparison"
+        title = page.title_of([row.series for row in several[0].rows]) if len(several) == 1 else tr("Comparison")
         parts = [html_page.paragraph(remark, "warning") for remark in self._result.left_out]
         for comparison in several:
             parts += [f"<p><b>{html_page.text(comparison.environment)}</b></p>"] if len(several) > 1 else []

@@ -9,8 +9,9 @@ from algos.base import Progress
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
-from config.tell.language import english, reworded, tr
+from config.tell.language import tr
 from envs.base import EnvError
+from framework.archive import sentences
 from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.assemble.identity import with_seed
@@ -31,9 +32,6 @@ from framework.runs.resume import settings_of
 from framework.runs.signals import StopSignals
 from framework.screen.formatting import counted
 
-COMPARED_SAME = english("first {count} episodes: {same}; online evaluation gave {mean}, the same")
-COMPARED_OTHER = english("first {count} episodes: {same}; online evaluation gave {mean}, not the same")
-"""Sentence of run.json."""
 COLUMNS = ("episode", "return", "length", "terminated", "seed")
 
 
@@ -91,7 +89,7 @@ class _Test:
         evaluation, tape = self._play(cfg.max_episode)
         self._write(evaluation)
         compared = self._online(evaluation)
-        told = compared and reworded(compared, (COMPARED_SAME, COMPARED_OTHER))
+        told = compared and sentences.shown(compared)
         self.task.write_run({"score": evaluation.facts(), "compared": compared})
         video = None
         if self.config.env.render_mode is not None:
@@ -141,4 +139,4 @@ class _Test:
             return None
         same = Evaluation(evaluation.episodes[:count], evaluation.score).mean
         numbers = {"count": count, "same": f"{same:.6g}", "mean": f"{mean:.6g}"}
-        return (COMPARED_SAME if same == mean else COMPARED_OTHER).format(**numbers)
+        return (sentences.COMPARED_SAME if same == mean else sentences.COMPARED_OTHER).format(**numbers)

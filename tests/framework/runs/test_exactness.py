@@ -8,9 +8,10 @@ import pytest
 
 from config.program import ROOT
 from config.tell import language
+from framework.archive import sentences
 from framework.runs import exactness
 
-FACTS = {**dict.fromkeys(exactness._CHANGES, "x"), "device": "cpu", "run_ahead": 0}
+FACTS = {**dict.fromkeys(sentences.CHANGES, "x"), "device": "cpu", "run_ahead": 0}
 
 
 @pytest.fixture

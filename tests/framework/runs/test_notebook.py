@@ -13,11 +13,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import gymnasium
+import numpy as np
 import pytest
 from PIL import Image
 
 import joystick
-from framework.pages import cell, html_page, svg
+from framework.pages import cell, charts, html_page
 from framework.runs.notebook import Cell, Film, LiveCurve
 
 SETTINGS = {"max_total_step": 2000, "save_fig": False, "loggers": ["csv"], "online_eval_episode": 2}
@@ -77,7 +78,8 @@ def test_what_is_shown_is_text():
     page = cell.block(
         "<script>alert(1)</script>", "<b>", cell.block("<kbd>", "<u>", html_page.pairs([("<s>", "<em>")]))
     )
-    page += cell.chart([(svg.Line("<a>", None), [(0, 1), (1, 2)])], ["<del>"], "<ins>", "<q>")
+    line = charts.Line("<a>", {"<q>": np.arange(2)}, np.arange(2), series="<del>")
+    page += cell.chart([line], "<ins>", "<q>")
     page += base64.b64decode(re.search(r"base64,([^\"]*)", page)[1]).decode()
     assert {"script", "kbd", "u", "s", "em", "a", "del", "ins", "q"}.isdisjoint({tag for tag, _ in _Tags(page).seen})
 
