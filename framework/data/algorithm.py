@@ -84,7 +84,8 @@ class AlgorithmPolicy(Policy):
         spaces = [(tr("observation"), spec.observation_space), (tr("action"), spec.action_space)]
         weights = sum(array.size for array in self.weights().values())
         cards = html_page.cards([*numbers.items(), (tr("numbers in the weights"), weights)])
-        return cell.block(type(self).__name__, tr("{name}, learns by update()", name=self.name), cards, html_page.pairs(spaces))
+        about = tr("{name}, learns by update()", name=self.name)
+        return cell.block(type(self).__name__, about, cards, html_page.pairs(spaces))
 
     def progress(self) -> Progress:
         """Returns what schedules depend on."""

@@ -11,13 +11,14 @@ from typing import Any
 
 from config.tell.language import language, tr
 
-_CALL = re.compile(r'\btr\(\s*("(?:[^"\\\n]|\\.)*")')
-_WHOLE_CALL = re.compile(_CALL.pattern + r"\)")
+CALL = re.compile(r'\btr\(\s*("(?:[^"\\\n]|\\.)*")')
+"""Call of tr with its sentence in quotes."""
+_WHOLE_CALL = re.compile(CALL.pattern + r"\)")
 
 
 def sentences(code: str) -> list[str]:
     """Returns the sentences of a script, or of a page as it is written, each once."""
-    return list(dict.fromkeys(map(json.loads, _CALL.findall(code))))
+    return list(dict.fromkeys(map(json.loads, CALL.findall(code))))
 
 
 def of_script(script: str) -> str:

@@ -5,7 +5,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from tests.tools import catalog
+from tests.tools import surface
 
 EXCEPTIONS = (
     ("*", r"[\w.]+: \{\}(: \{\})?", "the name of a setting before what is said of it"),
@@ -62,7 +62,7 @@ def excepted(file: str, text: str) -> set[int]:
 
 
 def test_every_sentence_can_be_translated():
-    found = [(file, text, excepted(file, text)) for file, text in catalog.unwrapped()]
+    found = [(file, text, excepted(file, text)) for file, text in surface.unwrapped()]
     assert [f"{file}: {text}" for file, text, reasons in found if not reasons] == []
     needless = set(range(len(EXCEPTIONS))).difference(*(reasons for _, _, reasons in found))
     assert [EXCEPTIONS[place] for place in needless] == []
@@ -85,7 +85,7 @@ def test_every_sentence_can_be_translated():
     ],
 )
 def test_sentence_without_a_call_is_found_in_python(code, texts):
-    assert catalog.without_call(code) == texts
+    assert list(surface.of_python(code)) == texts
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_sentence_without_a_call_is_found_in_python(code, texts):
     ],
 )  # fmt: skip
 def test_sentence_without_a_call_is_found_in_scripts(script, texts):
-    assert list(catalog.of_script(script)) == texts
+    assert list(surface.of_script(script)) == texts
 
 
 def test_sentence_without_a_call_is_found_in_the_page():
     page = (
         '<title>tr("Runs")</title><p class="no text">Hello</p><nav aria-label="tr("Runs")"><i title="A name"></i></nav>'
     )
-    assert list(catalog.of_page(page)) == ["Hello", "A name"]
+    assert list(surface.of_page(page)) == ["Hello", "A name"]

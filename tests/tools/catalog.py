@@ -1,14 +1,13 @@
 """Brings the catalogs of sentences up to date: python -m tests.tools.catalog [OTHER.po ...]
 
-zh.po has the sentences of calls of tr, zh_settings.po the texts that the commands describe and list show, and those of
-the tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that
-are gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are
-not translated.
+zh.po has the sentences of calls of tr, in Python and in the scripts of pages, zh_settings.po the texts that the
+commands describe and list show, and those of the tables of other libraries' words. Sentences that are new in the code
+come in without a translation, and those that are gone go. Translations of other files of the same language fill the
+gaps. At the end it prints how many sentences are not translated.
 """
 
 import ast
 import inspect
-import re
 import string
 import sys
 from collections import defaultdict
@@ -34,26 +33,6 @@ FUNCTIONS = ("tr", "english")
 PACKAGES = ("algos", "config", "envs", "framework")
 SCRIPTS = sorted(path for ending in ("js", "html") for path in (ROOT / "framework").rglob(f"*.{ending}"))
 """Scripts of pages, and the page of the command watch."""
-LEAST_WORDS = 3
-"""Number of words that make a sentence: names and keys have fewer."""
-SHOWING = ("stage", "each", "note", "warn", "say", "JoystickError")
-"""Functions whose first argument is shown, even if it is a single word."""
-OF_PROGRAMS = (
-    "compile", "match", "search", "sub", "fullmatch", "findall", "startswith", "endswith", "split", "replace", "debug",
-)  # fmt: skip
-"""Functions whose texts are patterns or separators, or for a programmer."""
-_WORD, _PLACE = re.compile(r"[A-Za-z][A-Za-z'-]+"), re.compile(r"\{[^}]*\}|<[a-z/!][^<>]*>?")
-_TWO_WORDS = re.compile(r"[a-z]{2},? [a-z]{2}")
-_SCRIPT_COMMENT = re.compile(r"/\*.*?\*/|(?<![:\w])//[^\n]*", re.DOTALL)
-_SCRIPT_CALL = re.compile(r'\btr\(\s*"(?:[^"\\\n]|\\.)*"')
-_SCRIPT_NAMES = re.compile(
-    r"""\b(?:class|rel|type|role|d): (?:"[^"]*"|`[^`]*`)|\b(?:matches|closest|querySelector(?:All)?)\("[^"]*"\)"""
-)
-_SCRIPT_LABEL = re.compile(r"[A-Z][a-z]+(?:[ :.,…].*)?")
-_SCRIPT_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
-_SCRIPT_PLACE = re.compile(r"\$\{[^{}]*\}")
-_PAGE_SCRIPT = re.compile(r"<!.*?>|/\*.*?\*/")
-_PAGE_TEXT = re.compile(r'>(?!tr\()([^<>]+)<|(?:placeholder|aria-label|title)="(?!tr\()([^"]+)"')
 
 
 def sentences() -> Iterator[tuple[str, str]]:
@@ -75,72 +54,6 @@ def calls(tree: ast.AST) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))]) if name in FUNCTIONS:
                 yield text
-
-
-def unwrapped() -> Iterator[tuple[str, str]]:
-    """Yields the file of each text that looks like a sentence and is in no call of FUNCTIONS, and the text."""
-    for path in (*(path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))), ROOT / "joystick.py"):
-        found = _without_call(ast.parse(path.read_text(encoding="utf-8")), LEAST_WORDS)
-        yield from ((path.relative_to(ROOT).as_posix(), text) for text in found)
-    for path in SCRIPTS:
-        found = of_page(path.read_text("utf-8")) if path.suffix == ".html" else of_script(path.read_text("utf-8"))
-        yield from ((path.relative_to(ROOT).as_posix(), text) for text in found)
-
-
-def without_call(code: str) -> list[str]:
-    """Returns the texts of a piece of Python that look like sentences and are in no call of FUNCTIONS."""
-    return list(_without_call(ast.parse(code), LEAST_WORDS))
-
-
-def _without_call(node: ast.AST, least: int) -> Iterator[str]:
-    """Yields the texts in a node. least: number of words that make a sentence here."""
-    match node:
-        case ast.Constant(value=str(text)):
-            yield from [text] if _is_sentence(text, least) else []
-            return
-        case ast.JoinedStr(values=parts):
-            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
-            yield from [text] if _is_sentence(text, least) else []
-            for part in parts:
-                yield from _without_call(part.value, LEAST_WORDS) if isinstance(part, ast.FormattedValue) else ()
-            return
-        case ast.Assert() | ast.Expr(value=ast.Constant()):
-            return
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in (*FUNCTIONS, *OF_PROGRAMS):
-            parts = [keyword.value for keyword in node.keywords]
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *_]) if name in SHOWING:
-            yield from _without_call(first, 1)
-            parts = [part for part in ast.iter_child_nodes(node) if part is not first]
-        case _:
-            parts = [
-                part
-                for field, value in ast.iter_fields(node)
-                if field not in ("annotation", "returns", "decorator_list")
-                for part in (value if isinstance(value, list) else [value])
-                if isinstance(part, ast.AST)
-            ]
-    for part in parts:
-        yield from _without_call(part, LEAST_WORDS)
-
-
-def _is_sentence(text: str, least: int) -> bool:
-    words = _WORD.findall(_PLACE.sub(" ", text))
-    return len(words) >= least and (least == 1 or _TWO_WORDS.search(text) is not None)
-
-
-def of_script(script: str) -> Iterator[str]:
-    """Yields the texts of a script that look like sentences, or begin with a capital letter as labels do, and are in no
-    call of tr."""
-    code = _SCRIPT_NAMES.sub("", _SCRIPT_CALL.sub("tr(", _SCRIPT_COMMENT.sub("", script)))
-    for quoted, template in _SCRIPT_TEXT.findall(code):
-        text = quoted or _SCRIPT_PLACE.sub("{}", template)
-        if _is_sentence(text, LEAST_WORDS) or _SCRIPT_LABEL.fullmatch(text):
-            yield text
-
-
-def of_page(page: str) -> Iterator[str]:
-    """Yields the texts of a page, and those of its attributes that are shown, in no call of tr."""
-    yield from (text for pair in _PAGE_TEXT.findall(_PAGE_SCRIPT.sub("", page)) if _WORD.search(text := "".join(pair)))
 
 
 def _summary(path: Path) -> str:
