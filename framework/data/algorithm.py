@@ -80,10 +80,10 @@ class AlgorithmPolicy(Policy):
     def _repr_html_(self) -> str:
         from framework.pages import cell, html_page
 
-        spec, numbers = self.agent.spec, {tr("steps"): self.steps, tr("updates"): self.updates}
+        spec, numbers = self.agent.spec, [(tr("steps"), self.steps), (tr("updates"), self.updates)]
         spaces = [(tr("observation"), spec.observation_space), (tr("action"), spec.action_space)]
         weights = sum(array.size for array in self.weights().values())
-        cards = html_page.cards([*numbers.items(), (tr("numbers in the weights"), weights)])
+        cards = html_page.cards([*numbers, (tr("numbers in the weights"), weights)])
         about = tr("{name}, learns by update()", name=self.name)
         return cell.block(type(self).__name__, about, cards, html_page.pairs(spaces))
 

@@ -190,8 +190,10 @@ def _ranges(compared: Comparison, scores: Sequence[Score], ends: tuple[float, fl
             start, end = map(place, score.interval)
             bar += f'<i style="left:{start:.2f}%;width:{end - start:.2f}%;{color}"></i>'
         bar += f'<b style="left:{place(score.value):.2f}%;{color}"></b>'
-        caption = f"{short(score.value)} ({between(score.interval) or tr('no interval')})"
-        caption += f", {tr(row.verdict)}" if mark is not None else ""
+        interval = between(score.interval) or tr("no interval")
+        caption = tr("{value} ({interval})", value=short(score.value), interval=interval)
+        if mark is not None:
+            caption = tr(", ").join([caption, tr(row.verdict)])
         name = html.text(row.series.name)
         parts.append(f'<span>{name}</span><span class=n>{html.text(caption)}</span><div class="track">{bar}</div>')
     marks = "".join(f'<span style="left:{place(value):.2f}%">{svg.brief(value)}</span>' for value in ticks)

@@ -47,7 +47,8 @@ def show(compared: Comparison, screen: Screen) -> None:
         _say(screen, line) if width_of(line) > WIDTH else screen.say(line)
     screen.say("")
     for row in compared.rows:
-        _say(screen, printable(f"{row.series.name}: {'; '.join(words.places(row.series))}"))
+        places = tr("; ").join(words.places(row.series))
+        _say(screen, printable(tr("{series}: {places}", series=row.series.name, places=places)))
     screen.say("")
     scores, kind = words.measure(compared)
     _say(screen, scores, "yellow" if kind else "")

@@ -154,7 +154,7 @@ def remarks(compared: Comparison) -> Iterator[str]:
         yield from _unfinished(row)
     few = [f"{row.series.name} {row.scored}" for row in compared.rows if 0 < row.scored < FEW_SEEDS]
     if few:
-        named = ", ".join(few)
+        named = tr(", ").join(few)
         if any(row.scored < LEAST_SEEDS for row in compared.rows):
             yield tr(
                 "Fewer than {count} seeds ({series}): intervals of so few are too narrow; fewer than {least} have "

@@ -22,8 +22,8 @@ MOST_NAMED = 5
 @contextmanager
 def language() -> Iterator[None]:
     """Shows the words of a figure in English if no font of this machine has the letters of the usual language."""
-    _, undrawn = _families(frozenset(SAMPLES.get(spoken(), "")))
-    with chosen(ENGLISH if undrawn else spoken()):
+    letters = SAMPLES.get(spoken())
+    with chosen(ENGLISH if letters and _families(frozenset(letters))[1] else spoken()):
         yield
 
 

@@ -165,7 +165,7 @@ def _scores(experiments: Mapping[str, Sequence[RunResult]]) -> str:
 
 
 def _runs(folder: Path, group: Group) -> str:
-    heads = (tr("run"), tr("state"), tr("mean ± std"), "min", "max", tr("best"), tr("steps"), tr("time"))
+    heads = (tr("run"), tr("state"), tr("mean ± std"), tr("min"), tr("max"), tr("best"), tr("steps"), tr("time"))
     rows = []
     for label, state, result, reason in group.runs:
         report = html.address(folder / result.folder / REPORT, folder)

@@ -145,7 +145,7 @@ class RunCharts:
         if values is None:
             values = np.full(len(file.axes[self._over]), file.constant[name])
         low, high = file.bands.get(name, (None, None))
-        return Line(name, file.axes, values, low, high, dots=dots)
+        return Line(tr(name) if name in SPEEDS else name, file.axes, values, low, high, dots=dots)
 
     def _dots(self) -> tuple[Axes, Array] | None:
         rows = self._run.evaluations[-MOST_POINTS:]

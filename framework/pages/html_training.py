@@ -200,7 +200,7 @@ def _evaluations(run: RecordedRun) -> str:
     notes = [tr("{episodes} each.", episodes=counted(episodes.pop(), "episode"))] if len(episodes) == 1 else []
     notes.append(html.part_of(rows, newest, "last", "results/eval.csv"))
     heads = (
-        tr("update"), tr("step"), tr("mean ± std"), "min", "max", *map(html.Name, numbers), tr("model"),
+        tr("update"), tr("step"), tr("mean ± std"), tr("min"), tr("max"), *map(html.Name, numbers), tr("model"),
     )  # fmt: skip
     last = len(cells) - NEWEST_ROWS if len(cells) > 2 * NEWEST_ROWS else 0
     earlier = html.folded(tr("{count} earlier ones", count=last), html.table(heads, cells[:last]))

@@ -40,7 +40,7 @@ class _Trained(ABC):
     def _sentence(self) -> str:
         """Returns what it is, where that is known: PPO on CartPole-v1, update 640 of tasks/NAME."""
         name = tr(" on ").join(self.about[key] for key in ("algorithm", "environment") if key in self.about)
-        return ", ".join(filter(None, (name, self.about.get("model", ""))))
+        return tr(", ").join(filter(None, (name, self.about.get("model", ""))))
 
     def __repr__(self) -> str:
         return f"<joystick.{type(self).__name__} {self._sentence()}>"
@@ -49,7 +49,7 @@ class _Trained(ABC):
         from framework.pages import cell, html_page
         from framework.runs import notebook
 
-        spaces = [("observation", self._env.observation_space), ("action", self._env.action_space)]
+        spaces = [(tr("observation"), self._env.observation_space), (tr("action"), self._env.action_space)]
         run = notebook.cards_and_curve(RecordedRun(Path(self.about["task"]))) if "task" in self.about else []
         return cell.block(type(self).__name__, self._sentence(), html_page.pairs(spaces), *run)
 

@@ -10,6 +10,7 @@ import pytest
 from config.program import ROOT as PROJECT
 from config.tell import language
 from config.tell.language import tr
+from framework.screen.formatting import counted
 from tests.tools import catalog
 
 CATALOGS = {part: catalog.read(language.FOLDER / f"zh{part}.po") for part in catalog.SOURCES}
@@ -43,6 +44,13 @@ def test_language_is_that_of_the_variable_or_of_the_locale(monkeypatch, environm
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert language.language() == letters
+
+
+def test_a_part_of_the_program_chooses_a_language(monkeypatch):
+    monkeypatch.setenv("JOYSTICK_LANG", "zh")
+    with language.chosen("en"):
+        assert (tr("finished"), counted(1, "seed"), language.language()) == ("finished", "1 seed", "zh")
+    assert (tr("finished"), counted(1, "seed")) == ("已完成", "1 个随机种子")
 
 
 def test_sentence_with_values_and_without(monkeypatch):

@@ -62,6 +62,7 @@ CONFIG_SHARED = (
     "read.finder",
     "read.opening",
     "read.yaml_reader",
+    "tell.language",
     "tell.names",
     "tune.domain_kinds",
 )

@@ -402,7 +402,7 @@ def test_the_mean_is_drawn_where_all_runs_have_values(monkeypatch: pytest.Monkey
     drawn = {}
     monkeypatch.setattr(figures, "dress", lambda axes, *words: drawn.update(axes=axes))
     curves = [(np.array([5.0, 20.0]), np.array([5.0, 20.0])), (np.array([10.0, 40.0]), np.array([20.0, 80.0]))]
-    figures.seed_curves(curves, tmp_path / "a.png", title="t", quantity="return", names=["seed 1", "seed 2"])
+    figures.seed_curves(curves, tmp_path / "a.png", title="t", quantity="return", seeds=[1, 2])
     assert [text.get_text() for text in drawn["axes"].texts] == ["seed 1", "seed 2"]
     line = next(line for line in drawn["axes"].lines if line.get_label() == "mean")
     x, y = line.get_data()

@@ -2,13 +2,17 @@
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from config import machine
+from config.program import ROOT
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
 from framework.pages import figures, html_curves, html_report
@@ -16,6 +20,7 @@ from framework.pages.axes import legend_columns
 from framework.pages.charts import rounded
 from framework.record import redraw
 from framework.record.redraw import Redraw
+from tests.framework.pages.test_report import task_dir
 from tests.framework.runs.test_run_end import outcome, train
 from tests.tools.browser import PROGRAM, Browser
 from tests.tools.browser import browser as browser
@@ -460,3 +465,24 @@ def test_where_there_is_no_proc_the_peak_is_that_of_the_system(tmp_path: Path, m
     found = machine.peak_memory()
     assert found.own == pytest.approx(real, rel=0.2)
     assert (found.children, found.processes) == (0, 0)
+
+
+def test_a_report_is_in_the_language_of_the_reader(tmp_path: Path) -> None:
+    """Its sentences, and those of run.json, which are English there."""
+    run = {"outcome": "max_update 9 reached", "resumes": [{"from": "500", "started": "now", "exact": False,
+           "inexact_because": ["torch version: 1 -> 2"]}]}  # fmt: skip
+    folder = task_dir(tmp_path / "x", run=json.dumps(run))
+    code = "import sys, pathlib; from framework.pages.html_report import write; write(pathlib.Path(sys.argv[1]))"
+    subprocess.run(
+        [sys.executable, "-c", code, folder], check=True, cwd=ROOT, env={**os.environ, "JOYSTICK_LANG": "zh"}
+    )
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page
+    words = {
+        "结束：已达到 max_update 9",
+        "now 从检查点 500 恢复，不完全一致：torch 版本：1 -&gt; 2。",
+        "最新：11 ± 2（10 个回合）",
+    }
+    assert {word for word in words if word not in page} == set()
+    heads = re.findall("<h2>(.*?)</h2>|<dt>(.*?)</dt>|<th.*?>(.*?)</th>", page.replace("<wbr>", ""))
+    assert {head for head in map("".join, heads) if re.fullmatch("[A-Za-z ]+", head)} == set()

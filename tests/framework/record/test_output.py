@@ -20,6 +20,8 @@ from PIL import Image
 
 from config.config import GeneralConfig
 from config.read.loader import load
+from config.tell import language
+from framework.archive.curves import EVALUATION
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Episode
 from framework.film.camera import Camera
@@ -385,6 +387,28 @@ def test_chinese_is_drawn_with_a_font_that_has_it(
     texts = {text.get_text(): text.get_family() for text in shown_in(lambda: chinese(tmp_path / "b.png"), monkeypatch)}
     assert [len(texts[name]) for name in ("DQN on 无人机 $x", "成功率", "return")] == [2, 2, 1]
     assert texts["成功率"][1].startswith("Noto Sans CJK")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_words_of_a_figure_are_chinese_where_a_font_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only_dejavu: list[str], installed: bool
+) -> None:
+    from matplotlib import font_manager
+
+    if installed and not only_dejavu:
+        pytest.skip("needs the Debian package fonts-noto-cjk")
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: only_dejavu if installed else [])
+    monkeypatch.setattr(LOGGER, "warning", lambda *words: pytest.fail("nothing is missing"))
+    line = np.arange(3.0), np.arange(3.0)
+
+    def draw() -> None:
+        figures.seed_curves([line] * 3, tmp_path / "a.png", title="x", quantity=EVALUATION, seeds=[1, 2, 3])
+
+    with language.chosen("zh"):
+        texts = {text.get_text() for text in shown_in(draw, monkeypatch)}
+    said = {"评估回报", "环境步数", "种子 2", "3 个随机种子", "均值的 95 % 置信区间"}
+    meant = {"evaluation return", "environment steps", "seed 2", "3 seeds", "95 % interval of the mean"}
+    assert (said if installed else meant) <= texts
 
 
 @pytest.mark.usefixtures("only_dejavu")
