@@ -116,11 +116,23 @@ def reworded(text: str, sentences: Iterable[str]) -> str:
     """Returns a text in the language of this process: one of these sentences of `english`, with values in its places.
     A text that is none of them stays as it is."""
     for sentence in sentences:
-        pieces = ((re.escape(piece), name) for piece, name, *_ in _FORMATTER.parse(sentence))
-        pattern = "".join(piece + (f"(?P<{name}>.+)" if name else "") for piece, name in pieces)
-        if match := re.fullmatch(pattern, text):
+        if match := re.fullmatch(_pattern(sentence), text):
             return tr(sentence, **match.groupdict())
     return text
+
+
+def is_one_of(text: str, sentences: Iterable[str]) -> bool:
+    """True if a text is one of these sentences, with values in its places: in any language, as another process may have
+    written it."""
+    catalogs = [{}, *(_catalog(name) for name in available()[1:])]
+    forms = (catalog.get(sentence, sentence) for catalog in catalogs for sentence in sentences)
+    return any(re.fullmatch(_pattern(form), text) for form in forms)
+
+
+def _pattern(sentence: str) -> str:
+    """Returns the pattern of a sentence with any values in its places."""
+    pieces = ((re.escape(words), name) for words, name, *_ in _FORMATTER.parse(sentence))
+    return "".join(words + (f"(?P<{name}>.+)" if name else "") for words, name in pieces)
 
 
 @cache

@@ -9,6 +9,7 @@ import numpy as np
 
 from config.read.loader import RunConfig
 from config.read.task_files import RUN, GroupFiles
+from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves
 from framework.archive.run import RecordedRun
@@ -123,9 +124,11 @@ def curves_of(runs: Mapping[str, RecordedRun], evaluated: bool, least: int = 2, 
     over = UPDATES if any(run.is_offline for run in scored.values()) else STEPS
     # a run that learns from given data has no training episodes; its evaluations may be those at its end
     if (evaluated or over == UPDATES) and scored and all(len(run.evaluations) >= least for run in scored.values()):
-        lines = {name: scored[name].curve(over) for name in each("reading curves", scored, "runs")}
+        lines = {name: scored[name].curve(over) for name in each(tr("reading curves"), scored, tr("runs"))}
         return Curves(lines, EVALUATION, over)
-    lines = {name: runs[name].training_curve(over, whole_windows) for name in each("reading curves", runs, "runs")}
+    lines = {
+        name: runs[name].training_curve(over, whole_windows) for name in each(tr("reading curves"), runs, tr("runs"))
+    }
     return Curves({name: line for name, line in lines.items() if len(line[0])}, TRAINING, over)
 
 

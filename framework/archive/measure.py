@@ -162,7 +162,7 @@ def _curves(runs: Sequence[RecordedRun]) -> Curves:
     """Returns the curves of the runs by their folders: evaluations if all of them have online evaluation, or if one has
     learned from given data, which knows no episodes of training; else running means of the training episodes."""
     evaluated = all(run.general.get("online_eval") for run in runs)
-    for run in each("reading curves", runs, "runs"):
+    for run in each(tr("reading curves"), runs, tr("runs")):
         _check(run.task.eval, run.evaluations, "mean")
         if not run.evaluations or not evaluated:
             _check(run.task.train, run.episodes, "return")

@@ -69,7 +69,7 @@ def gather(folders: Collection[Path]) -> dict[str, list[Series]]:
     """Returns the series of each environment, in the order of the folders, with their names. Runs of two groups are two
     series, even if their settings are equal; so are two runs with the same seed: code or machine may differ."""
     groups: dict[Any, Series] = {}
-    for run in map(trained, each("reading settings", folders, "runs")):
+    for run in map(trained, each(tr("reading settings"), folders, tr("runs"))):
         settings, place = distinguishing(run), 0
         while True:
             key = (run.group, json.dumps(settings, sort_keys=True, default=str), place)

@@ -16,6 +16,7 @@ from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT
 from framework.screen.formatting import byte_size, short
+from framework.screen.outcome import shown
 from framework.screen.stages import each
 from framework.screen.tables import aligned
 from framework.screen.terminal import fitted
@@ -50,19 +51,6 @@ class Listed(NamedTuple):
 _HEADS = (
     tr("name"), tr("algorithm"), tr("environment"), tr("state"), tr("score"), tr("age"), tr("size"), tr("tags"),
 )  # fmt: skip
-_STATES = {
-    "running": tr("running"),
-    "finished": tr("finished"),
-    "interrupted": tr("interrupted"),
-    "failed": tr("failed"),
-}
-
-
-def state_in_words(state: str) -> str:
-    """Returns the state of a run in the language of the reader."""
-    step = state.removeprefix("paused at step ")
-    return _STATES.get(state, state) if step == state else tr("paused at step {step}", step=step)
-
 
 def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
     """Returns a table of the runs whose name contains `part`, newest first, with their tags if there are any. If a
@@ -146,7 +134,7 @@ def _cells(run: Listed) -> tuple[str, ...]:
         run.name,
         run.algorithm,
         run.environment,
-        state_in_words(run.state),
+        shown(run.state),
         score,
         _age(run.age),
         byte_size(run.size),

@@ -78,14 +78,14 @@ def opened_env(config: RunConfig, rows: int, watch: Watch, draw: bool = False) -
     """Makes a vector environment, and closes it at the end. If it cannot be closed, that is a warning: nothing depends
     on it any more. A forked child has no part in it, and does not close it when it ends."""
     process = os.getpid()
-    with stage(f"making {counted(rows, 'environment')}"), watch("make"):
+    with stage(tr("making {environments}", environments=counted(rows, "environment"))), watch("make"):
         env = make_env(config, rows, draw)
     try:
         yield env
     finally:
         try:
             if os.getpid() == process:
-                with stage(f"closing {counted(rows, 'environment')}"), watch("close"):
+                with stage(tr("closing {environments}", environments=counted(rows, "environment"))), watch("close"):
                     env.close()
         except Exception as error:
             LOGGER.warning(tr("the environment could not be closed: %s"), error)

@@ -14,6 +14,6 @@ def run(request: Namespace) -> int:
     """Prints what was seen."""
     from framework.commands.work import doctor
 
-    with stages.stage("looking at this machine"):
+    with stages.stage(tr("looking at this machine")):
         findings = list(doctor.findings())
     return doctor.show(findings)

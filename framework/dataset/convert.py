@@ -57,7 +57,10 @@ def convert(data: str | Sequence[str], target: str) -> Dataset:
     if not minari and not path.parent.is_dir():
         raise DataError(tr("the folder {path} does not exist", path=path.parent))
     content = open_data(data)
-    with stage(f"writing {path.name}", lambda: part(content.passed, content.summary.transitions, "transitions")):
+    with stage(
+        tr("writing {file}", file=path.name),
+        lambda: part(content.passed, content.summary.transitions, tr("transitions")),
+    ):
         if minari:
             _write_set(path, content)
         else:

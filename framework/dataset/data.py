@@ -60,7 +60,7 @@ class Dataset:
     def sha256(self) -> str:
         """SHA-256 over the contents of the files, in order, as hexadecimal digits."""
         digest = hashlib.sha256()
-        for path in each("checksum of the data", self.files, "files"):
+        for path in each(tr("checksum of the data"), self.files, tr("files")):
             for part in minari_sets.contents(path) if path.is_dir() else [path]:
                 with _naming(path), open(part, "rb", opener=regular) as file:
                     while block := file.read(_BLOCK):
@@ -74,7 +74,7 @@ class Dataset:
         def how_far() -> str:
             return counted(gathering.transitions, "transition")
 
-        for path in each("reading data", self.files, "files", how_far):
+        for path in each(tr("reading data"), self.files, tr("files"), how_far):
             changes, empty = Changes(), True
             for piece in self._pieces(path, changes):
                 gathering.add(piece, path)

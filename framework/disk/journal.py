@@ -135,7 +135,9 @@ class Journal:
 
     def progress(self) -> str:
         """Returns how much of its frames is read; empty if none are being read."""
-        return f"{self._read / 2**20:,.0f} of {self._to_read / 2**20:,.0f} MiB" if self._to_read else ""
+        if not self._to_read:
+            return ""
+        return tr("{read:,.0f} of {whole:,.0f} MiB", read=self._read / 2**20, whole=self._to_read / 2**20)
 
     def continue_from(self, end: Position) -> None:
         """Writes the next frame at this place, and deletes what is behind it."""

@@ -132,9 +132,12 @@ class RayBackend:
 
     def doing(self) -> str:
         fragments = sum(len(worker.requests) for worker in self.pool.workers)
-        awaited = [counted(fragments, "fragment")] if fragments else []
-        awaited += [counted(len(self.learning), "chunk") + " at the learner"] if self.learning else []
-        return f"waiting for {' and '.join(awaited)}" if awaited else ""
+        collected, learned = counted(fragments, "fragment"), counted(len(self.learning), "chunk")
+        if fragments and self.learning:
+            return tr("waiting for {fragments} and {chunks} at the learner", fragments=collected, chunks=learned)
+        if self.learning:
+            return tr("waiting for {chunks} at the learner", chunks=learned)
+        return tr("waiting for {fragments}", fragments=collected) if fragments else ""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:
         """Collects, adds and learns until anything has happened; with run_ahead 0, until nothing is left to learn."""

@@ -14,6 +14,7 @@ from framework.film.gif import GifWriter
 from framework.film.mp4 import Mp4Writer
 from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned, fitted, picture_of, side_by_side
 from framework.film.video import MAX_SIDE, Film, VideoWriter
+from framework.pages import fonts
 from framework.screen.formatting import counted, short
 
 
@@ -47,8 +48,11 @@ class Lens(Recorder):
 
     @property
     def caption(self) -> str:
-        text = f"episode {self.number}   step {self._steps}   return {short(self._total)}"
-        return f"{text}   end" if self.over else text
+        values = {"number": self.number, "steps": self._steps, "total": short(self._total)}
+        with fonts.language():
+            if self.over:
+                return tr("episode {number}   step {steps}   return {total}   end", **values)
+            return tr("episode {number}   step {steps}   return {total}", **values)
 
 
 class Camera(Recorder):

@@ -27,7 +27,7 @@ from framework.loop.observer import Observer
 from framework.record.console import Console
 from framework.record.recorders import TAPES
 from framework.screen.formatting import counted
-from framework.screen.stages import part, stage
+from framework.screen.stages import FILMING, FILMING_EPISODE, part, stage
 
 OpenEnv = Callable[[], AbstractContextManager[VectorEnv]]
 """Opens an environment of one row that draws, and closes it at the end."""
@@ -64,7 +64,7 @@ def film_into(
     breaks off leaves an older file as it was. columns: number of episodes side by side, in as many rows as it takes; 0:
     one after another. Returns the video, and how the first episode that went differently did so; nothing if none."""
     [number, *others], lengths, steps = [take.number for take in taped], [take.episode.length for take in taped], 0
-    name = f"filming {counted(len(taped), 'episode')}" if others else f"filming episode {number:,}"
+    name = tr(FILMING, episodes=counted(len(taped), "episode")) if others else tr(FILMING_EPISODE, number=number)
     total = max(lengths) if columns else sum(lengths)
 
     def step() -> None:
@@ -72,7 +72,7 @@ def film_into(
         check()
         steps += 1
 
-    with stage(name, lambda: part(steps, total, "steps"), logged=True):
+    with stage(name, lambda: part(steps, total, tr("steps")), logged=True):
         if columns:
             return _film_at_once(path, open_env, taped, step, watch, columns)
         return _film_in_turn(path, open_env, taped, step, watch)

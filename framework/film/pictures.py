@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from framework.pages import fonts
+
 MAX_SIDE = 640
 """Pixels of the longer side of a picture."""
 CAPTION_HEIGHT = 16
 """Pixels of the line above a picture; it covers nothing of it."""
+SIZE = 12
+"""Pixels of the letters of the line."""
+_SAMPLE = "回合"
+"""Letters that a font of a Chinese line has."""
 GAP = 4
 """Pixels between pictures side by side."""
 
@@ -57,7 +63,7 @@ def side_by_side(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
 
 def captioned(picture: Image.Image, text: str) -> Image.Image:
     """Returns the picture below a line of text; the ends of words that do not fit are left out."""
-    font = _font()
+    font = _font(not text.isascii())
     while text and font.getlength(text) > picture.width - 4:
         text = text.rpartition("   ")[0]
     canvas = Image.new("RGB", (picture.width, picture.height + CAPTION_HEIGHT))
@@ -69,5 +75,6 @@ def captioned(picture: Image.Image, text: str) -> Image.Image:
 
 
 @cache
-def _font() -> Any:
-    return ImageFont.load_default(12)
+def _font(chinese: bool) -> Any:
+    path = fonts.file_with(_SAMPLE) if chinese else None
+    return ImageFont.truetype(path, SIZE) if path else ImageFont.load_default(SIZE)

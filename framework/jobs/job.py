@@ -109,7 +109,7 @@ class Job(ABC):
     def write_page(self, write: Callable[[], Path]) -> Path | None:
         """Writes the report, and returns its path; one that cannot be written costs one warning."""
         try:
-            with stages.stage("writing the report"):
+            with stages.stage(tr("writing the report")):
                 return write()
         except Exception as error:  # a page is no reason to end a job of hours
             if not self._page_failed:

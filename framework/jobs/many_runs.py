@@ -109,7 +109,7 @@ def placed(config: RunConfig, address: str | None) -> RunConfig:
 def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None]) -> list[Checked]:
     """Checks each of several configurations. The problems of all are reported at once."""
     facts, problems = [], []
-    for name, config in each("checking experiments", configs.items(), "settings"):
+    for name, config in each(tr("checking experiments"), configs.items(), tr("settings")):
         try:
             refuse_loaded(config, "group of experiments" if name else "--seeds")
             check(config)

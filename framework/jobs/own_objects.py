@@ -11,6 +11,7 @@ import cloudpickle
 
 from config.own import objects as own
 from config.program import ROOT
+from config.tell.language import tr
 from framework.errors import JoystickError
 
 RECEIVE = f"""\
@@ -29,8 +30,13 @@ def packed(objects: Mapping[str, Any]) -> bytes:
     except Exception as error:  # an object may raise anything while it is packed
         names = ", ".join(objects)
         raise JoystickError(
-            f"{names} cannot be sent to the process of a run: {type(error).__name__}: {error}; define it without open "
-            "files, locks or runs, or in a module"
+            tr(
+                "{names} cannot be sent to the process of a run: {kind}: {error}; define it without open files, locks "
+                "or runs, or in a module",
+                names=names,
+                kind=type(error).__name__,
+                error=error,
+            )
         ) from error
 
 

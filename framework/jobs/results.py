@@ -67,7 +67,7 @@ def draw(folder: Path, draw_into: Callable[[Path], bool], warn: Callable[[str], 
     and returns False if there are no curves."""
     path = GroupFiles(folder).curves
     try:
-        with stage("drawing the learning curves"):
+        with stage(tr("drawing the learning curves")):
             return path if draw_into(path) else None
     except Exception as error:  # matplotlib may raise anything; no figure is a reason to fail
         warn(tr("warning: cannot draw the learning curves: {error}", error=error))

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from config.config import GeneralConfig
+from config.tell.language import tr
 from framework.jobs.own_objects import packed
 from framework.jobs.processes import Processes, Runner
 from framework.screen.stages import stage
@@ -33,6 +34,6 @@ def runner(
     from framework.distributed import stage_tasks
 
     with contextlib.ExitStack() as stack:
-        with stage("connecting to the cluster"):
+        with stage(tr("connecting to the cluster")):
             tasks = stack.enter_context(stage_tasks.started(address, cfg, jobs, screen.say, noun))
         yield tasks

@@ -100,7 +100,7 @@ class Tuner(Job):
         self.session = "ended"
 
     def _ask(self) -> list[Settings]:
-        with stage("choosing settings"):
+        with stage(tr("choosing settings")):
             return self.plan.search.ask()
 
     def outcome(self, trial: Trial, scores: Scores) -> Outcome:

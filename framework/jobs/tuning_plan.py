@@ -165,7 +165,7 @@ class RunPlan(TuningPlan):
         check_new(self.tuning.into, self.tuning.start)
         problems: dict[str, None] = {}
         results: list[Checked] = []
-        for settings in each("checking trials", self.first, "trials"):
+        for settings in each(tr("checking trials"), self.first, tr("trials")):
             try:
                 config = self.config(settings)
                 refuse_loaded(config, "tune")

@@ -8,9 +8,9 @@ async function post(action, asked) {
       headers: { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" } });
     const told = answer.ok ? await answer.json() : { error: await answer.text() };
     if (!told.error) return told;
-    tell(`Not done: ${told.error}`);
+    tell(tr("Not done: {error}", { error: told.error }));
   } catch {
-    tell("Not done: the command watch does not answer.");
+    tell(tr("Not done: the command watch does not answer."));
   }
   return null;
 }
@@ -20,14 +20,17 @@ function tell(text) {
   the("said").textContent = text;
 }
 
-/** Asks whether to stop what has this id, and does. */
-function confirmStop({ id, what }) {
-  the("question").textContent = `Stop ${what}? It saves, as after Ctrl-C in its terminal, and can be resumed.`;
+const JOBS = new Map([["run", tr("the run")], ["group", tr("the group")], ["tuning", tr("the tuning")]]);
+
+/** Asks whether to stop what has this id, and does. kind: run, group or tuning. */
+function confirmStop(id, kind) {
+  const what = JOBS.get(kind);
+  the("question").textContent = tr("Stop {what}? It saves, as after Ctrl-C in its terminal, and can be resumed.", { what });
   const dialog = the("confirm");
   dialog.onclose = async () => {
     if (dialog.returnValue !== "stop") return;
     const told = await post("stop", { run: id });
-    if (told) tell(`${what}: ${told.said}.`);
+    if (told) tell(tr("{what}: {answer}.", { what, answer: told.said }));
     ask();
   };
   dialog.returnValue = "";
@@ -36,7 +39,7 @@ function confirmStop({ id, what }) {
 }
 
 async function compare(ids) {
-  tell("Comparing …");
+  tell(tr("Comparing …"));
   const told = await post("compare", { runs: ids });
   if (!told) return;
   tell("");
@@ -47,25 +50,26 @@ async function compare(ids) {
 function notesForm(id, tags, note) {
   const text = tags.join(", ");
   return make("form", { class: "notes", "data-notes": id, "data-key": `notes ${id}` },
-    make("label", {}, make("span", { class: "small" }, "Tags, with commas between them"),
+    make("label", {}, make("span", { class: "small" }, tr("Tags, with commas between them")),
       make("input", { name: "tags", type: "text", value: text, autocomplete: "off" })),
-    make("label", {}, make("span", { class: "small" }, "Note"),
+    make("label", {}, make("span", { class: "small" }, tr("Note")),
       make("textarea", { name: "note", rows: 3, maxlength: 10000 }, note)),
-    make("button", {}, "Save"));
+    make("button", {}, tr("Save")));
 }
 
 async function saveNotes(form) {
   const tags = form.elements.tags.value.split(/[,，、]/).map(tag => tag.trim()).filter(Boolean);
   const told = await post("notes", { run: form.dataset.notes, tags, note: form.elements.note.value });
   if (!told) return;
-  tell("Tags and note are saved.");
+  tell(tr("Tags and note are saved."));
   ask();
 }
 
 const tagsOf = tags => tags.length ? make("span", { class: "tags" },
   tags.map(tag => make("span", { class: "tag" }, tag))) : null;
 
-const stopButton = (id, what) => make("button", { class: "danger", "data-stop": id, "data-what": what }, `Stop ${what}`);
+const stopButton = (id, kind) => make("button", { class: "danger", "data-stop": id, "data-kind": kind },
+  tr("Stop {what}", { what: JOBS.get(kind) }));
 
 the("yes").addEventListener("click", () => the("confirm").close("stop"));
 the("no").addEventListener("click", () => the("confirm").close(""));
@@ -74,7 +78,7 @@ addEventListener("submit", event => {
   if (event.target.dataset.notes) saveNotes(event.target);
 });
 addEventListener("click", ({ target }) => {
-  const { stop, what, compare: compared } = target.closest?.("button")?.dataset ?? {};
-  if (stop) confirmStop({ id: stop, what });
+  const { stop, kind, compare: compared } = target.closest?.("button")?.dataset ?? {};
+  if (stop) confirmStop(stop, kind);
   if (compared) compare(compared.split(","));
 });

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from config.read.task_files import TUNING
+from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.run import RecordedRun
 from framework.disk.lines import last_lines
@@ -175,14 +176,19 @@ class Answers:
             notes = Notes.model_validate({"tags": tags, "note": note})
         except ValidationError:
             raise JoystickError(
-                f"at most {MOST_TAGS} tags of at most {LONGEST_TAG} characters, without commas, and a note of at most "
-                f"{LONGEST_NOTE:,} characters"
+                tr(
+                    "at most {tags} tags of at most {letters} characters, without commas, and a note of at most "
+                    "{length:,} characters",
+                    tags=MOST_TAGS,
+                    letters=LONGEST_TAG,
+                    length=LONGEST_NOTE,
+                )
             ) from None
         with self._lock:
             try:
                 notes.write(self._folder(key))
             except OSError as error:
-                raise JoystickError(f"it could not be written: {error.strerror or error}") from None
+                raise JoystickError(tr("it could not be written: {reason}", reason=error.strerror or error)) from None
         return {"tags": notes.tags, "note": notes.note}
 
     def stop(self, key: str) -> Answer:
@@ -199,13 +205,14 @@ class Answers:
         from framework.pages import compare_page
 
         if not 0 < len(keys) <= MOST_COMPARED:
-            raise JoystickError(f"a comparison has up to {MOST_COMPARED} runs")
+            raise JoystickError(tr("a comparison has up to {most} runs", most=MOST_COMPARED))
         with self._lock:
             runs = [self._rows[key][0] for key in keys if isinstance(key, str) and key in self._rows]
         if not runs:
-            raise JoystickError("these runs are not there any more")
+            raise JoystickError(tr("these runs are not there any more"))
         result = compared([str(run.folder) for run in runs], None, self.overview.root)
-        about = f"{len(runs)} runs in {self.folder}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
+        where = tr("{count} runs in {folder}", count=len(runs), folder=self.folder)
+        about = f"{where}  ·  {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
         page = compare_page.document(result.several, result.left_out, printable(about))
         return {"url": self.files.keep("compare.html", page.encode(errors="replace"))}
 
@@ -213,7 +220,7 @@ class Answers:
         """Returns the folder of a run or a group. Raises JoystickError if there is none, or no longer one."""
         folder = self._rows[key][0].folder if key in self._rows else self._groups().get(key)
         if folder is None or folder.is_symlink() or not folder.is_dir():
-            raise JoystickError("this run is not there any more")
+            raise JoystickError(tr("this run is not there any more"))
         if folder.resolve() != folder:
-            raise JoystickError("its folder is behind a link now")
+            raise JoystickError(tr("its folder is behind a link now"))
         return folder

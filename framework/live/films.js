@@ -16,13 +16,13 @@ function filmsInStep(runs, choice) {
     const film = file.kind === "image/gif" ? make("img", { src: file.url, alt: `${run.name}, ${file.name}` })
       : make("video", { src: file.url, muted: true, preload: "metadata", "aria-label": `${run.name}, ${file.name}` });
     return [file.url, make("figure", {}, film, make("figcaption", { class: "small" }, `${titled(run)} · ${run.name}`,
-      files.length > 1 ? make("select", { "data-film": run.id, "aria-label": `Video of ${run.name}` }, options) : null))];
+      files.length > 1 ? make("select", { "data-film": run.id, "aria-label": tr("Video of {run}", { run: run.name }) }, options) : null))];
   });
-  const bar = make("div", { class: "buttons" }, make("button", { "data-play": "play" }, "Play all"),
-    make("button", { "data-play": "start" }, "From the start"),
-    make("label", {}, "Speed ", make("select", { "data-play": "rate" }, RATES.map(rate =>
+  const bar = make("div", { class: "buttons" }, make("button", { "data-play": "play" }, tr("Play all")),
+    make("button", { "data-play": "start" }, tr("From the start")),
+    make("label", {}, `${tr("Speed")} `, make("select", { "data-play": "rate" }, RATES.map(rate =>
       make("option", { value: rate, selected: rate === 1 }, `${rate} ×`)))),
-    make("input", { type: "range", min: 0, max: 1, step: "any", value: 0, "data-play": "place", "aria-label": "Place" }),
+    make("input", { type: "range", min: 0, max: 1, step: "any", value: 0, "data-play": "place", "aria-label": tr("Place") }),
     make("output", { class: "quiet" }));
   return make("div", { class: "instep", "data-key": "instep", "data-sign": figures.map(([url]) => url).join() }, bar,
     make("div", { class: "films" }, figures.map(([, figure]) => figure)));
@@ -99,7 +99,7 @@ async function takeFilms(box) {
     : videoPlayer(film));
   clockwork.players = (await Promise.all(players)).filter(Boolean);
   if (players.length > clockwork.players.length) {
-    tell("This browser shows GIFs only as they are: those of MP4 are in step (general_cfg.video_format=mp4).");
+    tell(tr("This browser shows GIFs only as they are: those of MP4 are in step (general_cfg.video_format=mp4)."));
   }
 }
 
@@ -120,9 +120,10 @@ function tick(now) {
 function showClock() {
   const { box, at, length, playing } = clockwork;
   if (!box?.isConnected) return;
-  box.querySelector("[data-play=play]").textContent = playing ? "Pause all" : "Play all";
+  box.querySelector("[data-play=play]").textContent = playing ? tr("Pause all") : tr("Play all");
   box.querySelector("[data-play=place]").value = at / length;
-  box.querySelector("output").textContent = `${(at / 1000).toFixed(1)} of ${(length / 1000).toFixed(1)} s`;
+  box.querySelector("output").textContent = tr("{place} of {length} s",
+    { place: (at / 1000).toFixed(1), length: (length / 1000).toFixed(1) });
 }
 
 addEventListener("click", async ({ target }) => {

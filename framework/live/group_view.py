@@ -11,10 +11,11 @@ import numpy as np
 from config.model.arrays import Array
 from config.read.loader import ConfigError
 from config.read.task_files import GroupFiles
+from config.tell.language import tr
 from config.tell.names import printable
 from config.tune.section import Tuning, continued
 from framework.archive import statistics
-from framework.archive.curves import STEPS, UPDATES, Curve, Curves, common, running_mean, some_of
+from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curve, Curves, common, running_mean, some_of
 from framework.archive.trials import Trial, TrialResult
 from framework.catalog import ALGOS, ENVS
 from framework.disk.csv_table import read_csv
@@ -25,6 +26,7 @@ from framework.live.overview import ListedRun, Row, stamp_of
 from framework.pages import svg, tuning_page
 from framework.pages.tuning_page import Importance, TuningContents
 from framework.screen.formatting import cell, number
+from framework.screen.outcome import shown
 
 MOST_CURVES = 60
 """Number of runs whose curves are shown: those that run, and then the best."""
@@ -60,7 +62,7 @@ class GroupView:
         look = {row.trial.name: line for row, line in self._looks(tuning, rows)}
         series = {} if tuning else self._series([run for run, _ in runs])
         return {
-            "quantity": curves.quantity,
+            "quantity": tr(curves.quantity),
             "over": curves.over,
             "curves": [
                 {
@@ -161,6 +163,7 @@ class GroupView:
                 {
                     "name": row.trial.name,
                     "values": [value if number(value) is not None else cell(value) for value in row.trial.settings],
+                    "state_text": shown(row.state),
                     **{
                         name: getattr(row, name)
                         for name in ("state", "score", "best", "step", "last_return", "seconds")
@@ -269,7 +272,7 @@ def _curves(lines: Lines) -> Curves:
         step, value = _columns(evaluations if evaluated else episodes, over)
         if len(step):
             curves[key] = (step, value) if evaluated else running_mean(step, value)[:2]
-    return Curves(curves, "evaluation return" if evaluated else "episode return, running mean", over)
+    return Curves(curves, EVALUATION if evaluated else TRAINING, over)
 
 
 def _columns(line: ThinnedCurve, over: str) -> tuple[Array, Array]:

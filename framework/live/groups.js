@@ -1,36 +1,36 @@
 
 // A group of runs, or a tuning, while it runs: means with their intervals, trials, and the settings that matter.
 
+const TIME_SPENT = tr("time");
 const SIDE = 56, CROWN = 46, FOOT = 18, TALL = 330, LEAST_GAP = 110;
 
 /** Returns the view of the group of the address. */
 function groupShown() {
   const details = page.data.group, [job] = [...page.data.groups.values()].filter(({ id }) => id === details?.id);
-  const back = make("a", { class: "button narrow", href: link([], { list: 1 }) }, "← All runs");
-  if (!job) return make("div", {}, back, make("p", { class: "quiet" }, "This group is not there, or not read yet."));
+  const back = make("a", { class: "button narrow", href: link([], { list: 1 }) }, tr("← All runs"));
+  if (!job) return make("div", {}, back, make("p", { class: "quiet" }, tr("This group is not there, or not read yet.")));
   const runs = page.data.order.filter(run => run.group === job.name).sort(byName), ids = runs.map(run => run.id);
   const report = details.files.filter(file => file.name === "report.html");
   const parts = job.tuning ? tuningParts(details) : members(runs, details);
   return make("div", { "data-key": `group ${job.id}` }, back, make("h2", {}, job.name),
     make("p", { class: "about" }, make("span", { class: `state ${job.running ? "running" : ""}` },
-      job.running ? "running" : "not running"), `  ${counted(runs)}`, tagsOf(job.tags)),
+      job.running ? tr("running") : tr("not running")), `  ${counted(runs)}`, tagsOf(job.tags)),
     make("div", { class: "buttons" }, report.map(opener),
-      make("a", { class: "button", href: link(ids) }, `All ${ids.length} in one chart`),
-      make("button", { "data-compare": ids.join() }, "Compare them"),
-      job.running ? stopButton(job.id, job.tuning ? "the tuning" : "the group") : null),
+      make("a", { class: "button", href: link(ids) }, tr("All {count} in one chart", { count: ids.length })),
+      make("button", { "data-compare": ids.join() }, tr("Compare them")),
+      job.running ? stopButton(job.id, job.tuning ? "tuning" : "group") : null),
     details.curves.length ? [make("div", { class: "head" }, make("span", { class: "quiet" }, meaning(details))), tools(),
-      chartBox()] : make("p", { class: "quiet" }, "Nothing to draw yet."),
+      chartBox()] : make("p", { class: "quiet" }, tr("Nothing to draw yet.")),
     ...parts.flat(2), notes(job.id, job.tags, details.note),
-    folded("files", `Files (${details.files.length})`, make("div", { class: "buttons" }, openers(details.files))));
+    folded("files", tr("Files ({count})", { count: details.files.length }), make("div", { class: "buttons" }, openers(details.files))));
 }
 
 /** Returns what the lines of the chart are, in words. */
 function meaning({ means, curves, trials }) {
-  const part = curves.length === 60 ? " The first 60 have curves." : "";
-  if (trials) return `A line for each trial, from blue for the worst to orange for the best.${part}`;
-  const [mean] = means;
-  const band = mean ? `Thick: the mean, where all of its runs have values; its band: ${mean.interval}. ` : "";
-  return `${band}Thin: the runs.${part}`;
+  const [mean] = means, what = trials ? tr("A line for each trial, from blue for the worst to orange for the best.")
+    : mean ? tr("Thick: the mean, where all of its runs have values; its band: {interval}. Thin: the runs.", mean)
+      : tr("Thin: the runs.");
+  return curves.length === 60 ? `${what} ${tr("The first 60 have curves.")}` : what;
 }
 
 /** Draws the curves of the group that is shown. */
@@ -40,8 +40,8 @@ function drawGroup() {
   const series = [...new Set(curves.map(line => line.series))], both = points => points.map(([x]) => x);
   const line = points => ({ x: { [over]: both(points) }, y: points.map(([, y]) => y) });
   const at = (band, x) => band.reduce((near, point) => Math.abs(point[0] - x) < Math.abs(near[0] - x) ? point : near);
-  const thick = means.map(({ series: name, runs, points, band }) => ({ name: `${name || "mean"} of ${runs} runs`, kind: "first",
-    series: name, color: series.indexOf(name), ...line(points),
+  const thick = means.map(({ series: name, runs, points, band }) => ({ kind: "first",
+    name: name ? tr("{name} of {count} runs", { name, count: runs }) : tr("mean of {count} runs", { count: runs }), series: name, color: series.indexOf(name), ...line(points),
     ...(band.length ? { low: points.map(([x]) => at(band, x)[1]), high: points.map(([x]) => at(band, x)[2]) } : {}) }));
   const thin = curves.map(({ name, points, color, series: own }, place) => ({ name,
     color: color ?? (thick.length ? series.indexOf(own) : place),
@@ -53,7 +53,7 @@ function tableOf(heads, rows, label) {
   const number = cell => typeof cell === "number" || cell === null;
   const numbers = heads.map((_, place) => rows.some(([, cells]) => number(cells[place])) &&
     rows.every(([, cells]) => number(cells[place])));
-  const text = (value, place) => typeof value !== "number" ? value ?? "" : heads[place] === "time" ? clock(value) : short(value);
+  const text = (value, place) => typeof value !== "number" ? value ?? "" : heads[place] === TIME_SPENT ? clock(value) : short(value);
   return make("div", { class: "scroll" }, make("table", { class: "several", "aria-label": label },
     make("thead", {}, make("tr", {}, heads.map((head, place) => make("th", { class: numbers[place] ? "n" : null }, head)))),
     make("tbody", {}, rows.map(([attributes, cells]) => make("tr", attributes, cells.map((cell, place) =>
@@ -63,22 +63,25 @@ function tableOf(heads, rows, label) {
 function members(runs, { curves }) {
   const names = new Map(curves.map(({ id, series }) => [id, series]));
   const named = [...names.values()].some(Boolean);
-  const heads = ["run", ...(named ? ["experiment"] : []), "state", "seed", "score", "steps", "steps/s", "time"];
+  const heads = [tr("run"), ...(named ? [tr("experiment")] : []), tr("state"), tr("seed"), tr("score"), tr("steps"),
+    tr("steps/s"), TIME_SPENT];
   const rows = runs.map(run => [{ "data-key": run.id }, [make("a", { href: link([run.id]) }, own(run)),
     ...(named ? [names.get(run.id) ?? ""] : []), state(run), run.seed, score(run) ?? null, run.step, run.speed, run.seconds]]);
-  return [make("h3", {}, "Runs"), tableOf(heads, rows, "Runs of the group")];
+  return [make("h3", {}, tr("Runs")), tableOf(heads, rows, tr("Runs of the group"))];
 }
 
 function tuningParts(details) {
-  const heads = ["trial", "state", "score", "best", ...details.settings, "steps", "last return", "time"];
+  const heads = [tr("trial"), tr("state"), tr("score"), tr("best"), ...details.settings, tr("steps"), tr("last return"),
+    TIME_SPENT];
   const linkOf = name => details.curves.find(line => line.name === name)?.id;
   const rows = details.trials.slice(0, 200).map(trial => [{ "data-key": trial.name, "data-trial": trial.name, tabindex: 0 }, [
     linkOf(trial.name) ? make("a", { href: link([linkOf(trial.name)]) }, trial.name) : trial.name,
-    make("span", { class: `state ${trial.state}` }, trial.state), trial.score, trial.best, ...trial.values, trial.step,
+    make("span", { class: `state ${trial.state}` }, trial.state_text), trial.score, trial.best, ...trial.values, trial.step,
     trial.last_return, trial.seconds]]);
   return [
-    make("h3", {}, `Trials (${details.trials.length})`), tableOf(heads, rows, "Trials"),
-    details.parallel.length ? [make("h3", {}, "Settings and scores"), make("p", { class: "quiet" }, details.meaning),
+    make("h3", {}, tr("Trials ({count})", { count: details.trials.length })),
+    tableOf(heads, rows, tr("Trials")),
+    details.parallel.length ? [make("h3", {}, tr("Settings and scores")), make("p", { class: "quiet" }, details.meaning),
       make("div", { class: "scroll" }, parallel(details)),
       make("p", { class: "readout", id: "trial", "aria-live": "polite" }, about(details))] : null,
     importance(details)];
@@ -101,16 +104,17 @@ function parallel({ axes, parallel: lines }) {
     make("text", { class: "name", x: x(number), y: CROWN - 14, "text-anchor": "middle" }, cut(name, Math.floor(gap / 7))),
     ticks.map(([place, label]) => make("text", { class: "tick", x: Number(x(number)) + 5, y: y(place) + 4 }, label))]);
   return make("svg", { class: "parallel", viewBox: `0 0 ${width} ${TALL}`, width, height: TALL, role: "img",
-    "aria-label": "Settings and scores of the trials; the table of trials has the same numbers" }, paths, scales.flat(3));
+    "aria-label": tr("Settings and scores of the trials; the table of trials has the same numbers") }, paths, scales.flat(3));
 }
 
 function importance({ importance: shares, scored, remark }) {
-  if (!shares.length) return remark ? [make("h3", {}, "Importance of the settings"), make("p", { class: "quiet" }, remark)] : null;
+  const head = make("h3", {}, tr("Importance of the settings"));
+  if (!shares.length) return remark ? [head, make("p", { class: "quiet" }, remark)] : null;
   const rows = shares.map(([name, share]) => make("tr", {}, make("td", {}, name),
     make("td", {}, make("svg", { class: "share", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
       make("rect", { width: Math.max(0.5, 100 * share), height: 8 }))), make("td", { class: "n" }, `${Math.round(100 * share)} %`)));
-  return [make("h3", {}, "Importance of the settings"), make("p", { class: "quiet" },
-    `Share of each setting in being among the best quarter of ${scored} trials (PED-ANOVA).`),
+  return [head, make("p", { class: "quiet" },
+    tr("Share of each setting in being among the best quarter of {count} trials (PED-ANOVA).", { count: scored })),
   make("table", { class: "shares" }, make("tbody", {}, rows))];
 }
 

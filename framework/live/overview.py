@@ -14,6 +14,7 @@ from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import is_locked, read_facts
 from framework.screen.formatting import number
+from framework.screen.outcome import shown
 
 ITERATIONS = 10
 """Number of iterations that the speed is the mean of."""
@@ -128,7 +129,8 @@ class Overview:
             "algorithm": printable(algorithm),
             "environment": printable(environment),
             "tested": facts.has("score"),
-            "state": "running" if running else recorded.state,
+            "state": (state := "running" if running else recorded.state),
+            "state_text": printable(shown(state)),
             "running": running,
             "score": recorded.score,
             "step": step,
@@ -136,7 +138,7 @@ class Overview:
             "update": number(facts.update),
             "speed": number(step / seconds) if step and seconds else None,
             "seconds": seconds,
-            "outcome": printable(facts.outcome or ""),
+            "outcome": printable(shown(facts.outcome or "")),
             "seed": number(facts.seed),
             "started": printable(facts.started or ""),
             "tags": recorded.notes.tags,

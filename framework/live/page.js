@@ -33,17 +33,20 @@ function draw() {
   document.body.classList.toggle("table", table);
   document.body.classList.toggle("chosen", !table && (chosen().length > 0 || wantedGroup() !== "") && !wish().get("list"));
   const running = runs.filter(run => run.running).length, left = page.data.left;
-  document.title = running ? `${running} running · Runs` : "Runs";
-  morph(the("place"), make("p", { id: "place", class: "quiet" }, [`${runs.length} in ${page.data.folder}`,
-    running ? `, ${running} running` : "", left ? `, ${left} more are being read` : ""].join("")));
-  const views = [["", "Charts"], ["table", "Table"]].map(([name, text]) => make("a", { class: "button",
+  document.title = running ? tr("{count} running · Runs", { count: running }) : tr("Runs");
+  morph(the("place"), make("p", { id: "place", class: "quiet" }, [
+    tr("{count} in {folder}", { count: runs.length, folder: page.data.folder }),
+    running ? tr("{count} running", { count: running }) : "",
+    left ? tr("{count} more are being read", { count: left }) : ""].filter(Boolean).join(tr(", "))));
+  const views = [["", tr("Charts")], ["table", tr("Table")]].map(([name, text]) => make("a", { class: "button",
     href: link(chosen(), { view: name }), "aria-current": (name === "table") === table ? "page" : null }, text));
   morphChildren(the("views"), views);
   the("columns").hidden = table;
   the("overview").hidden = !table;
   if (table) morphChildren(the("overview"), overview());
   else {
-    const together = make("a", { class: "button first narrow", href: link(ids) }, `Show ${ids.length} runs in one chart`);
+    const together = make("a", { class: "button first narrow", href: link(ids) }, tr("Show {count} runs in one chart",
+      { count: ids.length }));
     morphChildren(the("list"), ids.length > 1 ? [list(ids), together] : [list(ids)]);
     drawShown();
   }
@@ -75,12 +78,12 @@ async function ask() {
   const answer = await fetched(`now?${query}`);
   if (number !== page.asked) return; // another choice was made meanwhile
   if (answer === REFUSED) {
-    say("This address is of an earlier start. Open the one that the command watch has printed last.");
+    say(tr("This address is of an earlier start. Open the one that the command watch has printed last."));
     return;
   }
   page.failures = answer ? 0 : page.failures + 1;
   let wait = Math.min(MOST_WAIT, EVERY * 2 ** page.failures);
-  say(answer ? "" : `The command watch does not answer. Next try in ${wait / 1000} s.`);
+  say(answer ? "" : tr("The command watch does not answer. Next try in {seconds} s.", { seconds: wait / 1000 }));
   if (answer) {
     take(answer);
     draw();

@@ -18,10 +18,12 @@ from socketserver import ThreadingTCPServer
 from typing import Any, BinaryIO
 from urllib.parse import parse_qs
 
+from config.tell.language import tr
 from config.tell.names import printable
 from framework.errors import JoystickError
 from framework.live.answers import Answers
 from framework.pages.html_page import CHART_SCRIPT, CHART_STYLE, STYLE, asset
+from framework.pages.sentences import of_script, page_in_language
 
 HOST = "127.0.0.1"
 NAMED = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
@@ -56,7 +58,7 @@ RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})")
 
 def page() -> tuple[bytes, str]:
     """Returns the page as one file, and the policy by which it runs its own script and asks its own server alone."""
-    html, css, *scripts = (
+    template, css, *scripts = (
         Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", *SCRIPTS)
     )
     style, script = STYLE + CHART_STYLE + css, "".join((CHART_SCRIPT, asset("curves.js"), *scripts))
@@ -64,7 +66,8 @@ def page() -> tuple[bytes, str]:
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src 'self' data:; "
         "media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return html.replace("/* style */", style).replace("/* script */", script).encode(), policy
+    whole = page_in_language(template).replace("<!-- sentences -->", of_script(script))
+    return whole.replace("/* style */", style).replace("/* script */", script).encode(), policy
 
 
 def _text(asked: dict[str, Any], name: str) -> str:
@@ -107,16 +110,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not NAMED.fullmatch("\n".join(self.headers.get_all("Host", []))):
-            return self._refuse(HTTPStatus.FORBIDDEN, "This page is for this machine alone")
+            return self._refuse(HTTPStatus.FORBIDDEN, tr("This page is for this machine alone"))
         path, _, words = self.path.partition("?")
         query, parts = parse_qs(words), path.split("/")
         if parts[1:2] == ["file"]:
             if len(parts) != 4:  # a link from one report to another is a path
-                return self._refuse(HTTPStatus.FORBIDDEN, "Open the report of another run from the list of runs")
+                return self._refuse(HTTPStatus.FORBIDDEN, tr("Open the report of another run from the list of runs"))
             return self._file(parts[2])
         [token] = query.get("token", [""])[:1] if path == "/" else [self._bearer()]
         if not hmac.compare_digest(token.encode(), self.server.answers.token.encode()):
-            return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
+            return self._refuse(HTTPStatus.UNAUTHORIZED, tr("Open the address that the command watch has printed"))
         if path == "/":
             return self._send(self.server.page, "text/html; charset=utf-8", self.server.policy)
         answers = self.server.answers
@@ -128,20 +131,20 @@ class Handler(BaseHTTPRequestHandler):
             )
         if path == "/settings":
             return self._answer(answers.settings(query.get("column", []), "named" in query))
-        return self._refuse(HTTPStatus.NOT_FOUND, "There is no such page")
+        return self._refuse(HTTPStatus.NOT_FOUND, tr("There is no such page"))
 
     def do_POST(self) -> None:
         """Does what the page asks for: a request with the token, and from the page itself, as its browser says."""
         hosts, origins = (self.headers.get_all(name, []) for name in ("Host", "Origin"))
         if not NAMED.fullmatch("\n".join(hosts)):
-            return self._refuse(HTTPStatus.FORBIDDEN, "This page is for this machine alone")
+            return self._refuse(HTTPStatus.FORBIDDEN, tr("This page is for this machine alone"))
         if origins != [f"http://{hosts[0]}"] or self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
-            return self._refuse(HTTPStatus.FORBIDDEN, "Only the page itself may ask for this")
+            return self._refuse(HTTPStatus.FORBIDDEN, tr("Only the page itself may ask for this"))
         if not hmac.compare_digest(self._bearer().encode(), self.server.answers.token.encode()):
-            return self._refuse(HTTPStatus.UNAUTHORIZED, "Open the address that the command watch has printed")
+            return self._refuse(HTTPStatus.UNAUTHORIZED, tr("Open the address that the command watch has printed"))
         asked = self._body()
         if asked is None:
-            return self._refuse(HTTPStatus.BAD_REQUEST, "It is no object of JSON, or too large")
+            return self._refuse(HTTPStatus.BAD_REQUEST, tr("It is no object of JSON, or too large"))
         answers = self.server.answers
         try:
             if self.path == "/notes":
@@ -152,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
                 runs = asked.get("runs")
                 answer = answers.compare(runs if isinstance(runs, list) else [])
             else:
-                return self._refuse(HTTPStatus.NOT_FOUND, "There is no such action")
+                return self._refuse(HTTPStatus.NOT_FOUND, tr("There is no such action"))
         except JoystickError as error:
             answer = {"error": printable(str(error))}
         return self._answer(answer)
@@ -180,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
     def _file(self, key: str) -> None:
         opened = self.server.answers.files.open(key)
         if opened is None:
-            return self._refuse(HTTPStatus.FORBIDDEN, "No file has this key")
+            return self._refuse(HTTPStatus.FORBIDDEN, tr("No file has this key"))
         file, kind = opened
         with file:
             self._stream(file, kind, REPORT if kind.startswith("text/html") else FILE)
@@ -217,7 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         self._refuse(HTTPStatus(code), HTTPStatus(code).phrase)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        body = f"{sentence}.\n".encode()
+        body = (tr("{sentence}.", sentence=sentence) + "\n").encode()
         self.send_response(status)
         self.send_header("Connection", "close")
         self.send_header("Content-Type", "text/plain; charset=utf-8")

@@ -57,7 +57,7 @@ def _cells(folder: Path) -> Cells:
         if isinstance(value, dict) and value and path.count(".") < 3:
             for key, part in value.items():
                 add(f"{path}.{key}" if path else str(key), part)
-        elif value is not None:
+        elif path and value is not None:
             plain = number(value) is not None and not isinstance(value, bool)
             cells[printable(path)] = value if plain else printable(cell(value)[:LONGEST])
 

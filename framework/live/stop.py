@@ -44,10 +44,10 @@ class Stops:
 
     def _stop(self, folder: Path) -> str:
         if not hasattr(signal, "pidfd_send_signal") or not PROC.is_dir():
-            raise JoystickError("this system does not tell which process it is; press Ctrl-C in its terminal")
+            raise JoystickError(tr("this system does not tell which process it is; press Ctrl-C in its terminal"))
         lock = lock_of(folder)
         if lock is None:
-            raise JoystickError("it does not run any more")
+            raise JoystickError(tr("it does not run any more"))
         pid = _holder(lock)
         descriptor = os.pidfd_open(pid)  # it means this process, whichever one gets the id later
         try:
@@ -56,13 +56,16 @@ class Stops:
             holder = pid, _started(pid)
             if holder in self._asked:
                 raise JoystickError(
-                    f"process {pid} was asked before, and saves; to end it at once, press Ctrl-C in its terminal"
+                    tr(
+                        "process {pid} was asked before, and saves; to end it at once, press Ctrl-C in its terminal",
+                        pid=pid,
+                    )
                 )
             signal.pidfd_send_signal(descriptor, signal.SIGINT)
             self._asked.add(holder)
         finally:
             os.close(descriptor)
-        return f"process {pid} was asked to stop, as by Ctrl-C: it saves, and can be resumed"
+        return tr("process {pid} was asked to stop, as by Ctrl-C: it saves, and can be resumed", pid=pid)
 
 
 def _holder(lock: Path) -> int:
@@ -71,8 +74,10 @@ def _holder(lock: Path) -> int:
     tops = [pid for pid in holders if _parent(pid) not in holders]  # a program may have inherited the file
     if len(tops) != 1:
         raise JoystickError(
-            "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "
-            "another user: stop it there"
+            tr(
+                "no process of yours on this machine holds its lock; it runs on another machine, in a container, or as "
+                "another user: stop it there"
+            )
         )
     return tops[0]
 

@@ -5,21 +5,21 @@ const KEPT_COLUMNS = "joystick.overview", MOST_COLUMNS = 30, MOST_TICKED = 200, 
 const numbered = (head, value, text = short) => ({ head, value, text, number: true });
 const worded = (head, value, text = value) => ({ head, value, text, number: false });
 const COLUMNS = new Map(Object.entries({
-  name: worded("run", run => run.name),
-  state: worded("state", run => run.state, state),
-  tags: worded("tags", run => run.tags.join(", "), run => tagsOf(run.tags) ?? ""),
-  algorithm: worded("algorithm", run => run.algorithm),
-  environment: worded("environment", run => run.environment),
-  score: numbered("score", score),
-  step: numbered("steps", run => run.step, count),
-  speed: numbered("steps/s", run => run.speed),
-  seconds: numbered("time", run => run.seconds, clock),
-  changed: numbered("changed", run => run.changed, value => ago(Math.max(0, page.data.time - value))),
-  seed: numbered("seed", run => run.seed, String),
-  episode: numbered("episodes", run => run.episode, count),
-  update: numbered("updates", run => run.update, count),
-  started: worded("started", run => run.started),
-  outcome: worded("outcome", run => run.outcome),
+  name: worded(tr("run"), run => run.name),
+  state: worded(tr("state"), run => run.state, state),
+  tags: worded(tr("tags"), run => run.tags.join(", "), run => tagsOf(run.tags) ?? ""),
+  algorithm: worded(tr("algorithm"), run => run.algorithm),
+  environment: worded(tr("environment"), run => run.environment),
+  score: numbered(tr("score"), score),
+  step: numbered(tr("steps"), run => run.step, count),
+  speed: numbered(tr("steps/s"), run => run.speed),
+  seconds: numbered(tr("time"), run => run.seconds, clock),
+  changed: numbered(tr("changed"), run => run.changed, value => ago(Math.max(0, page.data.time - value))),
+  seed: numbered(tr("seed"), run => run.seed, String),
+  episode: numbered(tr("episodes"), run => run.episode, count),
+  update: numbered(tr("updates"), run => run.update, count),
+  started: worded(tr("started"), run => run.started),
+  outcome: worded(tr("outcome"), run => run.outcome),
 }));
 const USUAL = ["state", "tags", "algorithm", "environment", "score", "step", "speed", "seconds", "changed"];
 const chosenColumns = { columns: USUAL, sort: ["changed", -1], ...keptColumns() };
@@ -89,7 +89,7 @@ function overview() {
   const some = rows.slice(0, page.most), visible = items.flatMap(([, runs]) => runs.map(run => run.id));
   const all = visible.length > 0 && visible.every(id => ticked.has(id));
   const box = make("input", { type: "checkbox", checked: all, "data-tick": visible.slice(0, MOST_TICKED).join(),
-    "aria-label": `Tick all ${Math.min(MOST_TICKED, visible.length)}` });
+    "aria-label": tr("Tick all {count}", { count: Math.min(MOST_TICKED, visible.length) }) });
   for (const column of columns) {
     column.right = column.number || items.some(([, runs]) => runs.some(run => typeof column.value(run) === "number"));
   }
@@ -102,7 +102,7 @@ function overview() {
       make("thead", {}, make("tr", {}, make("th", { class: "tick" }, box), heads)), make("tbody", {}, body)))
       : make("p", { class: "quiet", "data-key": "table" }, nothing()),
     rows.length > some.length ? make("p", { "data-key": "more" }, make("button", { "data-more": true },
-      `Show more (${some.length} of ${rows.length})`)) : null].filter(Boolean);
+      tr("Show more ({shown} of {count})", { shown: some.length, count: rows.length }))) : null].filter(Boolean);
 }
 
 function cellsOf(columns, texts) {
@@ -119,35 +119,37 @@ function rowOf(run, columns, ticked) {
   const texts = columns.map((column, place) => textOf(column, values[place], run));
   const name = run.group ? run.name.slice(run.group.length + 1) : run.name;
   const box = make("input", { type: "checkbox", checked: ticked.has(run.id), "data-tick": run.id,
-    "aria-label": `Tick ${run.name}` });
+    "aria-label": tr("Tick {run}", { run: run.name }) });
   return make("tr", { "data-key": run.id, class: run.group ? "inside" : null }, make("td", { class: "tick" }, box),
     make("th", { scope: "row" }, make("a", { href: link([run.id], { view: "" }) }, name),
-      run.note ? make("span", { class: "noted", title: "has a note" }, " ✎") : null),
+      run.note ? make("span", { class: "noted", title: tr("has a note") }, " ✎") : null),
     cellsOf(columns, texts));
 }
 
 function groupRow([name, runs], columns, ticked) {
   const { id, tuning, tags } = page.data.groups.get(name), ids = runs.map(run => run.id), open = page.unfolded.has(name);
   const values = columns.map(column => commonValue(column, runs));
-  const texts = columns.map((column, place) => column.head === "state" ? counted(runs)
-    : column.head === "tags" ? tagsOf(tags) ?? "" : textOf(column, values[place], null));
+  const texts = columns.map((column, place) => column === COLUMNS.get("state") ? counted(runs)
+    : column === COLUMNS.get("tags") ? tagsOf(tags) ?? "" : textOf(column, values[place], null));
   const box = make("input", { type: "checkbox", checked: ids.every(key => ticked.has(key)), "data-tick": ids.join(),
-    "aria-label": `Tick the ${runs.length} runs of ${name}` });
+    "aria-label": tr("Tick the {count} runs of {group}", { count: runs.length, group: name }) });
   return make("tr", { "data-key": `group ${name}`, class: "folder" }, make("td", { class: "tick" }, box),
     make("th", { scope: "row" },
-      make("button", { class: "fold", "data-fold": name, "aria-expanded": String(open), "aria-label": `Runs of ${name}` },
+      make("button", { class: "fold", "data-fold": name, "aria-expanded": String(open), "aria-label": tr("Runs of {group}", { group: name }) },
         open ? "▾" : "▸"),
       make("a", { href: link([], { view: "", group: id }) }, name),
-      make("span", { class: "small" }, `${runs.length} ${tuning ? "trials" : "runs"}; numbers: the highest`)),
+      make("span", { class: "small" }, tuning
+        ? tr("{count} trials; numbers: the highest", { count: runs.length })
+        : tr("{count} runs; numbers: the highest", { count: runs.length }))),
     cellsOf(columns, texts));
 }
 
 function bar(ids) {
-  const films = ids.length > 1 ? make("a", { class: "button", href: link(ids, { view: "", films: 1 }) }, "Videos side by side") : null;
-  return make("div", { class: "buttons", id: "ticked", "data-key": "bar" }, make("span", { class: "quiet" }, `${ids.length} ticked`),
-    ids.length ? [make("a", { class: "button first", href: link(ids, { view: "" }) }, "Show in one chart"),
-      make("button", { "data-compare": ids.join(), disabled: ids.length < 2 }, "Compare the ticked"), films,
-      make("a", { class: "button", href: link([]) }, "Untick all")] : null);
+  const films = ids.length > 1 ? make("a", { class: "button", href: link(ids, { view: "", films: 1 }) }, tr("Videos side by side")) : null;
+  return make("div", { class: "buttons", id: "ticked", "data-key": "bar" }, make("span", { class: "quiet" }, tr("{count} ticked", { count: ids.length })),
+    ids.length ? [make("a", { class: "button first", href: link(ids, { view: "" }) }, tr("Show in one chart")),
+      make("button", { "data-compare": ids.join(), disabled: ids.length < 2 }, tr("Compare the ticked")), films,
+      make("a", { class: "button", href: link([]) }, tr("Untick all"))] : null);
 }
 
 function picker() {
@@ -158,11 +160,12 @@ function picker() {
   const choices = names.slice(0, 120).map(([name, text, differs]) => make("label", { class: differs ? null : "quiet",
     "data-key": name }, make("input", { type: "checkbox", "data-column": name,
     checked: chosenColumns.columns.includes(name) }), ` ${text}`));
-  return make("details", { class: "picker", id: "picker", "data-key": "picker" }, make("summary", {}, "Columns"),
-    make("input", { type: "search", id: "sought", placeholder: "Setting or number", "aria-label": "Show only columns with these letters" }),
-    make("p", { class: "small" }, "Settings that differ come first; those that are equal in all runs are gray."),
+  return make("details", { class: "picker", id: "picker", "data-key": "picker" }, make("summary", {}, tr("Columns")),
+    make("input", { type: "search", id: "sought", placeholder: tr("Setting or number"),
+      "aria-label": tr("Show only columns with these letters") }),
+    make("p", { class: "small" }, tr("Settings that differ come first; those that are equal in all runs are gray.")),
     make("div", { class: "choices" }, choices),
-    make("button", { "data-usual": true }, "The usual columns"));
+    make("button", { "data-usual": true }, tr("The usual columns")));
 }
 
 const overviewShown = () => wish().get("view") === "table";

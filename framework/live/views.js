@@ -9,19 +9,24 @@ const STEPS = "environment steps", UPDATES = "updates";
 const page = { data: null, timer: 0, failures: 0, asked: 0, signs: new Map(), most: MOST_LISTED, films: {}, trial: null,
   unfolded: new Set(), sought: "", settings: { columns: [], names: [], cells: {}, left: 0 } };
 
-const titled = run => `${run.tested ? "Test of " : ""}${run.algorithm} on ${run.environment}`;
+const STATES = new Map([["waiting", tr("waiting")], ["running", tr("running")], ["finished", tr("finished")],
+  ["stopped", tr("stopped")], ["interrupted", tr("interrupted")], ["paused", tr("paused")], ["replaced", tr("replaced")],
+  ["failed", tr("failed")], ["not", tr("not started")]]);
+
+const titled = run => run.tested ? tr("Test of {algorithm} on {environment}", run)
+  : tr("{algorithm} on {environment}", run);
 const own = run => run.group ? run.name.slice(run.group.length + 1) : titled(run);
-const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state);
+const state = run => make("span", { class: `state ${run.state.split(" ")[0]}` }, run.state_text);
 const count = value => typeof value === "number" ? value.toLocaleString("en") : "–";
 const score = run => run.running ? run.mean : run.score;
 const age = run => Math.max(0, page.data.time - run.changed);
-const scored = run => run.tested ? "score" : run.running ? "return" : "best";
+const scored = run => run.tested ? tr("score") : run.running ? tr("return") : tr("best");
 const progress = run => run.running && run.share
-  ? make("progress", { max: 1, value: run.share, "aria-label": "share of the planned run" }) : null;
+  ? make("progress", { max: 1, value: run.share, "aria-label": tr("share of the planned run") }) : null;
 
 function amount(run) {
-  if (run.step) return `${count(run.step)} steps`;
-  return run.update ? `${count(run.update)} updates` : "";
+  if (run.step) return tr("{count} steps", { count: count(run.step) });
+  return run.update ? tr("{count} updates", { count: count(run.update) }) : "";
 }
 
 // ---------------------------------------------------------------------------------------------- the list
@@ -34,7 +39,7 @@ function item(run, ids) {
   const details = [amount(run), run.running && run.speed ? `${short(run.speed)}/s` : "",
     typeof score(run) === "number" ? `${scored(run)} ${short(score(run))}` : "", since];
   const box = make("input", { type: "checkbox", checked: shown, "data-run": run.id,
-    "aria-label": `${run.name} in the chart` });
+    "aria-label": tr("{run} in the chart", { run: run.name }) });
   return make("li", { "data-key": run.id, "data-sign": sign, class: shown ? "run shown" : "run" }, box,
     make("a", { href: link([run.id]), "aria-current": shown ? "true" : null },
       make("span", { class: "line" }, make("span", { class: "title" }, own(run)), state(run)),
@@ -45,7 +50,8 @@ function item(run, ids) {
 /** Returns how many runs are in each state, in words. */
 function counted(runs) {
   const states = runs.map(run => run.state.split(" ")[0]), kinds = [...new Set(states)];
-  return kinds.map(kind => `${states.filter(other => other === kind).length} ${kind}`).join(", ");
+  return kinds.map(kind => tr("{count} {state}", { count: states.filter(other => other === kind).length,
+    state: STATES.get(kind) ?? kind })).join(tr(", "));
 }
 
 function group(name, runs, ids) {
@@ -54,8 +60,9 @@ function group(name, runs, ids) {
     make("summary", {}, make("span", { class: "title" }, name), make("span", { class: "small" }, counted(runs)),
       tagsOf(tags)),
     make("div", { class: "buttons" },
-      make("a", { class: "button", href: link([], { group: id }) }, tuning ? "The tuning" : "The group"),
-      make("a", { class: "button", href: link(runs.map(run => run.id)) }, `All ${runs.length} in one chart`)),
+      make("a", { class: "button", href: link([], { group: id }) }, tuning ? tr("The tuning") : tr("The group")),
+      make("a", { class: "button", href: link(runs.map(run => run.id)) },
+        tr("All {count} in one chart", { count: runs.length }))),
     make("ul", {}, runs.map(run => item(run, ids)))));
 }
 
@@ -64,7 +71,7 @@ function filtered() {
   const words = the("filter").value.toLowerCase().split(/\s+/).filter(Boolean), items = new Map();
   for (const run of page.data.order) {
     const tags = [...run.tags, ...(page.data.groups.get(run.group)?.tags ?? [])].join(" ");
-    const text = `${run.name} ${titled(run)} ${run.state} ${run.outcome} ${tags}`.toLowerCase();
+    const text = `${run.name} ${titled(run)} ${run.state} ${run.state_text} ${run.outcome} ${tags}`.toLowerCase();
     if (!words.every(word => text.includes(word))) continue;
     const key = run.group ? `group ${run.group}` : run.id;
     if (items.has(key)) items.get(key)[1].push(run);
@@ -78,22 +85,23 @@ function list(ids) {
   page.signs = new Map(signed.map(({ dataset }) => [dataset.key, dataset.sign]));
   const all = filtered(), some = all.slice(0, page.most);
   const more = all.length > some.length
-    ? make("li", {}, make("button", { "data-more": true }, `Show more (${some.length} of ${all.length})`)) : null;
+    ? make("li", {}, make("button", { "data-more": true }, tr("Show more ({shown} of {count})",
+      { shown: some.length, count: all.length }))) : null;
   if (all.length) {
     return make("ul", {}, some.map(([name, runs]) => name ? group(name, runs.sort(byName), ids) : item(runs[0], ids)), more);
   }
   return make("ul", {}, make("li", { class: "quiet" }, nothing()));
 }
 
-const nothing = () => page.data.order.length ? "No run has these words."
-  : page.data.left ? "The runs are being read." : "No runs yet. They appear here as they start.";
+const nothing = () => page.data.order.length ? tr("No run has these words.")
+  : page.data.left ? tr("The runs are being read.") : tr("No runs yet. They appear here as they start.");
 
 // --------------------------------------------------------------------------------------- runs that are shown
 
 function opener(file) {
   const first = file.name === "report.html";
   return make("a", { class: first ? "button first" : "button", href: file.url, target: "_blank",
-    rel: "noopener noreferrer" }, first ? "Report" : file.name,
+    rel: "noopener noreferrer" }, first ? tr("Report") : file.name,
   first ? null : make("span", { class: "quiet" }, ` ${size(file.size)}`));
 }
 
@@ -101,9 +109,9 @@ const byName = (one, other) => one.name.localeCompare(other.name, "en", { numeri
 const openers = files => files.toSorted(byName).map(opener);
 
 function cards(run) {
-  const cells = [[scored(run), score(run), short], ["steps", run.step, count], ["steps/s", run.speed, short],
-    ["episodes", run.episode, count], ["updates", run.update, count], ["time", run.seconds, clock],
-    ["left, about", run.running ? run.left : null, clock]].filter(([, value]) => typeof value === "number");
+  const cells = [[scored(run), score(run), short], [tr("steps"), run.step, count], [tr("steps/s"), run.speed, short],
+    [tr("episodes"), run.episode, count], [tr("updates"), run.update, count], [tr("time"), run.seconds, clock],
+    [tr("left, about"), run.running ? run.left : null, clock]].filter(([, value]) => typeof value === "number");
   return make("dl", { class: "facts" }, cells.map(([name, value, text], place) =>
     make("div", { class: place ? null : "first" }, make("dt", {}, name), make("dd", {}, text(value)))));
 }
@@ -112,17 +120,17 @@ function cards(run) {
 function stopping(run) {
   if (!run.running) return null;
   const job = page.data.groups.get(run.group);
-  return job?.running ? stopButton(job.id, job.tuning ? "the tuning" : "the group") : stopButton(run.id, "the run");
+  return job?.running ? stopButton(job.id, job.tuning ? "tuning" : "group") : stopButton(run.id, "run");
 }
 
 function one(run, details) {
-  const outcome = run.running || run.state === run.outcome ? "" : run.outcome;
+  const outcome = run.running || run.state_text === run.outcome ? "" : run.outcome;
   const report = details.files.filter(file => file.name === "report.html"), job = page.data.groups.get(run.group);
   return [make("h2", {}, titled(run)),
     make("p", { class: "about quiet" }, [run.name, details.started].filter(Boolean).join("  ·  ")),
     make("p", { class: "about" }, state(run), outcome ? `  ${outcome}` : "", tagsOf(run.tags)), progress(run),
     make("div", { class: "buttons" }, report.map(opener),
-      job ? make("a", { class: "button", href: link([], { group: job.id }) }, job.tuning ? "The tuning" : "The group") : null,
+      job ? make("a", { class: "button", href: link([], { group: job.id }) }, job.tuning ? tr("The tuning") : tr("The group")) : null,
       stopping(run)), cards(run)];
 }
 
@@ -131,9 +139,9 @@ function several(runs) {
     make("td", {}, make("a", { href: link([run.id]) }, titled(run), make("span", { class: "small" }, run.name))),
     make("td", {}, state(run)), ...[count(run.step), short(run.speed), short(score(run))]
       .map(value => make("td", { class: "n" }, value)),
-    make("td", { class: "n" }, make("a", { class: "button", "aria-label": `Take ${run.name} out of the chart`,
+    make("td", { class: "n" }, make("a", { class: "button", "aria-label": tr("Take {run} out of the chart", { run: run.name }),
       href: link(runs.filter(other => other !== run).map(other => other.id)) }, "×"))));
-  const heads = ["", "run", "state", "steps", "steps/s", "return", ""];
+  const heads = ["", tr("run"), tr("state"), tr("steps"), tr("steps/s"), tr("return"), ""];
   const row = make("tr", {}, heads.map((head, place) => make("th", { class: place > 2 ? "n" : null }, head)));
   return make("div", { class: "scroll" },
     make("table", { class: "several" }, make("thead", {}, row), make("tbody", {}, rows)));
@@ -171,11 +179,11 @@ function figure(runs) {
   const all = runs.map(run => page.data.shown[run.id]), names = new Set(all.flatMap(({ columns }) => columns));
   const options = [...names.add(column())].map(name =>
     make("option", { value: name, selected: name === column() }, name));
-  const what = make("select", { id: "column", "aria-label": "What is drawn" }, options);
-  const head = make("div", { class: "head" }, make("label", {}, "Chart of ", what),
-    all.some(({ evaluations }) => evaluations.length) ? make("span", { class: "quiet" }, "○ evaluation") : null);
+  const what = make("select", { id: "column", "aria-label": tr("What is drawn") }, options);
+  const head = make("div", { class: "head" }, make("label", {}, `${tr("Chart of")} `, what),
+    all.some(({ evaluations }) => evaluations.length) ? make("span", { class: "quiet" }, tr("○ evaluation")) : null);
   if (!all.some(({ line, evaluations }) => line.length + evaluations.length)) {
-    const none = runs.every(run => run.tested) ? "A test has no curve." : "Nothing to draw yet.";
+    const none = runs.every(run => run.tested) ? tr("A test has no curve.") : tr("Nothing to draw yet.");
     return [names.size > 1 ? head : null, make("p", { class: "quiet" }, none)];
   }
   return [head, tools(), chartBox()];
@@ -195,14 +203,16 @@ function films(files) {
     file.kind === "image/gif" ? make("img", { src: file.url, alt: file.name, loading: "lazy" })
     : make("video", { src: file.url, controls: true, preload: "metadata", "aria-label": file.name }),
   make("figcaption", { class: "small" }, file.name)));
-  const number = found.length > MOST_FILMS ? `the newest ${MOST_FILMS} of ${found.length}` : found.length;
-  return found.length ? folded("videos", `Videos (${number})`, make("div", { class: "films" }, shown)) : null;
+  const title = found.length > MOST_FILMS
+    ? tr("Videos (the newest {shown} of {count})", { shown: MOST_FILMS, count: found.length })
+    : tr("Videos ({count})", { count: found.length });
+  return found.length ? folded("videos", title, make("div", { class: "films" }, shown)) : null;
 }
 
 const folded = (key, title, ...content) => make("details", { "data-key": key }, make("summary", {}, title), content);
 
 function notes(id, tags, note) {
-  const title = `Tags and note${tags.length + note.length ? "" : " (none)"}`;
+  const title = tags.length + note.length ? tr("Tags and note") : tr("Tags and note (none)");
   return folded("notes", title, notesForm(id, tags, note));
 }
 
@@ -210,9 +220,9 @@ function more(run, details) {
   const files = details.files.filter(file => file.name !== "report.html");
   const text = (key, title, lines) => lines.length
     ? folded(key, title, make("pre", { tabindex: 0, "aria-label": title }, lines.join("\n"))) : null;
-  return [notes(run.id, run.tags, details.note), films(details.files), text("log", "Log, its last lines", details.log),
-    text("errors", "Errors", details.errors),
-    files.length ? folded("files", `Files (${files.length})`, make("div", { class: "buttons" }, openers(files)))
+  return [notes(run.id, run.tags, details.note), films(details.files), text("log", tr("Log, its last lines"), details.log),
+    text("errors", tr("Errors"), details.errors),
+    files.length ? folded("files", tr("Files ({count})", { count: files.length }), make("div", { class: "buttons" }, openers(files)))
       : null];
 }
 
@@ -223,10 +233,10 @@ function read(ids) {
 
 function shown(ids) {
   const runs = read(ids);
-  const back = make("a", { class: "button narrow", href: link(ids, { list: 1 }) }, "← All runs");
+  const back = make("a", { class: "button narrow", href: link(ids, { list: 1 }) }, tr("← All runs"));
   const quiet = text => make("p", { class: "quiet" }, text);
   if (!runs.length) {
-    const missing = ids.length && page.asked ? quiet("This run is not there, or not read yet.") : null;
+    const missing = ids.length && page.asked ? quiet(tr("This run is not there, or not read yet.")) : null;
     return make("div", {}, chosen().length ? back : null, missing);
   }
   if (runs.length === 1) {
@@ -234,11 +244,12 @@ function shown(ids) {
     return make("div", { "data-key": runs[0].id }, back, ...one(runs[0], details), figure(runs), more(runs[0], details));
   }
   const cut = chosen().length > MOST_SHOWN
-    ? quiet(`A chart has at most ${MOST_SHOWN} runs; these are the first of ${chosen().length}.`) : null;
+    ? quiet(tr("A chart has at most {most} runs; these are the first of {count}.",
+      { most: MOST_SHOWN, count: chosen().length })) : null;
   const beside = filmsInStep(runs, page.films);
-  return make("div", { "data-key": "several" }, back, make("h2", {}, `${runs.length} runs in one chart`), cut,
-    make("div", { class: "buttons" }, make("button", { "data-compare": chosen().join() }, "Compare them")),
+  return make("div", { "data-key": "several" }, back, make("h2", {}, tr("{count} runs in one chart", { count: runs.length })), cut,
+    make("div", { class: "buttons" }, make("button", { "data-compare": chosen().join() }, tr("Compare them"))),
     figure(runs), several(runs),
-    beside && make("details", { "data-key": "instep", open: wish().has("films") }, make("summary", {}, "Videos, side by side"),
+    beside && make("details", { "data-key": "instep", open: wish().has("films") }, make("summary", {}, tr("Videos, side by side")),
       beside));
 }

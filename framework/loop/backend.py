@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from algos.base import Array, Progress, TrainableActor, Tree
+from config.tell.language import tr
 from envs.base import EnvContext
 from framework.collect.fragment import Episode, Fragment, Record
 from framework.collect.training import TrainingCollector
@@ -126,12 +127,14 @@ class SingleProcess:
     def doing(self) -> str:
         match self._part:
             case "collect":
-                of_row = " of each row" if self.collector.env.rows > 1 else ""
-                return f"collecting: {part(self.collector.unsettled(), self.fragment, 'steps')}{of_row}"
+                steps = part(self.collector.unsettled(), self.fragment, tr("steps"))
+                if self.collector.env.rows > 1:
+                    return tr("collecting: {steps} of each row", steps=steps)
+                return tr("collecting: {steps}", steps=steps)
             case "learn":
                 return self.learner.doing()
             case "repeat":
-                return f"repeating the running episodes, {part(*self.collector.repeated, 'steps')}"
+                return tr("repeating the running episodes, {steps}", steps=part(*self.collector.repeated, tr("steps")))
         return ""
 
     def round(self, now: Now) -> Iterator[Accepted | Learned]:

@@ -16,7 +16,7 @@ from framework.collect.fragment import Episode, Recorder
 from framework.log import LOGGER
 from framework.policies.returns import AgentReturns
 from framework.screen.formatting import counted
-from framework.screen.stages import part, stage
+from framework.screen.stages import MEASURING, part, stage
 from framework.seeding import number, stream
 
 LONGEST_EPISODE = 30_000
@@ -103,7 +103,7 @@ class Evaluator:
         recorders: Iterable[Recorder] = (),
         steps: int = 0,
         explore: Progress | None = None,
-        name: str = "playing episodes",
+        name: str = tr("playing episodes"),
     ) -> Evaluation:
         """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. explore: how far
         training was, whose exploration then is that of these episodes; None: no exploration. name: of what is done, for
@@ -125,7 +125,7 @@ class Evaluator:
             if collector is None:
                 return ""
             taken = counted(collector.steps * self.env.rows, "step")
-            return f"{part(collector.finished, episodes, 'episodes')}, {taken}"
+            return tr(", ").join([part(collector.finished, episodes, tr("episodes")), taken])
 
         with stage(name, how_far, logged=True):
             collector = self._collector(agent, recorders, explore is not None)
@@ -142,7 +142,7 @@ class Evaluator:
         """Plays the same episodes as `play`, with a uniformly random policy."""
         policy = _RandomPolicy(self.env, number(self.seed, "random policy"))
         numbering = [recorder for recorder in self.recorders if isinstance(recorder, AgentReturns | EpisodeNumbers)]
-        return self._play(policy, episodes, numbering, "measuring the random policy")
+        return self._play(policy, episodes, numbering, tr(MEASURING))
 
     def random_return(self, episodes: int = RANDOM_EPISODES) -> float | None:
         """Returns the mean return of a random policy; None if its episodes do not end within MOST_RANDOM_STEPS."""

@@ -72,8 +72,8 @@ class AgentLearner(Learner):
 
     def doing(self) -> str:
         if any(step.compiles for step in self.agent.gradient_steps()):
-            return "compiling the update"
-        return f"learning: {counted(len(self._results), 'update')}"
+            return tr("compiling the update")
+        return tr("learning: {updates}", updates=counted(len(self._results), "update"))
 
     def divide(self, share: Share) -> None:
         agent, self._share = self.agent, share

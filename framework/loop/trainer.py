@@ -22,7 +22,7 @@ from framework.loop.profile import Profile
 from framework.loop.save_points import SavePoints
 from framework.loop.stop_rules import StopRules, Training
 from framework.memory.chunk import Chunk
-from framework.screen.stages import stage
+from framework.screen.stages import EVALUATING, stage
 
 
 class Trainer:
@@ -256,7 +256,7 @@ class Trainer:
 
     def evaluate(self) -> Evaluation:
         """Plays the evaluation episodes."""
-        name = tr("evaluating the model of update {update:,}", update=self.count.update)
+        name = tr(EVALUATING, update=self.count.update)
         return self.evaluator.play(self.agent, self.cfg.online_eval_episode, name=name)
 
     def save(self) -> None:
@@ -264,7 +264,7 @@ class Trainer:
         self.points.unsaved = True
         self.rest()
         try:
-            with stage("saving a checkpoint"):
+            with stage(tr("saving a checkpoint")):
                 path = self.points.write(self.place(), self.state, self.backend.memory, self.facts)
             self.saving = True
             for observer in self.observers:

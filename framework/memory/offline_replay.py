@@ -67,7 +67,7 @@ class OfflineReplay(Memory):
 
     def _filled(self, data: OfflineData, replay: Replay) -> Replay:
         """Fills a replay memory with data, and returns it."""
-        with stage("filling the memory", lambda: part(replay.size, data.transitions, "transitions")):
+        with stage(tr("filling the memory"), lambda: part(replay.size, data.transitions, tr("transitions"))):
             for piece in data.pieces():
                 rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
                 replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))

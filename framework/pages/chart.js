@@ -4,7 +4,10 @@
 const COLORS = 6, MOST_RAW = 6, MANY = 40, LARGEST = 1e100;
 const ROOM = { left: 52, right: 12, top: 32, bottom: 36 }, HEIGHT = { small: 230, tall: 320 };
 const TIME = "seconds";
-const UNITS = [[7200, 3600, "hours of training"], [120, 60, "minutes of training"], [0, 1, "seconds of training"]];
+const UNITS = [[7200, 3600, tr("hours of training")], [120, 60, tr("minutes of training")],
+  [0, 1, tr("seconds of training")]];
+const AXES = new Map([["environment steps", tr("environment steps")], ["updates", tr("updates")],
+  ["episodes", tr("episodes")], [TIME, tr("training time")]]);
 
 /** Returns a number for an axis: 20k, 1.5M. */
 function brief(value) {
@@ -118,7 +121,7 @@ function pointsOf({ x, y, low, high }, axis) {
 
 /** Returns a unit of time for an axis of so many seconds, with its name; 1 and the name of every other axis. */
 function unitOf(axis, most) {
-  const [, unit, name] = axis === TIME ? UNITS.find(([least]) => most >= least) : [0, 1, axis];
+  const [, unit, name] = axis === TIME ? UNITS.find(([least]) => most >= least) : [0, 1, AXES.get(axis) ?? axis];
   return [unit, name];
 }
 
@@ -167,7 +170,7 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
     make("text", { x: px(x * unit), y: height - 20, "text-anchor": "middle" }, brief(x))));
   parts.push(make("text", { class: "what", x: 0, y: 12 }, cut(name, Math.max(8, Math.floor((width - 90) / 7)))));
   parts.push(make("text", { class: "over", x: width - ROOM.right, y: height - 3, "text-anchor": "end" },
-    log && !logarithmic ? `${over}; no logarithm: no value above 0` : over));
+    log && !logarithmic ? tr("{axis}; no logarithm: no value above 0", { axis: over }) : over));
   parts.push(levels.filter(([, value]) => up.low <= value && value <= up.high).map(([level, value]) => [
     make("line", { class: "level", x1: left, x2: width - ROOM.right, y1: py(value), y2: py(value) }),
     make("text", { class: "level", x: width - ROOM.right, y: Number(py(value)) - 4, "text-anchor": "end" },
@@ -182,7 +185,7 @@ function chart({ name, lines, levels, axis, end, span, width, height, log }) {
     path(mean, {}), mean.length === 1 ? points(mean, "lone", 3.5) : null, points(dots, dot, 3)));
   }
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
-    "aria-label": `${name} over ${over}; the arrow keys read values` },
+    "aria-label": tr("{name} over {axis}; the arrow keys read values", { name, axis: over }) },
   parts.flat(2), make("svg", { class: "overlay" }));
   return { svg, scale: up, px, py, first, right, unit, over, top, tall, room };
 }

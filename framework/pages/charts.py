@@ -1,6 +1,5 @@
 """Charts of a page: their lines as JSON, which curves.js draws."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, com
 from framework.archive.run import RecordedRun
 from framework.archive.statistics import Statistic
 from framework.pages.html_page import NUMBERS
+from framework.pages.sentences import as_json
 
 EPISODES, SECONDS = "episodes", "seconds"
 """Labels of further axes; the page writes seconds as training time."""
@@ -90,7 +90,7 @@ class Charts:
             return ""
         places = [{axis: _whole(values) for axis, values in axes.items()} for axes in self._axes]
         whole = {"axes": list(self._names), "smoothing": self.smoothing, "x": places, "charts": self._charts}
-        return f"{NUMBERS}{_json(whole)}</script>"
+        return f"{NUMBERS}{as_json(whole)}</script>"
 
     def _line(self, line: Line) -> dict[str, Any]:
         result: dict[str, Any] = {"name": line.name, "x": self._place(line.axes), "y": rounded(line.values)}
@@ -131,12 +131,6 @@ def _whole(values: Array) -> list[float | None]:
         None if not abs(value) < LARGEST else round(value) if value == round(value) else round(value, 2)
         for value in np.asarray(values, float).tolist()
     ]
-
-
-def _json(value: Any) -> str:
-    """Returns JSON that cannot end the element that it is in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace("/", "\\/")
 
 
 # -------------------------------------------------------------------------------------------------------- the axes

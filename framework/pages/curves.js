@@ -3,6 +3,7 @@
 
 const LEAST = 0.01, DRAG = 6, WIDEST = 50, MARGIN = 12;
 const KEPT = ["smooth", "mean", "x", "log"];
+const MEANS = new Map([["", tr("running mean")], ["exponential", tr("exponential mean")]]);
 /** What all charts of the page share: `kept` survives a reload, the rest does not. */
 const view = { kept: {}, axes: [], usual: 5, at: null, span: null, from: null, pixel: 0, pick: null, waiting: false,
   all: false, remember: () => {} };
@@ -24,7 +25,7 @@ function frameOf(box) {
   const legend = make("div", { class: "legend" }), drawing = make("div", { class: "drawing" });
   const readout = make("p", { class: "readout", "aria-live": "polite" });
   const entries = ["PNG", "SVG", "CSV"].map(kind => make("button", { type: "button", "data-save": kind }, kind));
-  const menu = make("details", { class: "save" }, make("summary", {}, "Save"), make("div", {}, entries));
+  const menu = make("details", { class: "save" }, make("summary", {}, tr("Save")), make("div", {}, entries));
   box.replaceChildren(legend, menu, drawing, readout);
   return { legend, drawing, menu, readout };
 }
@@ -62,7 +63,7 @@ function drawCurve(figure, ends) {
     Object.assign(figure, { sign, drawn, shown: lines, axis });
     morphChildren(drawing, [drawn.svg]);
     figure.svg = drawing.firstChild;
-    menu.querySelector("summary").setAttribute("aria-label", `Save the chart of ${name}`);
+    menu.querySelector("summary").setAttribute("aria-label", tr("Save the chart of {name}", { name }));
     const names = new Map(lines.map(({ series, color }) => [series, color]).filter(([series]) => series));
     legend.hidden = names.size < 2;
     morphChildren(legend, names.size < 2 ? [] : [...names].map(([series, color]) =>
@@ -127,9 +128,9 @@ function valuesInWords({ drawn: { unit, over }, shown }, at, read, picked) {
   }
   const [{ line: { raw, mean, dots } }] = read, [x, y, , low, high] = nearest(raw, at), [, average] = nearest(mean, at);
   const dot = dots.length ? nearest(dots, at) : null;
-  return [`${place(x)}: ${short(y)}`, low < high ? `${short(low)} to ${short(high)}` : "",
-    average === y ? "" : `${view.kept.mean || "running"} mean ${short(average)}`,
-    dot ? `evaluation ${short(dot[1])}` : ""].filter(Boolean).join(", ");
+  return [`${place(x)}: ${short(y)}`, low < high ? tr("{low} to {high}", { low: short(low), high: short(high) }) : "",
+    average === y ? "" : `${MEANS.get(view.kept.mean ?? "")} ${short(average)}`,
+    dot ? tr("evaluation {score}", { score: short(dot[1]) }) : ""].filter(Boolean).join(", ");
 }
 
 /** Draws the charts that can be seen, or all, once before the browser shows the page again. */
@@ -157,15 +158,15 @@ function redraw(all = false) {
 /** Returns the controls of all charts. */
 function controls() {
   const slider = make("input", { type: "range", min: 0, max: WIDEST, step: 1, "data-keep": "smooth" });
-  const kind = make("select", { "data-keep": "mean", "aria-label": "Kind of mean" },
-    make("option", { value: "" }, "running mean"), make("option", { value: "exponential" }, "exponential mean"));
+  const kind = make("select", { "data-keep": "mean", "aria-label": tr("Kind of mean") },
+    [...MEANS].map(([value, text]) => make("option", { value }, text)));
   const axis = make("select", { "data-keep": "x" }, view.axes.map(name =>
-    make("option", { value: name === view.axes[0] ? "" : name }, name === TIME ? "training time" : name)));
+    make("option", { value: name === view.axes[0] ? "" : name }, AXES.get(name) ?? name)));
   const log = make("input", { type: "checkbox", value: "1", "data-keep": "log" });
-  return make("div", { class: "tools", role: "group", "aria-label": "All charts" },
-    make("label", {}, "Smoothing ", slider, make("output", {})), kind, make("label", {}, "Over ", axis),
-    make("label", {}, log, " Logarithmic"),
-    make("button", { class: "whole", type: "button", hidden: true }, "Whole run"));
+  return make("div", { class: "tools", role: "group", "aria-label": tr("All charts") },
+    make("label", {}, `${tr("Smoothing")} `, slider, make("output", {})), kind, make("label", {}, `${tr("Over")} `, axis),
+    make("label", {}, log, ` ${tr("Logarithmic")}`),
+    make("button", { class: "whole", type: "button", hidden: true }, tr("Whole run")));
 }
 
 /** Makes all controls say what is set. */
@@ -178,8 +179,8 @@ function showChoices() {
     if (input.selectedIndex === -1) input.value = "";
     if (input.type === "range") {
       const percent = Math.round(100 * smoothingShare());
-      input.setAttribute("aria-valuetext", percent ? `over ${percent} % of the points` : "none");
-      input.nextElementSibling.textContent = percent ? `${percent} %` : "none";
+      input.setAttribute("aria-valuetext", percent ? tr("over {percent} % of the points", { percent }) : tr("none"));
+      input.nextElementSibling.textContent = percent ? `${percent} %` : tr("none");
     }
   }
 }

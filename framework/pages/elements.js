@@ -1,6 +1,13 @@
 "use strict";
 // Elements, and numbers in words. Every text is set as text, so the name of a file cannot become an element.
 
+const SENTENCES = new Map(Object.entries(JSON.parse(document.getElementById("sentences")?.textContent ?? "{}")));
+
+/** Returns a sentence in the language of the page, with values in its places {name}. */
+function tr(sentence, values = {}) {
+  return (SENTENCES.get(sentence) ?? sentence).replaceAll(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
 const DRAWN = ["svg", "path", "line", "text", "circle", "rect", "g"];
 
 /** Returns an element. attributes: true means present, false and null absent. children: elements, text, or null. */
@@ -78,9 +85,9 @@ function clock(seconds) {
 
 /** Returns a time in the past. */
 function ago(seconds) {
-  const [unit, size] = [["days", 172800, 86400], ["h", 7200, 3600], ["min", 120, 60], ["s", 0, 1]]
-    .filter(([, least]) => seconds >= least).map(([name, , size]) => [name, size])[0];
-  return `${Math.floor(seconds / size)} ${unit} ago`;
+  const whole = size => ({ count: Math.floor(seconds / size) });
+  return seconds >= 172800 ? tr("{count} days ago", whole(86400)) : seconds >= 7200 ? tr("{count} h ago", whole(3600))
+    : seconds >= 120 ? tr("{count} min ago", whole(60)) : tr("{count} s ago", whole(1));
 }
 
 function size(bytes) {

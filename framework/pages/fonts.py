@@ -44,6 +44,17 @@ def fit(figure: Any) -> None:
         _warn("".join(sorted(undrawn)))
 
 
+@cache
+def file_with(text: str) -> str | None:
+    """Returns the file of a font that has all characters of a text; None if no other than the usual ones has."""
+    from matplotlib import font_manager
+
+    families, left = _families(frozenset(filter(lambda letter: not letter.isascii(), text)))
+    if left or len(families) != 1:
+        return None
+    return str(font_manager.findfont(font_manager.FontProperties(family=families[0])))
+
+
 def _lacking(text: Any) -> frozenset[str]:
     """Returns the characters of a text that its font lacks."""
     letters = text.get_text()

@@ -16,6 +16,7 @@ from config.read.paths import as_written
 from config.read.task_files import REPORT
 from config.tell.language import language, tr
 from framework.disk.atomic import write_whole
+from framework.pages.sentences import of_script
 from framework.screen.formatting import short
 
 MOST_ROWS = 200
@@ -51,11 +52,12 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
     """Returns a whole page around a body of HTML, with what its charts, tables and commands need. style, script: more
     of our own; browsers run no other script."""
     policy = "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'"
-    script, style = scripts(body) + script, (CHART_STYLE if NUMBERS in body else "") + style
+    own = scripts(body) or (asset("elements.js") if script else "")
+    script, style = own + script, (CHART_STYLE if NUMBERS in body else "") + style
     if script:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy += f"; script-src 'sha256-{digest}'"
-        body += f"\n<script>{script}</script>"
+        body += f"\n{of_script(script)}<script>{script}</script>"
     return (
         f'<!doctype html>\n<html lang="{language()}"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

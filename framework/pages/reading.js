@@ -47,10 +47,10 @@ function copied(element) {
 
 for (const table of document.querySelectorAll("table.sortable")) sortable(table);
 for (const command of document.querySelectorAll("pre.command")) {
-  const button = make("button", { type: "button", class: "copy" }, "Copy");
+  const button = make("button", { type: "button", class: "copy" }, tr("Copy"));
   button.addEventListener("click", () => {
-    button.textContent = copied(command) ? "Copied" : "Press Ctrl-C";
-    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    button.textContent = copied(command) ? tr("Copied") : tr("Press Ctrl-C");
+    setTimeout(() => { button.textContent = tr("Copy"); }, 2000);
   });
   const both = make("div", { class: "copyable" });
   command.replaceWith(both);

@@ -3,7 +3,8 @@
 const alive = document.querySelector(".alive");
 const look = () => {
   if (Date.now() / 1000 < Number(alive.dataset.until)) return void setTimeout(look, 5000);
-  alive.textContent = `ran at ${alive.dataset.written}; if this page, loaded again, names no later time, it was killed`;
+  alive.textContent = tr("ran at {time}; if this page, loaded again, names no later time, it was killed",
+    { time: alive.dataset.written });
   for (const part of document.querySelectorAll("main > div[hidden]")) part.hidden = false;
 };
 if (alive) look();

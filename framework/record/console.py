@@ -18,6 +18,8 @@ from config.config import GeneralConfig
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.read.task_files import REPORT
+from config.tell.cells import cells, padded
+from config.tell.language import is_one_of, tr
 from framework.collect.fragment import RETURN, Episode
 from framework.disk.csv_table import TAIL_BYTES
 from framework.log import LOGGER, level_of
@@ -35,6 +37,7 @@ from framework.screen.formatting import (
     short,
     video_command,
 )
+from framework.screen.outcome import shown
 from framework.screen.pace import RECENT, Counts, Pace
 
 
@@ -146,8 +149,15 @@ class Console(Narrator):
         fraction = self.cfg.share(count.step, count.episode, count.update)
         if self.cfg.max_time > 0:
             fraction = max(fraction, min(1.0, elapsed / self.cfg.max_time))
-        rows = [("trained", self._counters(count)), ("return", self._recent()), ("evaluation", self._evaluation)]
-        rows += [("agent", listed(self._values)), *zip(("processes", "limit"), self._load, strict=True)]
+        processes, limit = self._load
+        rows = [
+            (tr("trained"), self._counters(count)),
+            (tr("return"), self._recent()),
+            (tr("evaluation"), self._evaluation),
+            (tr("agent"), listed(self._values)),
+            (tr("processes"), processes),
+            (tr("limit"), limit),
+        ]
         return fraction or None, self._head(fraction, elapsed, count), [row for row in rows if row[1]]
 
     def _between_rounds(self) -> str:
@@ -156,7 +166,7 @@ class Console(Narrator):
         text = self._doing() if now - self._rounded >= LONG_ROUND else ""
         if text:
             self._screen.picture = self._picture(now)
-        return f"{text}, {clock(now - self._rounded)} so far" if text else ""
+        return tr("{text}, {time} so far", text=text, time=clock(now - self._rounded)) if text else ""
 
     @contextlib.contextmanager
     def shown_on(self, screen: terminal.Screen, count: Callable[[], Counts]) -> Iterator[None]:
@@ -179,12 +189,13 @@ class Console(Narrator):
         self._length, self._values = lengths[-1], self._shown_of(rows[-1])
         self._pace.episodes(lengths)
         values, numbers = None, ""
+        of_episode = tr("episode {number}: return {total}, length {length}")
         for episode, row in zip(episodes, rows, strict=True):
             if row["episode"] % self.cfg.interact_summary_fre == 0:
                 if values != (values := self._shown_of(row)):
-                    numbers = f", {listed(values)}" if values else ""
-                outcome = f"return {short(episode.total)}, length {episode.length}{numbers}"
-                self._log.later(f"episode {row['episode']}: {outcome}")
+                    numbers = tr(", ") + listed(values) if values else ""
+                values_of = {"number": row["episode"], "total": short(episode.total), "length": episode.length}
+                self._log.later(of_episode.format(**values_of) + numbers)
 
     def _shown_of(self, row: Row) -> Mapping[str, float]:
         return {name: row[name] for name in self._shown if name in row}
@@ -192,13 +203,21 @@ class Console(Narrator):
     def evaluation(self, evaluation: Evaluation, count: Count, best: bool) -> None:
         """Shows an evaluation; one that equals an earlier best is not news."""
         mean = evaluation.mean
-        of = f" of {self.cfg.score_policy}" if self.cfg.score_policy else ""
-        self._evaluation = f"{scored(evaluation.facts())}{of} at update {count.update:,}"
+        self._evaluation = tr("{score} at update {update:,}", score=scored(evaluation.facts()), update=count.update)
+        if self.cfg.score_policy:
+            self._evaluation = tr(
+                "{score} of {policy} at update {update:,}",
+                score=scored(evaluation.facts()),
+                policy=self.cfg.score_policy,
+                update=count.update,
+            )
         if numbers := {name: value for name, value in evaluation.metrics().items() if name in self._evaluated}:
             self._evaluation += f" ({listed(numbers)})"
         news = best and mean > self._highest_mean
         self._highest_mean = max(self._highest_mean, mean)
-        text = f"evaluation: {self._evaluation}{', the best so far' if news else ''}"
+        text = tr("evaluation: {evaluation}", evaluation=self._evaluation)
+        if news:
+            text = tr("evaluation: {evaluation}, the best so far", evaluation=self._evaluation)
         LOGGER.info(text)
         if LOGGER.isEnabledFor(logging.INFO) and (news or isinstance(self._screen, terminal.Plain)):
             self._screen.say(text, "green" if news else "")
@@ -235,22 +254,26 @@ class Console(Narrator):
 
     def profile(self, lines: list[terminal.Row]) -> None:
         """Prints where the time of the session went."""
-        self._table([("where the time went", ""), *lines])
+        self._table([(tr("where the time went"), ""), *lines])
 
     def tested(self, task: Path, model: Path, evaluation: Evaluation, compared: str | None, video: Path | None) -> None:
         """Prints the result of a test and its files."""
         self._screen.close()
         score, numbers = evaluation.facts(), evaluation.metrics()
-        rows = [("score", scored(score)), ("lowest, highest", f"{short(score['min'])}, {short(score['max'])}")]
+        rows = [
+            (tr("score"), scored(score)),
+            (tr("lowest, highest"), f"{short(score['min'])}, {short(score['max'])}"),
+        ]
         if numbers:
-            rows.append(("policies" if all(name.startswith(RETURN) for name in numbers) else "means", listed(numbers)))
-        rows += [("compared", compared)] if compared else []
+            all_returns = all(name.startswith(RETURN) for name in numbers)
+            rows.append((tr("policies") if all_returns else tr("means"), listed(numbers)))
+        rows += [(tr("compared"), compared)] if compared else []
         self._table(
             [
                 *rows,
-                ("model", str(as_written(model))),
+                (tr("model"), str(as_written(model))),
                 *_files(task),
-                ("episodes", str(as_written(task / "results" / "test.csv"))),
+                (tr("episodes"), str(as_written(task / "results" / "test.csv"))),
             ]
         )
 
@@ -263,9 +286,9 @@ class Console(Narrator):
             handler.close()
 
     def _table(self, rows: list[terminal.Row]) -> None:
-        width = max(len(label) for label, _ in rows)
+        width = max(cells(label) for label, _ in rows)
         for label, text in rows:
-            line = f"{label:<{width}}  {text}"
+            line = f"{padded(label, width)}  {text}"
             LOGGER.info(line)
             self._screen.say(line, _STYLES.get(label, ""))
 
@@ -275,23 +298,31 @@ class Console(Narrator):
         if not self._returns:
             return ""
         last, count, mean = self._returns[-1], len(self._returns), sum(self._returns) / len(self._returns)
-        best = short(self._highest_return)
-        return f"{short(last)}, mean of {count}: {short(mean)}, best {best}, length {self._length:,}"
+        return tr(
+            "{last}, mean of {count}: {mean}, best {best}, length {length:,}",
+            last=short(last),
+            count=count,
+            mean=short(mean),
+            best=short(self._highest_return),
+            length=self._length,
+        )
 
     def _head(self, fraction: float, elapsed: float, count: Counts) -> str:
-        share = f"{fraction:.0%}, " if fraction else ""
         left = self._pace.left(count, elapsed)
-        return f"{share}{clock(elapsed)} so far" + ("" if left is None else f", {clock(left)} left")
+        parts = [f"{fraction:.0%}"] if fraction else []
+        parts.append(tr("{time} so far", time=clock(elapsed)))
+        parts += [] if left is None else [tr("{time} left", time=clock(left))]
+        return tr(", ").join(parts)
 
     def _counters(self, count: Counts) -> str:
         cfg = self.cfg
         steps, updates = self._pace.speeds()
         parts = [
-            _of("episode", count.episode, cfg.max_episode),
-            _of("step", count.step, cfg.max_total_step) + f" ({steps:,.0f}/s)",
-            _of("update", count.update, cfg.max_update) + f" ({updates:,.0f}/s)",
+            _of(tr("episode"), count.episode, cfg.max_episode),
+            _of(tr("step"), count.step, cfg.max_total_step) + f" ({steps:,.0f}/s)",
+            _of(tr("update"), count.update, cfg.max_update) + f" ({updates:,.0f}/s)",
         ]
-        return ", ".join(parts)
+        return tr(", ").join(parts)
 
 
 def pausing_for(log: Path) -> str:
@@ -303,8 +334,8 @@ def pausing_for(log: Path) -> str:
             lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return ""
-    newest = re.fullmatch(r"\S+ \S+ INFO ((?:evaluating|measuring|filming) .*)", lines[-1]) if lines else None
-    return newest[1] if newest else ""
+    newest = re.fullmatch(r"\S+ \S+ INFO (.*)", lines[-1]) if lines else None
+    return newest[1] if newest and is_one_of(newest[1], stages.PAUSES) else ""
 
 
 class _LogFile(logging.FileHandler):
@@ -368,7 +399,7 @@ class _Terminal(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
-            self._warnings.say(f"warning: {record.getMessage()}", "yellow")
+            self._warnings.say(tr("warning: {problem}", problem=record.getMessage()), "yellow")
         elif record.levelno == logging.DEBUG:
             self._screen.say(record.getMessage())
 
@@ -377,27 +408,29 @@ WIDTH = 80
 """Columns of a terminal."""
 LABELS = 14
 """Columns that the widest label and the blanks behind it take."""
-_STYLES = {"finished": "green", "stopped": "yellow", "score": "bold"}
+_STYLES = {tr("finished"): "green", tr("stopped"): "yellow", tr("score"): "bold"}
 """Label of a row of the summary -> style."""
 
 
 def _summary_rows(outcome: Outcome) -> list[terminal.Row]:
     count, task = outcome.count, outcome.task
-    rows = [("finished" if outcome.finished else "stopped", outcome.reason)]
+    rows = [(tr("finished") if outcome.finished else tr("stopped"), shown(outcome.reason))]
     if outcome.score is not None:
         rows += _score_rows(outcome)
     if outcome.best is not None:
-        at = "" if outcome.best_update is None else f" at update {outcome.best_update:,}"
+        best = short(outcome.best)
+        if outcome.best_update is not None:
+            best = tr("{score} at update {update:,}", score=best, update=outcome.best_update)
         where = f"   {as_written(outcome.best_model)}" if outcome.best_model else ""
-        rows.append(("best", f"{short(outcome.best)}{at}{where}"))
+        rows.append((tr("best"), f"{best}{where}"))
     numbers = {"episode": count.episode, "step": count.step, "update": count.update}
-    trained = ", ".join(counted(number, noun) for noun, number in numbers.items())
-    rows.append(("trained", f"{trained} in {clock(outcome.seconds)}"))
-    rows += [row for row in _files(task) if row[0] != "curve" or outcome.figure is not None]
+    trained = tr(", ").join(counted(number, noun) for noun, number in numbers.items())
+    rows.append((tr("trained"), tr("{amounts} in {time}", amounts=trained, time=clock(outcome.seconds))))
+    rows += [row for row in _files(task) if row[0] != _CURVE or outcome.figure is not None]
     if not outcome.finished:
-        rows.append(("to resume", resume_command(task, outcome.allowed)))
+        rows.append((tr("to resume"), resume_command(task, outcome.allowed)))
     if outcome.best_model is not None and outcome.can_film and not any((task / path).exists() for path in _VIDEOS):
-        rows.append(("to watch it", video_command(task, outcome.allowed)))
+        rows.append((tr("to watch it"), video_command(task, outcome.allowed)))
     return rows
 
 
@@ -405,35 +438,38 @@ def _score_rows(outcome: Outcome) -> list[terminal.Row]:
     """Returns the score with what it compares to: in a line, or in two if one were wider than a terminal."""
     assert outcome.score is not None
     score, compared = scored(outcome.score), _compared(outcome)
-    if len(score + compared) <= WIDTH - LABELS:
-        return [("score", score + compared)]
-    return [("score", score), ("against", compared.strip().replace("(", "").replace(")", ""))]
+    poor = not_above_random(outcome.score["mean"], outcome.random_return)
+    both = f"{score}   ({compared})" if compared else score
+    line = tr("{scores}: not above the random policy", scores=both) if poor else both
+    if cells(line) <= WIDTH - LABELS:
+        return [(tr("score"), line)]
+    against = tr("{scores}: not above the random policy", scores=compared) if poor else compared
+    return [(tr("score"), score), (tr("against"), against)]
 
 
 def _compared(outcome: Outcome) -> str:
+    """Returns the scores to compare to; empty without one."""
     values = [
-        ("data", outcome.data_return),
-        ("random policy", outcome.random_return),
-        ("expected", outcome.expected_return),
+        (tr("data"), outcome.data_return),
+        (tr("random policy"), outcome.random_return),
+        (tr("expected"), outcome.expected_return),
     ]
-    text = ", ".join(f"{name} {short(value)}" for name, value in values if value is not None)
-    mean = outcome.score["mean"] if outcome.score else None
-    poor = ": not above the random policy" if not_above_random(mean, outcome.random_return) else ""
-    return f"   ({text}){poor}" if text else ""
+    return tr(", ").join(f"{name} {short(value)}" for name, value in values if value is not None)
 
 
 _VIDEOS = Path("videos", "video.gif"), Path("videos", "video.mp4")
+_CURVE = tr("curve")
 _FILES = (
-    ("report", Path(REPORT)),
-    ("curve", Path("results", "learning_curve.png")),
-    *(("video", path) for path in _VIDEOS),
-    ("dialogues", Path("videos", "dialogue.html")),
-    ("trajectories", Path("results", "trajs.pkl")),
-    ("trajectories", Path("results", "trajs_0.pkl")),
-    ("trajectories", Path("results", "trajs_0.npz")),
-    ("trajectories", Path("results", "trajs.jsonl")),
-    ("trajectories", Path("results", "trajs.minari")),
-    ("log", Path("logs", "log.txt")),
+    (tr("report"), Path(REPORT)),
+    (_CURVE, Path("results", "learning_curve.png")),
+    *((tr("video"), path) for path in _VIDEOS),
+    (tr("dialogues"), Path("videos", "dialogue.html")),
+    (tr("trajectories"), Path("results", "trajs.pkl")),
+    (tr("trajectories"), Path("results", "trajs_0.pkl")),
+    (tr("trajectories"), Path("results", "trajs_0.npz")),
+    (tr("trajectories"), Path("results", "trajs.jsonl")),
+    (tr("trajectories"), Path("results", "trajs.minari")),
+    (tr("log"), Path("logs", "log.txt")),
 )
 
 
@@ -443,4 +479,6 @@ def _files(task: Path) -> list[terminal.Row]:
 
 
 def _of(name: str, done: int, limit: int) -> str:
-    return f"{name} {done:,}" + (f" of {limit:,}" if limit > 0 else "")
+    if limit > 0:
+        return tr("{name} {done:,} of {limit:,}", name=name, done=done, limit=limit)
+    return f"{name} {done:,}"

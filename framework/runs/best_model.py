@@ -9,6 +9,7 @@ from framework.errors import CheckpointError
 from framework.loop.iteration import Count, Score
 from framework.loop.trainer import Trainer
 from framework.record.run_log import RunLog
+from framework.screen.stages import EVALUATING
 
 MOST_COMPARED = 20
 """Number of save points that are compared at the end of a run without online evaluation, newest first."""
@@ -26,7 +27,7 @@ def choose_best(trainer: Trainer, agent: TrainableActor, log: RunLog) -> Score:
             continue
         try:
             agent.load_state(saved.tree["agent"])
-            name = tr("evaluating the model of update {number:,}", number=number)
+            name = tr(EVALUATING, update=number)
             evaluation = trainer.evaluator.play(agent, trainer.cfg.online_eval_episode, name=name)
         except EnvError as error:
             warn(tr("the last models could not all be evaluated: {error}", error=error))

@@ -308,7 +308,7 @@ class Experiment:
         hangs while its episodes are repeated must not leave half of a state in the place of a whole one."""
         self.loaded = False
         journal = saved.journal.journal.progress if saved.journal else lambda: ""
-        with stage("restoring the checkpoint", lambda: self.backend.doing() or journal()):
+        with stage(tr("restoring the checkpoint"), lambda: self.backend.doing() or journal()):
             different = self.trainer.load_state(saved, branch)
         self.loaded = True
         return different

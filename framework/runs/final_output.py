@@ -178,7 +178,7 @@ class FinalOutput:
         load = trainer.backend.processes.load(whole=True) if trainer.backend.processes else ()
         limits = "; limit: ".join(filter(None, load)) or None
         now = {**blank, **so_far(trainer), "profile": parts, "processes_said": limits}
-        with stage("writing the report"):
+        with stage(tr("writing the report")):
             html_report.write(self.task.path, {**now, **_policies(self.config, trainer.agent.spec)})
 
     def draw_curve(self, random_return: float | None) -> Path | None:

@@ -49,7 +49,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     store = CheckpointStore(config.task / "models")
     if "general_cfg.load_model_step" in config.explicit and cfg.load_model_step != "latest":
         TaskDir(config.task).check()
-        with stage("reading the checkpoint", store.journal.progress):
+        with stage(tr("reading the checkpoint"), store.journal.progress):
             saved = store.read(cfg.load_model_step)
         changed = changes(config, saved)
         check_identity(saved, config, spec)
@@ -65,7 +65,7 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
     task.open()
     try:
         store.recover()
-        with stage("reading the checkpoint", store.journal.progress):
+        with stage(tr("reading the checkpoint"), store.journal.progress):
             saved = store.newest(lambda text: print(f"warning: {text}", file=sys.stderr))
         changed = changes(config, saved)
         check_identity(saved, config, spec)

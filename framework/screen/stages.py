@@ -12,11 +12,17 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, TypeVar
 
+from config.tell.language import english, tr
 from framework.log import LOGGER
 from framework.screen import terminal
 from framework.screen.formatting import clock
 
 T = TypeVar("T")
+EVALUATING = english("evaluating the model of update {update:,}")
+MEASURING = english("measuring the random policy")
+FILMING, FILMING_EPISODE = english("filming {episodes}"), english("filming episode {number:,}")
+PAUSES = (EVALUATING, MEASURING, FILMING, FILMING_EPISODE)
+"""Stages of a run in which it does not train. Their names are written to its log, where other processes read them."""
 LOOK_SECONDS = 0.5
 """Seconds between two looks at the innermost stage."""
 SAID_AFTER = 30.0
@@ -37,8 +43,8 @@ class Stage:
         with contextlib.suppress(Exception):  # the work goes on meanwhile, and may be between two states
             far = self.how_far()
         past = time.monotonic() - self.began
-        text = f"{self.name}: {far}" if far else self.name
-        return f"{text}, {clock(past)} so far" if past >= 1 else text
+        text = tr("{name}: {progress}", name=self.name, progress=far) if far else self.name
+        return tr("{text}, {time} so far", text=text, time=clock(past)) if past >= 1 else text
 
 
 class Shown(NamedTuple):
@@ -91,7 +97,7 @@ def shown() -> Iterator[None]:
 
     def loading() -> str:
         past = time.monotonic() - _changed
-        return f"loading the program, {clock(past)} so far" if past >= 1 else ""
+        return tr("loading the program, {time} so far", time=clock(past)) if past >= 1 else ""
 
     with shown_on(screen, loading):
         begin()
@@ -131,7 +137,7 @@ def each(name: str, items: Collection[T], noun: str, further: Callable[[], str] 
     """Yields items, and shows how many of them are done. noun: of the items, in the plural. further: returns how far
     the present one is."""
     done = 0
-    with stage(name, lambda: ", ".join(filter(None, [part(done, len(items), noun), further()]))):
+    with stage(name, lambda: tr(", ").join(filter(None, [part(done, len(items), noun), further()]))):
         for item in items:
             yield item
             done += 1
@@ -139,7 +145,9 @@ def each(name: str, items: Collection[T], noun: str, further: Callable[[], str] 
 
 def part(done: int, total: int | None, noun: str) -> str:
     """Returns how much is done: 3 of 20 episodes, or 3 episodes if their number is not known."""
-    return f"{done:,} of {total:,} {noun}".rstrip() if total else f"{done:,} {noun}".rstrip()
+    if total:
+        return tr("{done:,} of {total:,} {noun}", done=done, total=total, noun=noun).strip()
+    return tr("{done:,} {noun}", done=done, noun=noun).strip()
 
 
 def look() -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from config.tell.language import tr
 from framework.errors import silence
 from framework.screen.text import cut, wrapped
 
@@ -33,6 +34,8 @@ STEPS_OF_PROGRESS = 10
 """Parts of the run after each of which a plain line is due in any case."""
 
 
+NOW = tr("now")
+"""Label of the row with what is waited for."""
 LOCK = threading.RLock()
 """Held while a screen or the list of stages changes."""
 if hasattr(os, "register_at_fork"):  # a forked child has one thread, and must not wait for one that it has not
@@ -67,7 +70,7 @@ class Screen:
                 self._put(None, text, ())
             else:
                 fraction, head, rows = self.picture
-                self._put(fraction, head, [*rows, ("now", text)])
+                self._put(fraction, head, [*rows, (NOW, text)])
 
     def rest(self) -> None:
         """Shows the picture alone, or nothing: nothing is waited for any more."""
@@ -325,7 +328,7 @@ def _block(fraction: float | None, head: str, rows: Sequence[Row], width: int) -
     while left:
         label, text = left.pop(0)
         cell = Text(text)
-        if width >= WIDE and left and left[0][0] != "now":  # it comes and goes, and moves nothing
+        if width >= WIDE and left and left[0][0] != NOW:  # it comes and goes, and moves nothing
             beside = f"{GAP}{left[0][0]}  {left[0][1]}"
             if first + 2 + cell_len(text + beside) <= width:
                 cell = Text.assemble(text, GAP, (left[0][0], "dim"), "  ", left[0][1])

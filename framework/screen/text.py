@@ -2,25 +2,20 @@
 
 import re
 import textwrap
-from unicodedata import east_asian_width
 
 from config.program import PROGRAM
+from config.tell import cells
 
 _COMMAND = re.compile(rf"(?:^|(?<=\s)){re.escape(PROGRAM)} ")
 """Beginning of a command in a text."""
 
 
-def columns(text: str) -> int:
-    """Returns the number of columns of a text: Chinese characters take two."""
-    return len(text) + sum(east_asian_width(character) in "WF" for character in text)
-
-
 def cut(text: str, width: int) -> str:
     """Returns a text in a width, without its last words where it is longer."""
-    if columns(text) <= width:
+    if cells.cells(text) <= width:
         return text
     text = text[:width]
-    while columns(text) > width - 2 or (not text[-1:].isspace() and " " in text):
+    while cells.cells(text) > width - 2 or (text[-1:].isascii() and not text[-1:].isspace() and " " in text):
         text = text[:-1]
     return f"{text.rstrip(' ,:|')} …"
 
@@ -32,18 +27,23 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    if columns(line) <= width or "\x1b" in line:
+    if cells.cells(line) <= width or "\x1b" in line:
         return [line]
     match = re.match(r"(?:\S+(?: \S+){0,3})? {2,}", line)
-    indent = " " * (match.end() if match and match.end() <= width // 3 else 2)
+    label = match[0] if match and cells.cells(match[0]) <= width // 3 else ""
+    indent = " " * (cells.cells(label) or 2)
     command = _COMMAND.search(line)
     if command and not line[: command.start()].strip(" "):
         return [line]
     prose, rest = (line[: command.start()], line[command.start() :]) if command else (line, "")
     if match and len(prose) <= match.end():  # a row that is a command
         return [line]
-    lines = textwrap.wrap(
-        prose, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
-        replace_whitespace=False, drop_whitespace=True,
-    )  # fmt: skip
+    if prose.isascii():
+        lines = textwrap.wrap(
+            prose, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+            replace_whitespace=False, drop_whitespace=True,
+        )  # fmt: skip
+    else:
+        [first, *others] = cells.wrapped(prose[len(label) :], width - len(indent))
+        lines = [label + first, *(indent + other for other in others)]
     return [*lines, indent + rest] if rest else lines

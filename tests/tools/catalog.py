@@ -1,9 +1,9 @@
 """Brings the catalogs of sentences up to date: python -m tests.tools.catalog [OTHER.po ...]
 
-zh.po has the sentences of calls of tr, zh_settings.po the texts that the commands describe and list show, and those of
-the tables of other libraries' words. Sentences that are new in the code come in without a translation, and those that
-are gone go. Translations of other files of the same language fill the gaps. At the end it prints how many sentences are
-not translated.
+zh.po has the sentences of calls of tr, in Python and in the scripts of pages, zh_settings.po the texts that the
+commands describe and list show, and those of the tables of other libraries' words. Sentences that are new in the code
+come in without a translation, and those that are gone go. Translations of other files of the same language fill the
+gaps. At the end it prints how many sentences are not translated.
 """
 
 import ast
@@ -26,10 +26,13 @@ from config.tell import describe, help_texts
 from config.tell.language import FOLDER, available
 from envs.common import wrappers
 from framework.catalog import ALGOS, ENVS
+from framework.pages.sentences import sentences as page_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = ("tr", "english")
 PACKAGES = ("algos", "config", "envs", "framework")
+SCRIPTS = sorted(path for ending in ("js", "html") for path in (ROOT / "framework").rglob(f"*.{ending}"))
+"""Scripts of pages, and the page of the command watch."""
 
 
 def sentences() -> Iterator[tuple[str, str]]:
@@ -39,6 +42,8 @@ def sentences() -> Iterator[tuple[str, str]]:
     for path in (*sorted(files), ROOT / "joystick.py", ROOT / "main.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         yield from ((path.relative_to(ROOT).as_posix(), text) for text in sorted(calls(tree)))
+    for path in SCRIPTS:
+        yield from ((path.relative_to(ROOT).as_posix(), text) for text in page_sentences(path.read_text("utf-8")))
     for path in sorted((ROOT / "framework" / "commands").glob("[a-z]*.py")):
         yield path.relative_to(ROOT).as_posix(), _summary(path)
 

@@ -27,7 +27,7 @@ def configured(request: argparse.Namespace, words: Sequence[str] = ()) -> "dict[
     from framework.catalog import ALGOS, ENVS
 
     flags = {name: value for name, value in vars(request).items() if name in FLAGS}
-    with stage("reading the settings"):
+    with stage(tr("reading the settings")):
         return load_all(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
 
 
@@ -71,7 +71,7 @@ def guarded(do: Callable[[], int]) -> int:
 
 def work(name: str) -> ModuleType:
     """Returns a module of work/, which may be heavy."""
-    with stage("loading the program"):
+    with stage(tr("loading the program")):
         return import_module(f"framework.commands.work.{name}")
 
 
@@ -81,7 +81,7 @@ def printed(text: Callable[[], str]) -> int:
     from config.tell.describe import UnknownTopic
 
     try:
-        with stage("looking it up"):
+        with stage(tr("looking it up")):
             answer = text()
         print(fitted(answer), end="")
     except (UnknownTopic, ConfigError) as error:

@@ -77,7 +77,7 @@ def run(config: RunConfig, request: Namespace) -> int:
                 else:
                     screen.draw(number / len(choices), message, [])
                 try:
-                    with stages.shown_on(screen), stages.stage("preparing"):
+                    with stages.shown_on(screen), stages.stage(tr("preparing")):
                         [config] = configured(request, choice.words()).values()
                         config = _lean(config, folder / f"{choice.workers}-{choice.rows}")
                         results[choice] = measure(config, request.seconds, signals.came)
@@ -127,10 +127,10 @@ def measure(config: RunConfig, seconds: float, stopping: Callable[[], bool]) -> 
                 trainer.round()
             return time.monotonic() - since
 
-        with stages.stage("warming up", lambda: counted(trainer.count.step, "step")):
+        with stages.stage(tr("warming up"), lambda: counted(trainer.count.step, "step")):
             advance(lambda past: past >= MOST_WARM_UP or (past >= WARM_UP and trainer.count.update > 0))
         before = trainer.count
-        with stages.stage("measuring", lambda: counted(trainer.count.step - before.step, "step")):
+        with stages.stage(tr("measuring"), lambda: counted(trainer.count.step - before.step, "step")):
             took = advance(lambda past: past >= seconds)
         return Speed((trainer.count.step - before.step) / took, (trainer.count.update - before.update) / took)
 

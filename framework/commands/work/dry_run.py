@@ -29,7 +29,7 @@ MOST_AGENTS = 8
 
 def describe(config: RunConfig) -> int:
     """Prints changed settings, shapes, parameters, memory and disk of a run. Refuses what the run would refuse."""
-    with stage("building what the run would train"):
+    with stage(tr("building what the run would train")):
         lines = _lines(config)
     print(fitted("\n".join(lines)))
     return 0

@@ -82,7 +82,7 @@ def check(config: RunConfig) -> None:
         )
         leave(MISTAKE)
 
-    with Watchdog(limit, watch, hangs), stage("checking the environment"), watch("make"):
+    with Watchdog(limit, watch, hangs), stage(tr("checking the environment")), watch("make"):
         fit.check(config)
 
 
@@ -94,7 +94,7 @@ def _load_torch() -> None:
     gc.collect()  # the environment that was checked, before what there is counts as no garbage for good
     gc.disable()
     try:
-        with stage("loading torch"):
+        with stage(tr("loading torch")):
             import algos.base  # noqa: F401
     finally:
         gc.freeze()

@@ -41,7 +41,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Exports one policy, or each one of several to a file of its own. Returns the exit status."""
     kind = request.to
     if kind == "onnx":
-        with stage("loading ONNX"):
+        with stage(tr("loading ONNX")):
             onnx_file.check_packages()
     assert config.task is not None
     out = Path(request.out) if request.out else _place(config.task.resolve(), kind)
@@ -167,13 +167,13 @@ class _Export:
     def _files(self, module: FileModule, seen: list[Seen], facts: dict[str, Any]) -> Iterator[tuple[Path, bytes]]:
         """Yields the files; compares what is in them with the agent first."""
         if self.place.suffix == ".onnx":
-            with stage("tracing the policy as ONNX"):
+            with stage(tr("tracing the policy as ONNX")):
                 data = onnx_file.content(module, self._first(module, seen[0]), text_facts(facts))
                 run = onnx_file.Session(data).run
         else:
             data = tensors_file.content(module, text_facts(facts))
             run = tensors_file.loaded(module, data).run
-        steps = each("comparing the file with the agent", seen, "steps")
+        steps = each(tr("comparing the file with the agent"), seen, tr("steps"))
         self.checked = compare(run, module, steps, *self.starts)
         if self.checked.equal < LEAST_EQUAL:
             raise JoystickError(

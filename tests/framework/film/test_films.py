@@ -12,6 +12,7 @@ from imageio import v3 as imageio
 from PIL import Image
 
 from config.read.loader import load
+from config.tell import language
 from envs.base import Step
 from framework.archive.run import RecordedRun
 from framework.assemble import build
@@ -20,13 +21,14 @@ from framework.collect.env_calls import Watch
 from framework.collect.fragment import Episode
 from framework.commands.work import film as again
 from framework.disk.csv_table import read_csv
-from framework.film import mp4
+from framework.film import mp4, pictures
 from framework.film.camera import Lens, Mosaic
 from framework.film.film import Taped, film_into
 from framework.film.gif import GifWriter
 from framework.film.mp4 import Mp4Writer
 from framework.film.pictures import CAPTION_HEIGHT, GAP, captioned
 from framework.loop.evaluator import Evaluation
+from framework.pages import fonts
 from framework.record.recorders import Tape
 from framework.runs.final_output import FilmSelection
 from main import main
@@ -346,3 +348,22 @@ def test_flags_of_film_elsewhere_are_refused(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["test", "NAME", "--worst"])
     assert "--worst, --grid and --episode are for:" in capsys.readouterr().err
+
+
+def test_a_caption_is_in_the_language_of_the_reader_if_a_font_has_its_letters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    language.language.cache_clear()
+    lens, white = Lens(57), Image.new("RGB", (230, 30), (255, 255, 255))
+    try:
+        monkeypatch.setattr(fonts, "_families", lambda letters: ((), letters))
+        assert lens.caption == "episode 57   step 0   return 0"
+        monkeypatch.setattr(fonts, "_families", lambda letters: (("Some",), frozenset()))
+        assert lens.caption == "回合 57   步数 0   回报 0"
+    finally:
+        language.language.cache_clear()
+    monkeypatch.setattr(fonts, "file_with", lambda text: None)
+    pictures._font.cache_clear()
+    assert captioned(white, "回合 57").size == (230, 30 + CAPTION_HEIGHT), "a font without the letters draws boxes"
+    pictures._font.cache_clear()

@@ -4,12 +4,15 @@ import json
 import os
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from config.tell import language
 from framework.disk.task_dir import held_lock
 from framework.live.server import Server
+from framework.pages.sentences import sentences
 from tests.tools.browser import PROGRAM, Browser, awaited
 from tests.tools.browser import browser as browser
 from tests.tools.browser import started as started
@@ -322,3 +325,30 @@ def test_runs_appear_as_they_start_and_words_choose_among_them(browser: Browser,
         browser.until("document.querySelectorAll('#list .run').length === 3")
         browser.value("document.querySelector('#list details .button:last-child').click()")
         browser.until("document.querySelectorAll('#shown .chart g').length === 3")
+
+
+@pytest.fixture
+def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    language.language.cache_clear()
+    yield
+    language.language.cache_clear()
+
+
+def test_the_page_is_in_the_language_of_its_server(browser: Browser, tmp_path: Path, chinese: None) -> None:
+    """Names from files stay as they are, even if they look like places of a sentence."""
+    run(tmp_path / "tasks" / "Train_{count}_$&", env="'{algorithm}-v1'")
+    with served(tmp_path / "tasks") as server:
+        opened(browser, server)
+        browser.until("document.querySelector('#shown svg.chart')")
+        assert browser.value("document.documentElement.lang") == "zh"
+        assert browser.text("#shown h2") == "{algorithm}-v1 上的 DQN"
+        browser.value("for (const part of document.querySelectorAll('details')) part.open = true")
+        assert "Train_{count}_$&" in browser.text()
+        left = [text for text in sentences(server.page.decode()) if " " in text and text in browser.text()]
+        assert left == []
+        browser.go(f"{server.address}#view=table")
+        browser.until("document.querySelector('table.overview')")
+        assert browser.text("table.overview thead").split() == [
+            "运行", "状态", "标签", "算法", "环境", "得分", "步数", "步/秒", "用时", "最近变化",
+        ]  # fmt: skip

@@ -14,11 +14,12 @@ import pytest
 
 from config.config import GeneralConfig
 from config.program import ROOT
+from config.tell.cells import cells
 from framework.loop.iteration import Count
-from framework.record.console import Console
+from framework.record.console import Console, pausing_for
 from framework.screen import stages, terminal
 from framework.screen.stages import each, part, stage
-from framework.screen.text import columns, cut, wrapped
+from framework.screen.text import cut, wrapped
 
 LONGEST = 1.5
 """Seconds of silence, of which the stages below last twice as long. Nothing of a command line may take five."""
@@ -140,8 +141,8 @@ def test_a_line_that_is_rewritten_ends_with_a_whole_word() -> None:
     assert cut(text, 80) == text
     assert cut(text, 20) == "making 8 …"
     assert cut("x" * 50, 20) == "x" * 18 + " …"
-    assert columns("评估 3") == 6
-    assert columns(cut("评估模型，第三次", 9)) <= 9
+    assert cells("评估 3") == 6
+    assert cells(cut("评估模型，第三次", 9)) <= 9
 
 
 def test_a_line_that_stays_is_wrapped_between_words_and_a_command_is_not() -> None:
@@ -189,3 +190,36 @@ def test_a_wide_terminal_shows_rows_side_by_side(monkeypatch: pytest.MonkeyPatch
     assert max(map(len, narrow)) <= 77
     assert 80 < max(map(len, wide)) <= 117
     assert wide[1].endswith("return  49, mean of 20: 39.5, best 49, length 20")
+
+
+def test_a_chinese_line_is_wrapped_between_characters_below_its_second_column() -> None:
+    text = "得分      " + "这次运行的得分不高于随机策略。" * 4
+    lines = wrapped(text, 40)
+    assert all(cells(line) <= 40 for line in lines)
+    assert "".join(line.strip() for line in lines) == text
+    assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {10}
+    [*_, command] = wrapped("警告：" + "这次运行没有保存；" * 5 + "用 python main.py resume tasks/a", 40)
+    assert command.strip() == "python main.py resume tasks/a"
+
+
+def test_a_line_of_chinese_that_is_cut_fits() -> None:
+    text = cut("正在读取检查点：20 / 400 MiB，已用 0:10", 24)
+    assert text == "正在读取检查点：20 / …"
+    assert cells(text) <= 24
+
+
+@pytest.mark.parametrize(
+    ("newest", "pausing"),
+    [
+        ("evaluating the model of update 1,000", True),
+        ("正在评估第 1,000 次更新的模型", True),
+        ("filming episode 3", True),
+        ("正在测量随机策略", True),
+        ("evaluation: 3 at update 1,000", False),
+        ("回合 3：回报 1，长度 2", False),
+    ],
+)
+def test_what_a_run_pauses_for_is_read_from_a_log_in_any_language(tmp_path: Path, newest: str, pausing: bool) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(f"2026-01-31 10:15:00,000 INFO it began\n2026-01-31 10:15:01,000 INFO {newest}\n", encoding="utf-8")
+    assert pausing_for(log) == (newest if pausing else "")
