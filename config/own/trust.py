@@ -4,7 +4,8 @@ user's. Also says which modules lie in a task directory, whose code is never imp
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 
@@ -21,15 +22,19 @@ _answers: dict[Path, bool] = {}
 """Answers of this process, by folder: what could not be remembered still holds for this command."""
 _asking = False
 """True if somebody at a terminal can answer."""
+_quiet: Callable[[], AbstractContextManager[None]] = nullcontext
+"""Returns a context in which nothing else is written to the terminal."""
 
 
 class TrustError(Exception):
     """The file of trusted folders cannot be used; the message says why."""
 
 
-def ask_on_terminal() -> None:
-    """Lets `covers` ask from now on, if somebody can answer: the command line of a person, and no script or CI."""
-    global _asking
+def ask_on_terminal(quiet: Callable[[], AbstractContextManager[None]]) -> None:
+    """Lets `covers` ask from now on, if somebody can answer: the command line of a person, and no script or CI. quiet:
+    returns a context in which nothing else is written to the terminal."""
+    global _asking, _quiet
+    _quiet = quiet
     _asking = all(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)) and not os.environ.get("CI")
 
 
@@ -140,7 +145,8 @@ def _is_trusted(folder: Path, module: str) -> bool:
             trusted = False
         if not trusted and not _asking:
             return False
-        _answers[folder] = trusted or _ask(folder, module)
+        with _quiet():
+            _answers[folder] = trusted or _ask(folder, module)
     return _answers[folder]
 
 

@@ -52,6 +52,7 @@ _HEADS = (
     tr("name"), tr("algorithm"), tr("environment"), tr("state"), tr("score"), tr("age"), tr("size"), tr("tags"),
 )  # fmt: skip
 
+
 def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
     """Returns a table of the runs whose name contains `part`, newest first, with their tags if there are any. If a
     terminal is too narrow for it, each name has a line of its own. tag: one that they have."""

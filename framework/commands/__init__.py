@@ -21,14 +21,14 @@ from collections.abc import Sequence
 from config.own.trust import ask_on_terminal
 from framework.commands.line import words
 from framework.commands.line.parser import parse
-from framework.screen import stages
+from framework.screen import stages, terminal
 
 
 def answer(argv: Sequence[str]) -> int:
     """Does what a command line asks for. Returns the exit status."""
     request = parse(argv)
     request.command_line = [*argv]
-    ask_on_terminal()
+    ask_on_terminal(quiet=lambda: stages.shown_on(terminal.Screen()))
     if getattr(request, "allow_import", None):
         sys.path.append(os.getcwd())
     atexit.register(gc.freeze)  # Python would look through hundreds of thousands of objects before it ends, for seconds

@@ -93,7 +93,7 @@ def shown() -> Iterator[None]:
     the result alone. What is done outside of all stages is to import modules."""
     outputs = [terminal.Steady(stream) for stream in (sys.stdout, sys.stderr)]
     capable = next((stream for stream in outputs if terminal.is_capable(stream)), None)
-    screen = terminal.Line(capable) if capable else terminal.Plain(outputs[1], SAID_AFTER)
+    screen = terminal.Line(capable) if capable else terminal.Plain(outputs[1], SAID_AFTER, announces=False)
 
     def loading() -> str:
         past = time.monotonic() - _changed
@@ -165,24 +165,25 @@ def look() -> None:
 
 def begin() -> None:
     """Starts to look at what is done."""
-    global _thread
+    global _thread, _stop
     with terminal.LOCK:
         if _shown and _shown[-1].screen.interval < float("inf") and (_thread is None or not _thread.is_alive()):
-            _stop.clear()
-            _thread = threading.Thread(target=_look_on, name="stages", daemon=True)
+            _stop = threading.Event()  # its own: one that ends must not be woken by the next one
+            _thread = threading.Thread(target=_look_on, args=(_stop,), name="stages", daemon=True)
             _thread.start()
 
 
-def _look_on() -> None:
-    while not _stop.wait(LOOK_SECONDS):
+def _look_on(stop: threading.Event) -> None:
+    while not stop.wait(LOOK_SECONDS):
         look()
 
 
 def _end() -> None:
     """Ends the thread, and waits for it: one that wakes up while Python ends aborts the process."""
     global _thread
-    thread, _thread = _thread, None
-    _stop.set()
+    with terminal.LOCK:
+        thread, _thread = _thread, None
+        _stop.set()
     if thread is not None and thread.is_alive() and thread is not threading.current_thread():
         thread.join()
 

@@ -175,15 +175,15 @@ class Plain(Screen):
 
     interval = 1.0
 
-    def __init__(self, stream: Steady, seconds: float = PLAIN_SECONDS) -> None:
-        """seconds: between two lines of progress."""
-        self._stream, self._seconds = stream, seconds
+    def __init__(self, stream: Steady, seconds: float = PLAIN_SECONDS, announces: bool = True) -> None:
+        """seconds: between two lines of progress. announces: True to say at once what begins."""
+        self._stream, self._seconds, self._announces = stream, seconds, announces
         self._next = time.monotonic() + seconds
         self._reached = 0
 
     def wait(self, text: str, begins: bool = False) -> None:
         with LOCK:
-            if begins and self.picture is None:
+            if begins and self._announces and self.picture is None:
                 self.say(text)
             super().wait(text)
 

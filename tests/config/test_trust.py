@@ -4,8 +4,11 @@ Nothing is ever imported from a task directory."""
 import json
 import os
 import pty
+import re
+import select
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -66,8 +69,13 @@ def folder(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def on_a_terminal(answer: str, *words: str, **more: str) -> tuple[int, str]:
-    """Returns the exit status of a command on a terminal, and what it shows; answers a question."""
+WAITING = re.compile(rb"\r[^\r\n]*\x1b\[K\r?")
+"""A line that says what is waited for, and is written over."""
+
+
+def on_a_terminal(answer: str, *words: str, pause: float = 0.0, **more: str) -> tuple[int, str]:
+    """Returns the exit status of a command on a terminal, and what it shows but what it waits for; answers a question,
+    after a pause in seconds in which nothing else may be written."""
     process, terminal = pty.fork()
     if process == 0:
         os.environ.update(more)
@@ -82,9 +90,11 @@ def on_a_terminal(answer: str, *words: str, **more: str) -> tuple[int, str]:
             break
         shown += part
         if b"[y/N]" in shown and not asked:
+            time.sleep(pause)
+            assert not pause or select.select([terminal], [], [], 0)[0] == []
             os.write(terminal, answer.encode())
             asked = True
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode().replace("\r\n", "\n")
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), WAITING.sub(b"", shown).decode().replace("\r\n", "\n")
 
 
 # ------------------------------------------------------------------------------------------------ the question
@@ -92,7 +102,7 @@ def on_a_terminal(answer: str, *words: str, **more: str) -> tuple[int, str]:
 
 def test_a_yes_on_a_terminal_is_remembered_for_this_folder_and_can_be_taken_back(folder, capsys):
     words = ("--algo", "PPO", "--env", "shop.py", "--print-config")
-    status, shown = on_a_terminal("y\n", *words)
+    status, shown = on_a_terminal("y\n", *words, pause=0.8)
     assert status == 0
     assert shown.startswith(f"The settings name shop, which is code in {folder}.\nImport code of this folder, now and")
     assert json.loads(trust.file().read_text()) == {"folders": [str(folder)]}
