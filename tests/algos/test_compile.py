@@ -34,7 +34,8 @@ from tests.tools.paths import in_the_suite, one_of_each
 
 __all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
-QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
+QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2,
+         "updates_per_train": 1}  # fmt: skip
 COMPILED = [
     name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
 ]
@@ -314,9 +315,11 @@ def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeyp
 COMPILE = """
 import os, sys
 from pathlib import Path
-import torch._inductor.config
+from algos.common.fast import compiler
 from framework.assemble import compiling
-torch._inductor.config.cpp_cache_precompile_headers = False
+compiler.prepare()
+from torch._inductor import config
+config.cpp_cache_precompile_headers, config.cpp.simdlen = False, 1
 assert compiling._without_compiler() is None
 print(os.environ["TORCHINDUCTOR_CACHE_DIR"], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
 """
@@ -334,8 +337,8 @@ def compiled_in(folder: Path) -> list[str]:
 
 @pytest.mark.usefixtures("compiles")
 def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
-    """And a second run finds it there. Headers are not compiled before the code is, which takes longest and pays for
-    many graphs."""
+    """And a second run finds it there. Headers are not compiled first, and no vector instructions are tried: that pays
+    for many graphs, and takes longest."""
     mine = tmp_path / f"joystick-torch-{os.getuid()}"
     place, *libraries = compiled_in(tmp_path)
     assert Path(place) == mine
