@@ -1,6 +1,7 @@
 """The programs of docs/data.md run, and solve CartPole's 200-step task.
 
-The first one takes longest: the suite sees that it learns, and `python -m tests.stress.every_case` that it solves it."""
+The first one takes longest: the suite sees that it learns, and `python -m tests.stress.every_case` that it solves
+the task."""
 
 import re
 from pathlib import Path
