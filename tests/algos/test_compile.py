@@ -34,8 +34,7 @@ from tests.tools.paths import in_the_suite, one_of_each
 
 __all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
-QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2,
-         "updates_per_train": 1}  # fmt: skip
+QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
 COMPILED = [
     name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
 ]

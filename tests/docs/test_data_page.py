@@ -18,7 +18,7 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 LENGTH = "max_epoch=15,\n    step_per_epoch=4000,"
 """The longest training of the page."""
-SHORT = "max_epoch=2,\n    step_per_epoch=2000,"
+SHORT = "max_epoch=4,\n    step_per_epoch=2000,"
 
 
 def best_of(program: str) -> float:
@@ -46,6 +46,6 @@ def test_the_programs_of_the_page_solve_the_task(program: str) -> None:
 
 
 def test_the_first_program_learns() -> None:
-    """A policy that has learned nothing balances the pole for about 20 steps."""
+    """Without a step of the optimizer (lr=0) the same program ends with 54.6."""
     assert PROGRAMS[0].count(LENGTH) == 1
-    assert best_of(PROGRAMS[0].replace(LENGTH, SHORT)) > 40
+    assert best_of(PROGRAMS[0].replace(LENGTH, SHORT)) > 80
