@@ -34,9 +34,10 @@ STARTS = re.compile(
 LONG = ("test_io_faults", "test_product", "test_watch_browser", "test_report_curves", "test_benchmarks", "test_ray_")
 """Further modules that start runs, a browser or a compiler."""
 FIRST = (
-    "test_ray_faults", "test_export", "test_ray_start", "test_run", "test_hangs", "test_io_faults", "test_compile",
-    "test_distributed", "test_distributed_faults", "test_distributed_runs", "test_tutorials", "test_group_resume",
-    "test_working_directory", "test_package", "test_contract", "test_ray_lockstep", "test_watch_browser",
+    "test_ray_faults", "test_compile", "test_ray_start", "test_run", "test_hangs", "test_export", "test_io_faults",
+    "test_tutorials", "test_contract", "test_data_page", "test_distributed_faults", "test_distributed_runs",
+    "test_group_resume", "test_dialog_composition", "test_docs", "test_distributed", "test_tuning", "test_ray_group",
+    "test_values", "test_product", "test_working_directory", "test_package", "test_ray_lockstep", "test_watch_browser",
 )  # fmt: skip
 """Modules that take longest, in the order in which they begin; a module is run by one process, which makes its fixtures
 and imports once. The last to begin are short, so that no process waits for another at the end."""

@@ -21,6 +21,7 @@ from tests.tools.actor_critic import (
     target_of,
 )
 from tests.tools.core import agent_of, prepared_by, score, spec_of, stream, toy_of, trained, updated
+from tests.tools.paths import in_the_suite
 
 every = pytest.mark.parametrize("algo", ALL)
 every_continuous = pytest.mark.parametrize("algo", CONTINUOUS)
@@ -301,7 +302,10 @@ def scored(algo, rounds=350, **settings):
 
 @pytest.mark.parametrize(
     ("algo", "rounds"),
-    [("DDPG", 500), ("TD3", 250), ("SAC", 250), ("TQC", 250), ("CrossQ", 250), ("REDQ", 250), ("DroQ", 350)],
+    in_the_suite(
+        [("DDPG", 500), ("TD3", 250), ("SAC", 250), ("TQC", 250), ("CrossQ", 250), ("REDQ", 250), ("DroQ", 350)],
+        *(("TD3", 250), ("SAC", 250), ("TQC", 250), ("CrossQ", 250)),
+    ),
 )
 def test_a_continuous_action_comes_to_its_target(algo, rounds):
     """The best return is 0, that of standing still -1/3, and the bounds -2 and 3 have another middle than 0."""

@@ -30,6 +30,7 @@ from main import main
 from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, of_one_agent, spec_of, toy_of, trained
+from tests.tools.paths import in_the_suite, one_of_each
 
 __all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
@@ -117,8 +118,14 @@ def toy_for(algo: str) -> str:
     return "match" if "Discrete" in package.Config.ACTION_SPACES else "target"
 
 
+STEPS = [*((algo, toy_for(algo)) for algo in COMPILED), ("PPO", "digits"), ("PPO", "bits")]
+HEADS = ("DQN", "QRDQN", "RainbowDQN", "MunchausenDQN")
+"""One for each loss of DQN's family, and one by priority: a graph has the lines of the loss in it."""
+
+
 @pytest.mark.parametrize(
-    ("algo", "toy"), [*((algo, toy_for(algo)) for algo in COMPILED), ("PPO", "digits"), ("PPO", "bits")]
+    ("algo", "toy"),
+    in_the_suite(STEPS, *((algo, toy_for(algo)) for algo in {*one_of_each(COMPILED), *HEADS} - {"C51"}), *STEPS[-2:]),
 )
 def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, as_graphs: list[Any]) -> None:
     """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""

@@ -19,6 +19,7 @@ from framework.catalog import ALGOS, ENVS
 from framework.loop.learner import AgentLearner
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, of_one_agent, score, spec_of, stream, toy_of, trained
+from tests.tools.paths import in_the_suite, one_of_each
 
 PLAIN = ("match", "shifted", "digits", "bits", "target")
 """One for each kind of action space, with all kinds of observation among them."""
@@ -292,7 +293,13 @@ def test_progress_tells_how_much_is_explored(algo, toy):
 MASKED = [algo for algo in algos.learning() if not needs(algo) and spaces_suit(algo, spec_of(toy_of("masked")))]
 
 
-@pytest.mark.parametrize(("algo", "mask"), [*((algo, "obs") for algo in MASKED), ("DQN", "info"), ("PPO", "info")])
+OF_MASKS = [*((algo, "obs") for algo in MASKED), ("DQN", "info"), ("PPO", "info")]
+"""Legal actions decide what is explored, and in targets what is best: the heads of DQN's family have these in common,
+except quantiles, whose best is that of their mean."""
+TRIED = in_the_suite(OF_MASKS, *((algo, "obs") for algo in one_of_each(MASKED)), ("QRDQN", "obs"), *OF_MASKS[-2:])
+
+
+@pytest.mark.parametrize(("algo", "mask"), TRIED)
 def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo, mask):
     """The toy raises at one. What was learned from targets that knew the masks has no value of its own here, but must
     be finite."""

@@ -18,6 +18,7 @@ from tests.framework.memory.test_offline import SMALL, run_of, write
 from tests.tools.distributed import Run as Cluster
 from tests.tools.distributed import config_of, local, remote
 from tests.tools.fake_ray import FakeRay
+from tests.tools.paths import in_the_suite
 
 WINDOW = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
 NUMBER = 0.5
@@ -109,8 +110,18 @@ LEARNS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("algo", algos.imitating())
-@pytest.mark.parametrize(("expert", "result"), [(on_its_side, 8.0), (on_the_other_side, -8.0)])
+PLAYED = [
+    (expert, result, algo)
+    for expert, result in ((on_its_side, 8.0), (on_the_other_side, -8.0))
+    for algo in algos.imitating()
+]
+AGAINST_REWARD = [case for case in PLAYED if case[1] < 0]
+"""The environment pays for the opposite."""
+
+
+@pytest.mark.parametrize(
+    ("expert", "result", "algo"), in_the_suite(PLAYED, *AGAINST_REWARD, (on_its_side, 8.0, "GAIL"))
+)
 def test_a_toy_is_played_as_the_expert_plays_it_whatever_the_environment_rewards(
     tmp_path: Path, algo: str, expert: Callable[[Array], Array], result: float
 ) -> None:

@@ -12,6 +12,7 @@ from algos.common.settings import NetworkConfig
 from framework.loop.learner import AgentLearner
 from framework.loop.share import Share, digest
 from tests.tools.core import agent_of, collector_of, memory_of, of_one_agent, spec_of, toy_of
+from tests.tools.paths import one_of_each
 
 ROWS = 4
 HALFWAY = Progress(step=100, episode=10, update=50, fraction=0.5)
@@ -121,7 +122,7 @@ def apart(one, other):
 WITH_NETWORK = [algo for algo in of_one_agent() if issubclass(algos.get(algo).Config, NetworkConfig)]
 
 
-@pytest.mark.parametrize("algo", WITH_NETWORK)
+@pytest.mark.parametrize("algo", one_of_each(WITH_NETWORK))
 def test_learners_that_share_their_batches_keep_the_same_weights(algo):
     compared(algo, count=2)
 

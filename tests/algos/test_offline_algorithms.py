@@ -15,6 +15,7 @@ from algos.discretebcq.agent import allowed, imitation_loss
 from algos.discretebcq.agent import td_target as double_target
 from config.model.layers import mlp
 from tests.tools.core import agent_of
+from tests.tools.paths import in_the_suite
 
 SMALL = mlp(32)
 FIRST, SECOND = np.eye(2, dtype=np.float32)
@@ -175,15 +176,15 @@ def on_slope(algo: str, updates: int = 600, **settings: Any) -> tuple[float, flo
     return float(agent.predict_action(SECOND[None], None).action[0, 0]) / 4.0, value
 
 
-@pytest.mark.parametrize(
-    ("algo", "settings"),
-    [
-        ("BCQ", {"vae_layers": SMALL, "vae_lr": 3e-3}),
-        ("AWAC", {"temperature": 0.1}),
-        ("CRR", {}),
-        ("CRR", {"weights": "exp", "advantage_baseline": "max", "temperature": 0.1}),
-    ],
-)
+SLOPES: list[tuple[str, dict[str, Any]]] = [
+    ("BCQ", {"vae_layers": SMALL, "vae_lr": 3e-3}),
+    ("AWAC", {"temperature": 0.1}),
+    ("CRR", {}),
+    ("CRR", {"weights": "exp", "advantage_baseline": "max", "temperature": 0.1}),
+]
+
+
+@pytest.mark.parametrize(("algo", "settings"), in_the_suite(SLOPES, SLOPES[0], SLOPES[1], SLOPES[3]))
 def test_the_best_action_of_the_data_is_chosen_and_valued(algo: str, settings: dict[str, Any]) -> None:
     action, value = on_slope(algo, data="x.npz", **settings)
     assert 0.1 < action < 0.5

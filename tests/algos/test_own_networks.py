@@ -22,6 +22,7 @@ from config.own import objects as own
 from config.read.loader import ConfigError
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, score, spec_of, toy_of, trained
+from tests.tools.paths import in_the_suite
 from tests.tools.ray import same, weights
 
 LINE = EnvSpec("line", Box(-1, 1, (4,), np.float32), Box(-1, 1, (1,)), 1, (), None)
@@ -115,7 +116,7 @@ def test_a_cell_makes_the_network_recurrent_and_its_state_is_carried():
     assert cfg.remembers()
 
 
-@pytest.mark.parametrize("algo", ["PPO", "A2C"])
+@pytest.mark.parametrize("algo", in_the_suite(["PPO", "A2C"], "PPO"))
 def test_a_cue_seen_at_the_first_step_is_remembered_by_a_cell_of_ones_own(algo):
     """The recall toy, as with gru in test_recurrent.py; without a state its mean is 0."""
     env = toy_of("recall", rows=8, delay=2)

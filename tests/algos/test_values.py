@@ -15,6 +15,7 @@ from algos.dqn.heads import Successor, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
+from tests.tools.paths import in_the_suite
 
 FAMILY = (
     "DQN", "DoubleDQN", "DuelingDQN", "NoisyDQN", "PER_DQN", "SoftQ", "MunchausenDQN", "C51", "QRDQN", "IQN",
@@ -464,7 +465,7 @@ def test_the_action_that_fits_the_observation_is_learned(algo):
     assert score(trained(agent, env, 150), env) == 1.0
 
 
-@pytest.mark.parametrize("algo", ["NoisyDQN", "C51", "QRDQN", "IQN", "DRQN"])
+@pytest.mark.parametrize("algo", in_the_suite(["NoisyDQN", "C51", "QRDQN", "IQN", "DRQN"], "C51", "QRDQN", "DRQN"))
 def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(algo):
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 1 / (1 - 0.8) = 5; whoever took the cut for an end
     would learn at most 3.4. Two steps of which the last gives 1 and ends: 0.8, then 1."""
@@ -482,7 +483,9 @@ def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(algo):
         assert values == pytest.approx(expected, abs=0.35), name
 
 
-@pytest.mark.parametrize("more", [{}, {"buffer_type": "PER"}, {"dueling": True}, REMEMBERS])
+@pytest.mark.parametrize(
+    "more", in_the_suite([{}, {"buffer_type": "PER"}, {"dueling": True}, REMEMBERS], {"dueling": True}, REMEMBERS)
+)
 def test_the_bonus_widens_the_gap_between_the_actions(more):
     """Rewards 1 and -1 that end the episode, weight 1/2, temperature 1: Q(a) = r + (Q(a) - V) / 2, so that the gap of 2
     becomes 4; V - Q(1) = ln(1 + e^-4) = 0.01815. Q(1) = 1 - 0.01815 / 2, Q(0) = -1 - 4.01815 / 2."""

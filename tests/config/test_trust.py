@@ -18,7 +18,9 @@ from config.own import trust
 from config.own.envs import OwnEnvError, class_name
 from config.read.loader import ConfigError
 from main import main
+from tests.tools.process import forking
 
+__all__ = ["forking"]
 ROOT = Path(__file__).parents[2]
 ENV = '''
 import gymnasium, numpy as np
@@ -138,7 +140,9 @@ def test_without_somebody_to_answer_there_is_no_question(folder, capsys):
 # --------------------------------------------------------------------------------------- what a trusted folder covers
 
 
-def test_every_command_takes_the_word_for_the_folder(folder, capsys):
+@pytest.mark.usefixtures("forking")
+def test_every_command_takes_the_word_for_the_folder(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
     trust.remember(folder)
     assert main(["--algo", "PPO", "--env", "shop.py", "--into", "tasks/run", *SHORT]) == 0
     assert json.loads(Path("tasks/run/run.json").read_text())["allow_import"] == ["shop"]

@@ -19,8 +19,9 @@ from framework.disk.csv_table import read_csv
 from tests.tools import foreign_pages
 from tests.tools.compare import make_run
 from tests.tools.pages import blocks
-from tests.tools.process import forked, forked_program
+from tests.tools.process import forked, forked_program, forking
 
+__all__ = ["forking"]
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("algos/*/README.md")])
 README, CHINESE = ROOT / "README.md", ROOT / "README.zh.md"
@@ -276,9 +277,9 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch
     assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
 
 
-def test_the_programs_of_the_python_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("forking")
+def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
     """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
-    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
     assert len(blocks) == 6
     for block in blocks:

@@ -162,5 +162,10 @@ class ForkedPopen:
 def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes of runs are forked, and the folder is a new one."""
     monkeypatch.chdir(tmp_path)
+    fork_runs(monkeypatch)
+
+
+def fork_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the processes of runs forked ones."""
     monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None))
     monkeypatch.setattr(children, "POLL_SECONDS", 0.01)

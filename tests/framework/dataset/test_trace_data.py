@@ -74,7 +74,8 @@ def test_discrete_observations_and_continuous_actions_are_read():
 
 
 def test_the_state_of_a_recurrent_policy_is_no_observation():
-    with joystick.Run("RecurrentPPO", "CartPole-v1", into="r", preset=None, general_cfg=QUICK) as run:
+    small = {"batch_size": 64, "sgd_batch_size": 32, "k_epochs": 1}
+    with joystick.Run("RecurrentPPO", "CartPole-v1", into="r", preset=None, general_cfg=QUICK, algo_cfg=small) as run:
         run.train(100)
     assert next(open_data("r").pieces())["obs"].shape[1:] == (4,)
     assert run.task.name == "r"

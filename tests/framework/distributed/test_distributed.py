@@ -14,6 +14,7 @@ from framework.distributed.worker import Worker
 from tests.tools.core import of_one_agent
 from tests.tools.distributed import Run, config_of, frozen, local, nothing_twice, remote
 from tests.tools.fake_ray import FakeRay
+from tests.tools.paths import in_the_suite, one_of_each
 
 MAY_LAG = [algo for algo in of_one_agent() if algos.get(algo).Config.MAY_LAG]
 JOINED = {"DQN": (), "PER_DQN": ("algo_cfg.n_step=3",), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
@@ -36,7 +37,7 @@ def added(monkeypatch):
 # -------------------------------------------------------------------------------------------------- in lockstep
 
 
-@pytest.mark.parametrize("algo", of_one_agent())
+@pytest.mark.parametrize("algo", one_of_each(of_one_agent()))
 def test_one_worker_in_lockstep_is_one_process_to_the_bit(algo):
     """RAY-7: weights, optimizers, memory, streams and counters."""
     one = Run(config_of(algo), local(config_of(algo))).until(60)
@@ -65,7 +66,7 @@ def test_what_a_network_learns_from_begins_on_16_bytes_though_it_comes_from_anot
     assert not any(begins)
 
 
-@pytest.mark.parametrize("algo", of_one_agent())
+@pytest.mark.parametrize("algo", one_of_each(of_one_agent()))
 def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
     config = config_of(algo, workers=2)
     run = Run(config, remote(config)).until(40).rest()
@@ -107,7 +108,7 @@ def test_learners_share_the_cores_and_a_worker_takes_one(monkeypatch):
 # ------------------------------------------------------------------------------------------------- running ahead
 
 
-@pytest.mark.parametrize("algo", MAY_LAG)
+@pytest.mark.parametrize("algo", one_of_each(MAY_LAG))
 def test_what_may_lag_learns_from_two_workers_that_run_ahead(algo, added):
     config = config_of(algo, workers=2, ahead=2, rows=8)
     run = Run(config, remote(config, FakeRay(1))).until(90).rest()
@@ -162,9 +163,14 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("algo", ["DQN", "PPO", "PQN"])
-@pytest.mark.parametrize("workers", [1, 2, 4])
+BACKLOGS = [(workers, algo, order) for workers in (1, 2, 4) for algo in ("DQN", "PPO", "PQN") for order in ORDERS]
+OF_DQN = [case for case in BACKLOGS if case[1] == "DQN"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "algo", "order"),
+    in_the_suite(BACKLOGS, *OF_DQN, *((2, "PPO", order) for order in ORDERS), (2, "PQN", "slow learner")),
+)
 def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken):
     """RAY-5, D1: also counted are fragments that are being collected or added, and chunks queued at the learner."""
     ahead, rows = 2, 8
@@ -185,7 +191,7 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
     assert 0.5 < max(found) <= 1 + 1e-6
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", in_the_suite([1, 2, 4], 1, 4))
 def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     """D1: at the end of the run nothing is owed, and 2 % at most is missing at any time after its beginning."""
     words = ("algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1", "algo_cfg.learning_starts=16")

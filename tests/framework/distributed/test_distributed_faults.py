@@ -15,6 +15,7 @@ from framework.errors import JoystickError
 from framework.loop.backend import Lost
 from tests.tools.distributed import Run, config_of, local, nothing_twice, remote, without_pauses
 from tests.tools.fake_ray import FakeRay, RayActorError, RayTaskError
+from tests.tools.paths import in_the_suite
 
 KINDS = {"DQN": ("algo_cfg.n_step=3",), "PER_DQN": (), "PPO": ("algo_cfg.normalize_reward=true",), "Sarsa": ()}
 """Memories of every kind: a replay memory, one with priorities, a window, and windows that overlap."""
@@ -87,9 +88,12 @@ def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, w
         assert not np.array_equal(first[0].columns["action"], second[0].columns["action"])
 
 
-@pytest.mark.parametrize("algo", ["DQN", "PPO", "A2C"])
-@pytest.mark.parametrize("ahead", [0, 2])
-@pytest.mark.parametrize("seed", range(2))
+DEATHS = [(seed, ahead, algo) for seed in range(2) for ahead in (0, 2) for algo in ("DQN", "PPO", "A2C")]
+
+
+@pytest.mark.parametrize(
+    ("seed", "ahead", "algo"), in_the_suite(DEATHS, (0, 0, "DQN"), (1, 2, "DQN"), (1, 0, "PPO"), (0, 2, "PPO"))
+)
 def test_workers_that_die_at_any_call_cost_no_more_than_what_they_were_doing(seed, ahead, algo, monkeypatch):
     """RAY-2: every tenth call is the last of its worker, in any order of arrival; construction and saving too."""
     without_pauses(monkeypatch)
@@ -241,8 +245,13 @@ class Moments:
         return self.left <= 0
 
 
-@pytest.mark.parametrize("algo", KINDS)
-@pytest.mark.parametrize("moment", [1, 2, 3, 50, 51])
+STOPS = [(moment, algo) for moment in (1, 2, 3, 50, 51) for algo in KINDS]
+
+
+@pytest.mark.parametrize(
+    ("moment", "algo"),
+    in_the_suite(STOPS, *(stop for stop in STOPS if stop[1] == "DQN"), *((50, algo) for algo in KINDS), (3, "PPO")),
+)
 def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(moment, algo):
     """RES-1, RAY-4: whatever workers, data server and learner were at; in another order of arrival, too."""
     config = config_of(algo, *KINDS[algo], workers=2)
@@ -258,8 +267,12 @@ def test_stopped_in_the_middle_of_a_round_and_gone_on_with_is_never_stopped(mome
     assert cut.episodes() + again.episodes() == straight(algo).episodes
 
 
-@pytest.mark.parametrize("algo", ["DQN", "PPO", "RecurrentPPO", "PQN"])
-@pytest.mark.parametrize("steps", [64, 330])
+AHEAD = [(steps, algo) for steps in (64, 330) for algo in ("DQN", "PPO", "RecurrentPPO", "PQN")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "algo"), in_the_suite(AHEAD, (64, "DQN"), (330, "DQN"), (64, "PQN"), (330, "PPO"), (64, "RecurrentPPO"))
+)
 def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(steps, algo, monkeypatch):
     """RAY-4: saved while fragments are on their way; those are collected again, and nothing comes twice."""
     recorded = Recorded(monkeypatch)
@@ -281,8 +294,14 @@ def test_workers_that_run_ahead_stand_again_where_their_last_accepted_step_was(s
         np.testing.assert_array_equal(later[0].start["first"], at["length"] == 0)
 
 
-@pytest.mark.parametrize("algo", KINDS)
-@pytest.mark.parametrize("counts", [(2, 3, 1, 2), (1, 2, 0, 3)])
+COUNTS = (2, 3, 1, 2), (1, 2, 0, 3)
+NUMBERS = [(counts, algo) for counts in COUNTS for algo in KINDS]
+
+
+@pytest.mark.parametrize(
+    ("counts", "algo"),
+    in_the_suite(NUMBERS, (COUNTS[0], "PER_DQN"), (COUNTS[1], "DQN"), (COUNTS[1], "Sarsa"), (COUNTS[0], "PPO")),
+)
 def test_with_another_number_of_workers_each_goes_on_where_it_stood(counts, algo):
     """RAY-4: 0 is one process, whose collector is worker 0. Nobody repeats a seed, whoever rests for a while."""
     episodes, saved, steps, running = [], None, 0, {}

@@ -15,6 +15,7 @@ from framework.distributed.ray_backend import RayBackend
 from framework.loop.trainer import Trainer
 from main import main
 from tests.tools.distributed import fake_rays
+from tests.tools.paths import in_the_suite
 
 GENERAL = [
     "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.max_episode=-1", "general_cfg.online_eval=true",
@@ -66,7 +67,7 @@ def counted_once(task):
     return rows
 
 
-@pytest.mark.parametrize("algo", ALGOS)
+@pytest.mark.parametrize("algo", in_the_suite(ALGOS, "PER_DQN", "PPO"))
 def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays, tmp_path):
     """RAY-7, TRJ-1: the curves, the evaluations, the checkpoint and the trajectories."""
     words = ("general_cfg.collect_traj=true",)
@@ -90,7 +91,7 @@ def test_a_run_with_several_workers_that_was_resumed_was_never_stopped(algo, ray
     assert fingerprint(cut) == fingerprint(straight)
 
 
-@pytest.mark.parametrize("algo", ALGOS)
+@pytest.mark.parametrize("algo", in_the_suite(ALGOS, "PER_DQN"))
 def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays, tmp_path):
     """RAY-4: two, three, one, two; each worker's rows go on where they stood."""
     task = train(tmp_path / "run", algo, 200, *LOCKSTEP, "general_cfg.n_workers=2")
@@ -101,8 +102,12 @@ def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays
     assert {row["worker"] for row in counted_once(task)} == {0, 1, 2}
 
 
-@pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
-@pytest.mark.parametrize("algo", ALGOS)
+DEAD = [(algo, kind) for algo in ALGOS for kind in ("LearnerActor", "DataServer")]
+
+
+@pytest.mark.parametrize(
+    ("algo", "kind"), in_the_suite(DEAD, ("DQN", "LearnerActor"), ("PER_DQN", "DataServer"), ("PPO", "DataServer"))
+)
 def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo, kind, rays, tmp_path, capsys):
     """RAY-1, RAY-8: all begin again at the last checkpoint, and the curves have each episode once."""
     straight = train(tmp_path / "straight", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")

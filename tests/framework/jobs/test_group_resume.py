@@ -19,7 +19,7 @@ from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
 from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
 from tests.tools.fake_ray import Call
-from tests.tools.process import Forked, forked, forking
+from tests.tools.process import Forked, fork_runs, forked, forking
 from tests.tools.tuning import cluster
 
 __all__ = ["forking"]
@@ -195,9 +195,21 @@ def test_the_runs_of_experiments_are_known_by_their_names_and_files(
     assert {member.file for member in found} == {f"{name}.yaml" for name in files}
 
 
+@pytest.fixture(scope="module")
+def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A group as `a_group` makes it, made once: to be copied."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("group"))
+        fork_runs(patch)
+        return a_group().absolute()
+
+
 @pytest.mark.parametrize("name", ["config.yaml", "group.json", "seed_1", "seed_2", "seed_2.errors.txt", "seeds.csv"])
-def test_a_group_with_a_link_is_refused_and_nothing_is_changed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = a_group()
+def test_a_group_with_a_link_is_refused_and_nothing_is_changed(
+    name: str, group: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path("here")
+    shutil.copytree(group, folder)
     Path("mine").mkdir()
     place = folder / name
     target = Path("mine", name)
@@ -213,8 +225,11 @@ def test_a_group_with_a_link_is_refused_and_nothing_is_changed(name: str, capsys
     assert sorted(folder.rglob("*")) == before
 
 
-def test_the_cluster_that_a_folder_names_is_not_used_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = a_group()
+def test_the_cluster_that_a_folder_names_is_not_used_without_a_word(
+    group: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path("here")
+    shutil.copytree(group, folder)
     text = (folder / "config.yaml").read_text()
     text = text.replace("mp_backend: single", "mp_backend: ray").replace("ray_address: null", "ray_address: evil:1")
     (folder / "config.yaml").write_text(text)

@@ -7,6 +7,7 @@ from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from tests.tools.distributed import Run, local, words_of
+from tests.tools.paths import one_of_each
 
 WHY = {
     "ValueIteration": "plans with the transition model of a single-agent environment",
@@ -28,7 +29,7 @@ def config_of(algo):
     return load(None, [*general, *own], find_algo=ALGOS, find_env=ENVS, allow_import=["own_agents"])
 
 
-@pytest.mark.parametrize("algo", sorted({*algos.learning()} - {*WHY}))
+@pytest.mark.parametrize("algo", one_of_each(sorted({*algos.learning()} - {*WHY})))
 def test_every_algorithm_learns_from_agents_that_act_enter_and_leave_at_different_times(algo):
     """RES-2"""
     config = config_of(algo)
