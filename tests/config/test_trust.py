@@ -93,7 +93,9 @@ def on_a_terminal(answer: str, *words: str, pause: float = 0.0, **more: str) -> 
         shown += part
         if b"[y/N]" in shown and not asked:
             time.sleep(pause)
-            assert not pause or select.select([terminal], [], [], 0)[0] == []
+            while select.select([terminal], [], [], 0)[0]:
+                shown += os.read(terminal, 4096)
+            assert WAITING.sub(b"", shown).endswith(b"[y/N] ") or not pause
             os.write(terminal, answer.encode())
             asked = True
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), WAITING.sub(b"", shown).decode().replace("\r\n", "\n")

@@ -332,11 +332,11 @@ def test_stopped_while_its_last_models_are_compared_a_run_keeps_them_all_as_they
     straight = train(run)
     plays, play = [], Evaluator.play
 
-    def interrupted(self: Evaluator, *words: Any) -> Any:
+    def interrupted(self: Evaluator, *words: Any, **options: Any) -> Any:
         plays.append(words)
         if len(plays) == 3:
             os.kill(os.getpid(), signal.SIGINT)
-        return play(self, *words)
+        return play(self, *words, **options)
 
     monkeypatch.setattr(Evaluator, "play", interrupted)
     assert main(["--yaml", "run.yaml", "--into", "cut"]) == 130

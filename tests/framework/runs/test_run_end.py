@@ -198,9 +198,9 @@ def test_the_best_model_is_there_at_every_moment_of_a_resume(monkeypatch: pytest
     train("run")
     there, play = [], Evaluator.play
 
-    def looks(self: Evaluator, *words: Any) -> Any:
+    def looks(self: Evaluator, *words: Any, **options: Any) -> Any:
         there.append(Path("tasks/run/models/best/manifest.json").is_file())
-        return play(self, *words)
+        return play(self, *words, **options)
 
     monkeypatch.setattr(Evaluator, "play", looks)
     assert main(["--resume", "run"]) == 0
@@ -341,7 +341,7 @@ def test_one_lucky_evaluation_stops_no_run_and_a_resume_counts_on(monkeypatch: p
     evaluate = Trainer.evaluate
 
     def faked(self: Trainer) -> Evaluation:
-        monkeypatch.setattr(Evaluator, "play", lambda *args: scored(means[self.count.update]))
+        monkeypatch.setattr(Evaluator, "play", lambda *args, **options: scored(means[self.count.update]))
         return evaluate(self)
 
     monkeypatch.setattr(Trainer, "evaluate", faked)
