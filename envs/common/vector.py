@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from config.tell.language import tr
+from config.tell.language import english, tr
 from envs.base import Array, EnvError, Step, StepError, VectorEnv
 from envs.common import masks
 from envs.common.facts import Codec, EnvFacts, frames_of, metrics_of
@@ -286,12 +286,12 @@ class GymnasiumVector(Codec, VectorEnv):
 
     def _check_finite(self, out: Step) -> None:
         for name, values in (
-            (tr("reward"), out.reward),
-            (tr("observation"), out.obs if self._floating else out.reward),
+            (english("reward"), out.reward),
+            (english("observation"), out.obs if self._floating else out.reward),
         ):
             if not finite(values):
                 row = int(np.flatnonzero(~np.isfinite(values.reshape(self.rows, -1)).all(axis=1))[0])
-                reason = tr("the {name} is not finite: {values}", name=name, values=values[row])
+                reason = tr("the {name} is not finite: {values}", name=tr(name), values=values[row])
                 raise StepError.of(self._name, tr("a step"), reason, self._seeds[row], row)
 
     def _failed(self, where: str, error: Exception, more: str = "") -> EnvError:
