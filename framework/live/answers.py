@@ -141,6 +141,10 @@ class Answers:
         return {
             "line": (system if of_system else episodes).line.points(),
             "evaluations": evaluations.line.points() if column == "return" else [],
+            "clocks": {
+                "episodes": self._tail(recorded.task.train, "episode")[0].line.points(),
+                "seconds": self._tail(recorded.task.system, "seconds")[0].line.points(),
+            },
             "columns": [name for name in offered[:MOST_COLUMNS] if printable(name) == name],
             "more": waiting or more or more_system,
             "started": printable(recorded.facts.started or ""),

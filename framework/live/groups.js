@@ -19,7 +19,7 @@ function groupShown() {
       make("a", { class: "button", href: link(ids) }, tr("All {count} in one chart", { count: ids.length })),
       make("button", { "data-compare": ids.join() }, tr("Compare them")),
       job.running ? stopButton(job.id, job.tuning ? "tuning" : "group") : null),
-    details.curves.length ? [make("div", { class: "head" }, make("span", { class: "quiet" }, meaning(details))), tools(),
+    details.curves.length ? [make("div", { class: "head" }, make("span", { class: "quiet" }, meaning(details))), tools([details.over]),
       chartBox()] : make("p", { class: "quiet" }, tr("Nothing to draw yet.")),
     ...parts.flat(2), notes(job.id, job.tags, details.note),
     folded("files", tr("Files ({count})", { count: details.files.length }), make("div", { class: "buttons" }, openers(details.files))));
@@ -46,7 +46,7 @@ function drawGroup() {
   const thin = curves.map(({ name, points, color, series: own }, place) => ({ name,
     color: color ?? (thick.length ? series.indexOf(own) : place),
     kind: thick.length ? "pale" : "", series: own ?? undefined, ...line(points) }));
-  drawChart(quantity, [...thick, ...thin], over === UPDATES);
+  drawChart(quantity, [...thick, ...thin]);
 }
 
 function tableOf(heads, rows, label) {

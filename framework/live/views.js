@@ -4,7 +4,7 @@
 const the = id => document.getElementById(id);
 
 const MOST_SHOWN = 12, MOST_FILMS = 6, MOST_LISTED = 200;
-const STEPS = "environment steps", UPDATES = "updates";
+const STEPS = "environment steps", UPDATES = "updates", EPISODES = "episodes";
 
 const page = { data: null, timer: 0, failures: 0, asked: 0, signs: new Map(), most: MOST_LISTED, films: {}, trial: null,
   unfolded: new Set(), sought: "", settings: { columns: [], names: [], cells: {}, left: 0 } };
@@ -147,30 +147,52 @@ function several(runs) {
     make("table", { class: "several" }, make("thead", {}, row), make("tbody", {}, rows)));
 }
 
-/** Returns a line of a chart. points: step, update, mean, and of several at the same step their number and ends. */
-function lineOf(points) {
+/** Returns what a clock shows at the points of a line: in proportion between its ticks, null after the last one. */
+function shownBy(ticks, points) {
+  const base = ticks.some(([step]) => step > 0) ? 0 : 1, all = [[0, 0, 0], ...ticks];
+  let place = 0;
+  return points.map(point => {
+    while (place < all.length - 1 && all[place + 1][base] <= point[base]) place++;
+    const [one, other] = [all[place], all[place + 1]], past = point[base] - one[base];
+    if (!other) return past > 0 ? null : one[2];
+    return one[2] + (other[2] - one[2]) * past / (other[base] - one[base]);
+  });
+}
+
+/** Returns a line of a chart. points: step, update, mean, and of several at the same step their number and ends.
+ * clocks: further axes, and what they show at steps and updates. */
+function lineOf(points, clocks = {}) {
   const ends = points.some(point => point.length > 3);
+  const further = Object.entries(clocks).filter(([, ticks]) => ticks.length);
   return { x: { [STEPS]: points.map(([step]) => step), [UPDATES]: points.map(([, update]) => update),
+    ...Object.fromEntries(further.map(([axis, ticks]) => [axis, shownBy(ticks, points)])),
     counts: points.map(([, , , count = 1]) => count) }, y: points.map(([, , value]) => value),
   ...(ends ? { low: points.map(([, , value, , low = value]) => low), high: points.map(([, , value, , , high = value]) => high) }
     : {}) };
 }
 
-/** Draws lines into the chart that is shown, and says what they are drawn over: updates if one learned first. */
-function drawChart(name, lines, updates) {
+/** Draws lines into the chart that is shown. */
+function drawChart(name, lines) {
   const box = the("shown").querySelector("figure.curve");
   if (!box) return;
-  view.axes = updates ? [UPDATES, STEPS] : [STEPS, UPDATES];
   plot(box, { name, tall: true, lines });
   showChoices();
 }
 
+/** Returns the axes that the curves of runs have, the main one first: updates if one learned before it collected. */
+function axesOf(all) {
+  const learned = ([step, update]) => step === 0 && update > 0;
+  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(learned));
+  const has = axis => all.some(({ clocks }) => clocks[axis]?.length);
+  return [...(updates ? [UPDATES, STEPS] : [STEPS, UPDATES]), ...[EPISODES, TIME].filter(has)];
+}
+
 /** Draws the curves of runs. */
 function drawRuns(runs) {
-  const given = ([step, update]) => step === 0 && update > 0, all = runs.map(run => page.data.shown[run.id]);
-  const updates = all.some(({ line, evaluations }) => [...line, ...evaluations].some(given));
-  drawChart(column(), all.map(({ line, evaluations }, place) => ({ name: runs.length > 1 ? own(runs[place]) : column(),
-    color: place, ...lineOf(line), dots: evaluations.length ? lineOf(evaluations) : undefined })), updates);
+  const all = runs.map(run => page.data.shown[run.id]);
+  drawChart(column(), all.map(({ line, evaluations, clocks }, place) => ({
+    name: runs.length > 1 ? own(runs[place]) : column(), color: place, ...lineOf(line, clocks),
+    dots: evaluations.length ? lineOf(evaluations, clocks) : undefined })));
 }
 
 const chartBox = () => make("figure", { class: "curve", "data-key": "chart", "data-sign": "chart" });
@@ -186,14 +208,15 @@ function figure(runs) {
     const none = runs.every(run => run.tested) ? tr("A test has no curve.") : tr("Nothing to draw yet.");
     return [names.size > 1 ? head : null, make("p", { class: "quiet" }, none)];
   }
-  return [head, tools(), chartBox()];
+  return [head, tools(axesOf(all)), chartBox()];
 }
 
-/** Returns the controls of the chart, which stay as they are set. */
-function tools() {
-  if (!view.axes.length) view.axes = [STEPS, UPDATES];
+/** Returns the controls of the chart, which stay as they are set, for these axes. */
+function tools(axes) {
+  view.axes = axes;
   const made = controls();
-  made.dataset.key = made.dataset.sign = "tools";
+  made.dataset.key = "tools";
+  made.dataset.sign = axes.join();
   return made;
 }
 

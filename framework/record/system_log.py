@@ -18,6 +18,8 @@ from framework.screen.formatting import number
 
 EVERY = 5.0
 """Seconds between two rows, at least."""
+LEAST = 0.5
+"""Seconds between the last two rows, at least: the last one is written when the run ends."""
 SHARE = 500
 """The pause is at least this many times as long as a row has taken."""
 MEGABYTE = 1e6
@@ -89,7 +91,10 @@ class SystemLog(Observer):
         return file
 
     def close(self) -> None:
-        """Ends the recording."""
+        """Ends the recording, with a row for what is new since the last one."""
+        if self._file is not None and self._now() - self._last[0] >= LEAST and self._place()[0].step > self._step:
+            with contextlib.suppress(OSError, ValueError):
+                self._record(self._file)
         file, self._file = self._file, None
         if file is not None:
             with contextlib.suppress(OSError):

@@ -202,13 +202,13 @@ class Experiment:
             Gpu(str(device)) if device.type == "cuda" else None,
             lambda: self._pids,
         )
-        self._stack.callback(system.close)
         observers.append(system)
         observers.append(Redraw(lambda: self.output.draw_so_far(self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
             self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
         )  # fmt: skip
+        self._stack.callback(system.close)  # its last row has the counters of the trainer
         if cfg.profile:
             self.trainer.profile = enter(profiling(self.trainer, log))
 

@@ -147,6 +147,24 @@ def test_two_runs_are_laid_over_one_another_with_keys_alone(browser: Browser, ta
         browser.until("document.querySelector('#shown h2')?.innerText === 'PPO on CartPole-v1'")
 
 
+def test_a_curve_is_drawn_over_episodes_and_over_time(browser: Browser, tasks: Path) -> None:
+    """20 episodes of 10 steps; 2 seconds after step 100, and 6 after step 200."""
+    (tasks / "Train_two" / "logs").mkdir(exist_ok=True)
+    (tasks / "Train_two" / "logs" / "system.csv").write_text("step,update,seconds\n100,20,2\n200,40,6\n")
+    with served(tasks) as server:
+        opened(browser, server, "#shown svg.chart")
+        offered = "[...document.querySelectorAll('#shown [data-keep=x] option')].map(each => each.innerText)"
+        assert browser.value(offered) == ["environment steps", "updates", "episodes", "training time"]
+        for axis, name, last in (("episodes", "episodes", "20 episodes"), ("seconds", "training time", "6 s")):
+            choice = "document.querySelector('#shown [data-keep=x]')"
+            browser.value(f"{choice}.value = '{axis}'")
+            browser.value(f"{choice}.dispatchEvent(new Event('input', {{ bubbles: true }}))")
+            browser.until(f"document.querySelector('#shown figure.curve').innerText.includes('{name}')")
+            browser.value("document.querySelector('#shown figure.curve svg.chart').focus()")
+            browser.press("End")
+            browser.until(f"document.querySelector('#shown .readout').innerText.startsWith('{last}')")
+
+
 def test_every_number_that_was_measured_can_be_drawn(browser: Browser, tasks: Path) -> None:
     with episodes_of(tasks / "Train_two") as train:
         train.append(episode(30, loss=0.5))

@@ -147,3 +147,17 @@ def test_the_gpu_says_what_its_program_has_said_to_the_last_question(
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     assert Gpu("cuda").read() == {}
     assert system_log.COLUMNS[-2:] == ("gpu_percent", "gpu_memory_mb")
+
+
+def test_the_end_of_a_run_has_a_row(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(machine, "use", lambda *others: machine.Use(0.0, None))
+    log = SystemLog(path, clock.place, now=clock)
+    clock.now, clock.step = 103.0, 30
+    log.close()
+    log.close()
+    assert [(row["step"], row["seconds"]) for row in read_csv(path)] == [(30, 3.0)]
+    log = SystemLog(path, clock.place, now=clock)
+    clock.now = 110.0
+    log.close()
+    assert len(read_csv(path)) == 1, "nothing was trained since"
