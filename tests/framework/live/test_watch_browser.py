@@ -155,14 +155,14 @@ def test_a_curve_is_drawn_over_episodes_and_over_time(browser: Browser, tasks: P
         opened(browser, server, "#shown svg.chart")
         offered = "[...document.querySelectorAll('#shown [data-keep=x] option')].map(each => each.innerText)"
         assert browser.value(offered) == ["environment steps", "updates", "episodes", "training time"]
-        for axis, name, last in (("episodes", "episodes", "20 episodes"), ("seconds", "training time", "6 s")):
-            choice = "document.querySelector('#shown [data-keep=x]')"
+        choice, chart = (f"document.querySelector('#shown {part}')" for part in ("[data-keep=x]", "figure svg.chart"))
+        for axis, name, last in (("episodes", "episodes", 20), ("seconds", "seconds of training", 6)):
             browser.value(f"{choice}.value = '{axis}'")
             browser.value(f"{choice}.dispatchEvent(new Event('input', {{ bubbles: true }}))")
-            browser.until(f"document.querySelector('#shown figure.curve').innerText.includes('{name}')")
-            browser.value("document.querySelector('#shown figure.curve svg.chart').focus()")
+            browser.until(f"{chart}.textContent.includes('{name}')")
+            browser.value(f"{chart}.focus()")
             browser.press("End")
-            browser.until(f"document.querySelector('#shown .readout').innerText.startsWith('{last}')")
+            browser.until(f"document.querySelector('#shown .readout').innerText.startsWith('{last} {name}: ')")
 
 
 def test_every_number_that_was_measured_can_be_drawn(browser: Browser, tasks: Path) -> None:
