@@ -76,7 +76,7 @@ def chart(
     parts += [f'<path class="level" d="{way([(0.0, level), (last, level)])}"/>' for level in levels.values()]
     for line in reversed(drawn):
         dot = "h.1" if len(line.points) == 1 else ""
-        ends = ' stroke-linecap="round" stroke-width="7"' if dot else ""
+        ends = ' style="stroke-linecap:round;stroke-width:7"' if dot else ""
         parts.append(f'<path class="{line.kinds}" stroke="{line.color}"{ends} d="{way(line.points)}{dot}"/>')
     size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     whole = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{_CHART_STYLE}</style>{"".join(parts)}</svg>'
