@@ -22,7 +22,8 @@ def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], 
     if remark := next((remark for dialect in DIALECTS if (remark := dialect.hint(section, key))), ""):
         return remark
     other = foreign_name(section, key, models, find_algo, algo)
-    near = other or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
+    near = other or _of_mistyped_word(section, key, models[section])
+    near = near or did_you_mean(key, models[section].spellings()) or _in_another_section(key, others)
     return near or did_you_mean(key, [word for dialect in DIALECTS for word in dialect.keys(section)])
 
 
@@ -51,6 +52,18 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
         if algos := find_algo.with_setting(name):
             return of_others(algos, algo, name)
     return ""
+
+
+def _of_mistyped_word(section: str, key: str, model: type[Strict]) -> str:
+    """Returns a hint to the setting that a word of another library means, such as learning_rat; empty unless the word is
+    closer than every setting by two letters."""
+    word = nearest(key, foreign_names.NAMES)
+    if word is None:
+        return ""
+    if any(distance(key.lower(), name) < distance(key.lower(), word) + 2 for name in model.spellings()):
+        return ""
+    meant = (name for owner, name, _ in foreign_names.ours(word) if owner == section and name in model.model_fields)
+    return next((tr("; did you mean {near}?", near=name) for name in meant), "")
 
 
 def _in_another_section(key: str, others: Mapping[str, set[str]]) -> str:
