@@ -55,8 +55,8 @@ def _translated(section: str, key: str, models: Mapping[str, type[Strict]], find
 
 
 def _of_mistyped_word(section: str, key: str, model: type[Strict]) -> str:
-    """Returns a hint to the setting that a word of another library means, such as learning_rat; empty unless the word is
-    closer than every setting by two letters."""
+    """Returns a hint to the setting that is meant by a mistyped word of another library, such as learning_rat; empty
+    unless that word is closer than every setting by two letters."""
     word = nearest(key, foreign_names.NAMES)
     if word is None:
         return ""
