@@ -50,6 +50,14 @@ def test_a_word_of_another_program_is_answered_with_ours(capsys, argv, line):
     assert answer(capsys, *argv).splitlines()[0].endswith(line)
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"), [("learning_rat", "lr"), ("batch_siz", "batch_size"), ("learning_start", "learning_starts")]
+)
+def test_a_mistyped_word_of_another_program_is_answered_with_our_setting(capsys, key, meant):
+    said = answer(capsys, "--algo", "DQN", "--env", "CartPole-v1", f"algo_cfg.{key}=3")
+    assert said.splitlines()[0].endswith(f"{key}: unknown setting; did you mean {meant}?")
+
+
 def test_all_unknown_flags_are_named_at_once(capsys):
     said = answer(capsys, "--env-id", "x", "--bogus", "--total-timesteps=7", "--env-id", "y").splitlines()
     assert said == [
