@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from config.tell import language
+
 ROOT = Path(__file__).parent
 os.environ["JOYSTICK_LANG"] = "en"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
@@ -99,3 +101,12 @@ def impatient() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.fixture
+def chinese(monkeypatch):
+    """Sentences are Chinese meanwhile."""
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    language.language.cache_clear()
+    yield
+    language.language.cache_clear()

@@ -60,7 +60,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Hint(Row):
-    """What messages say of a word."""
+    """A row for messages, whose texts have no Markdown."""
 
     row: Row = field(kw_only=True)
 

@@ -1,4 +1,4 @@
-"""What a buffer is made with, beside its size."""
+"""Settings of a buffer, beside its size."""
 
 from dataclasses import dataclass, fields
 from typing import Any

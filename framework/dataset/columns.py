@@ -36,9 +36,9 @@ class Block(NamedTuple):
 
     columns: Columns
     end: Literal["", "episode", "file"]
-    """What the last step ends by the layout of the file, whatever its flags are; empty if the file goes on after it."""
+    """Unit that the last step ends by the layout of the file, whatever its flags are; empty if the file goes on."""
     place: str = ""
-    """Where in the file this is, such as `line 3`; empty for a file without parts."""
+    """Place in the file, such as `line 3`; empty for a file without parts."""
     first: int = 0
     """Number of the first step in its place, from 0."""
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -105,7 +106,7 @@ class AppendedFile:
             self._file.close()
 
 
-class LineLog(AppendedFile):
+class LineLog(AppendedFile, ABC):
     """Appends rows to a file, a line each."""
 
     def __init__(self, path: Path, header: str = "", needed: bool = True) -> None:
@@ -143,9 +144,9 @@ class LineLog(AppendedFile):
                 )
         sync_folder(self.path.parent)
 
+    @abstractmethod
     def _lines(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
         """Returns rows as lines, without their ends."""
-        raise NotImplementedError
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row."""

@@ -136,7 +136,7 @@ class TrainedGroup:
 
     @property
     def title(self) -> str:
-        """What was trained, in words."""
+        """Algorithm, environment and number of seeds."""
         return tr("{subject}, {counts}", subject=self._task, counts=counted(len(self.seeds), "seed"))
 
     @property

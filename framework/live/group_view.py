@@ -42,7 +42,7 @@ Lines = Mapping[str, tuple[ThinnedCurve, ThinnedCurve]]
 
 
 class GroupView:
-    """What is shown of one group; what has not changed is not computed again."""
+    """Tables and curves of one group; those that have not changed are not computed again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files = folder, GroupFiles(folder)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: progress while it trains, cards and the learning curve, a film. Works without a
+"""Views of a run in a notebook: progress while it trains, cards and the learning curve, a film. Works without a
 notebook, too: as methods and texts."""
 
 import time

@@ -136,7 +136,7 @@ class Run:
         self._asked = False
         """True once Ctrl-C was pressed."""
         self._left = ""
-        """What Ctrl-C has left to train, and how; empty if the latest iteration is whole."""
+        """Steps that Ctrl-C has left to train, and the call that does; empty if the latest iteration is whole."""
         self._cell: notebook.Cell | None = None
         """Output of a notebook that shows progress."""
         self._is_shown = False

@@ -40,7 +40,7 @@ COUNTED = (
     tr("{count:,} updates"),
     tr("{count:,} workers"),
 )  # fmt: skip
-"""What is counted, each in the language of this process, whose measure word is part of it."""
+"""Counts of all nouns, in the language of this process, whose measure word is part of the noun."""
 
 
 def short(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What the program does, for a person who waits: stages, each with a name, and how far it is where that is known.
+"""Stages of the work, for a person who waits: each has a name, and says how far it is where that is known.
 
 A thread shows the innermost stage. So a call that does not return for long is shown as well (an import, a step of an
 environment, a compiler), and no loop has to look at the clock.

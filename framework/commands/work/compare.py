@@ -63,7 +63,7 @@ class Compared(list[dict[str, Any]]):
 
     @property
     def verdict(self) -> str:
-        """What the comparison says, in sentences."""
+        """Result of the comparison, in sentences."""
         several = self._result.several
         return html_page.joined(sentence for comparison in several for sentence in words.sentences(comparison))
 

@@ -4,22 +4,11 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from config.program import ROOT
-from config.tell import language
 from framework.archive import sentences
 from framework.runs import exactness
 
 FACTS = {**dict.fromkeys(sentences.CHANGES, "x"), "device": "cpu", "run_ahead": 0}
-
-
-@pytest.fixture
-def chinese(monkeypatch):
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.language.cache_clear()
-    yield
-    language.language.cache_clear()
 
 
 def test_reasons_are_english_in_the_file_and_translated_where_they_are_shown(chinese):

@@ -2,24 +2,13 @@
 
 import ast
 
-import pytest
-
 from config.program import ROOT
-from config.tell import language
 from framework.screen import tables
 from framework.screen.formatting import COUNTED, between, counted, scored
 from tests.tools import catalog
 
 BY_VARIABLE = {"episode", "step", "update"}
 """Nouns that the code counts by a variable."""
-
-
-@pytest.fixture
-def chinese(monkeypatch):
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.language.cache_clear()
-    yield
-    language.language.cache_clear()
 
 
 def test_english_has_a_plural():

@@ -3,19 +3,10 @@
 import pytest
 
 from config.config import GeneralConfig
-from config.tell import language
 from framework.disk.task_dir import CLOSED, FAILED
 from framework.loop.iteration import Count
 from framework.loop.stop_rules import StopRules, Training
 from framework.screen.outcome import shown
-
-
-@pytest.fixture
-def chinese(monkeypatch):
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.language.cache_clear()
-    yield
-    language.language.cache_clear()
 
 
 @pytest.mark.parametrize(
