@@ -208,7 +208,8 @@ def _unknown(key: str, missing: LookupError, hint: Callable[[str], str]) -> str:
     for ours in (path.rpartition(".")[2] for path in paths) if row_of(key) else ():
         if renamed := of_others_by_name(hint(ours), ours):
             return (renamed if ours != key else hint(ours)).removeprefix(tr("; "))
-    near = (hint(key) or did_you_mean(key, CONFIG)).removeprefix(tr("; "))
+    mistyped = "" if key in CONFIG else did_you_mean(key, CONFIG)  # before hint's, which answers with words of ours
+    near = (mistyped or hint(key)).removeprefix(tr("; "))
     return near or tr("has no counterpart here")
 
 
