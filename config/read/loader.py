@@ -95,14 +95,12 @@ def load(
         document = work.add_file(file, yaml_path)
         if env_class and not work.writes("general_cfg", "env_name"):
             typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
-        preset = choice.add(bool(algo or env) and not (yaml_path or resume or test))
+        preset = choice.add(by_itself=not (yaml_path or resume or test))
         if yaml_path and not preset:
             choice.note_absence(document, str(yaml_path))
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     earlier = work.add_earlier(task_root, expected_env)
-    if not (file or document or earlier or algo or env or preset):
-        work.notes.append(tr("no --yaml: the Python defaults are used"))
     return work.finish(
         choice,
         expected_return=choice.promised(document or earlier, preset),

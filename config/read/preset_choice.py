@@ -90,14 +90,15 @@ class PresetChoice:
         """Returns the preset that is asked for; reports a name that leads to none, or to one of another algorithm."""
         name = self._preset_word()
         word = name.lower()
-        if word == "none" or (word == "auto" and not by_itself):
+        fresh = self.stack.general("load_checkpoint") is not True
+        if word == "none" or (word == "auto" and not (by_itself and fresh)):
             return None
         if word in ("auto", "default"):
             fault, path = "", self._nearest_preset(say=True)
         else:
             fault, path = self._named_preset(name)
             self.stack.notes.append(tr("preset: {path}", path=path))
-        if word != "auto" and self.stack.general("load_checkpoint") is True:
+        if word != "auto" and not fresh:
             fault = tr("a run that is loaded has its own settings; leave it out")
         if fault:
             self.stack.report("general_cfg", "preset", fault)

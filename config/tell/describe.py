@@ -238,10 +238,11 @@ def _instead(topic: str, finders: dict[str, Finder]) -> str:
 _DEFAULTS = tr(
     "The defaults on this page hold for all settings that are left out, on the command line,\n"
     "in Python and in a file; a file in JoyRL's words has JoyRL's ([joyrl.md](joyrl.md)).\n"
-    "`--algo NAME --env ID` begins with a preset if there is one for the environment or its\n"
-    "family, presets/ID/NAME.yaml, whose settings take the place of the defaults. Without one\n"
-    "the run has the length, evaluation, checkpoints and rows that are named below for the\n"
-    "algorithm. The first line of output says which of the two; `--print-config` shows all.\n"
+    "A command line without a file begins with a preset if there is one for the algorithm and\n"
+    "the environment or its family, presets/ID/NAME.yaml, whose settings take the place of the\n"
+    "defaults. Without one the run has the length, evaluation, checkpoints and rows that are\n"
+    "named below for the algorithm. The first line of output says which of the two;\n"
+    "`--print-config` shows all, and general_cfg.preset=null takes the defaults alone.\n"
 )
 """Note on the scope of the defaults on the page."""
 

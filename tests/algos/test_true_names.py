@@ -15,7 +15,8 @@ PLAIN = "[{layer_type: linear, layer_size: [8]}]"
 
 
 def refused(algo: str, *settings: str) -> str:
-    words = [f"general_cfg.algo_name={algo}", *(f"algo_cfg.{setting}" for setting in settings)]
+    words = [f"general_cfg.algo_name={algo}", "general_cfg.preset=null"]
+    words += [f"algo_cfg.{setting}" for setting in settings]
     with pytest.raises(ConfigError) as caught:
         load(None, words, find_algo=ALGOS, find_env=ENVS)
     return str(caught.value)
@@ -103,7 +104,8 @@ def test_a_loss_of_single_values_is_refused_for_distributions(algo: str) -> None
     ],
 )
 def test_a_setting_that_nothing_reads_is_a_warning(algo: str, settings: list[str], unread: str) -> None:
-    words = [f"general_cfg.algo_name={algo}", *(f"algo_cfg.{setting}" for setting in settings)]
+    words = [f"general_cfg.algo_name={algo}", "general_cfg.preset=null"]
+    words += [f"algo_cfg.{setting}" for setting in settings]
     assert f"not used: algo_cfg.{unread}" in load(None, words, find_algo=ALGOS, find_env=ENVS).notes
 
 
@@ -121,7 +123,8 @@ def test_a_setting_that_nothing_reads_is_a_warning(algo: str, settings: list[str
     ],
 )
 def test_what_is_read_or_at_its_default_or_taken_back_is_no_warning(algo: str, settings: tuple[str, ...]) -> None:
-    words = [f"general_cfg.algo_name={algo}", *(f"algo_cfg.{setting}" for setting in settings)]
+    words = [f"general_cfg.algo_name={algo}", "general_cfg.preset=null"]
+    words += [f"algo_cfg.{setting}" for setting in settings]
     assert not any("not used" in note for note in load(None, words, find_algo=ALGOS, find_env=ENVS).notes)
 
 

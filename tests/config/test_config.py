@@ -348,12 +348,20 @@ def test_settings_that_contradict_one_another_are_refused(settings: list[str], m
 def test_what_is_missing_is_the_default_and_is_said(file: Callable[..., Path], text: str) -> None:
     """CFG-5"""
     config = loaded(file(text))
-    assert config.as_dict() == loaded().as_dict()
+    defaults = loaded(None, "general_cfg.preset=null")
+    assert config.as_dict() == defaults.as_dict()
     assert "sets nothing under general_cfg, algo_cfg, env_cfg: the defaults are used" in config.notes[0]
-    assert loaded().notes == (
-        "no --yaml: the Python defaults are used",
-        "no limit is set: max_episode is 100, max_step is 200",
-    )
+    assert defaults.notes == ("no limit is set: max_episode is 100, max_step is 200",)
+
+
+def test_without_a_file_a_run_begins_with_the_preset_of_its_algorithm_and_environment() -> None:
+    """No word, --algo and a setting choose in the same way; null takes the Python defaults."""
+    [line] = [note for note in loaded().notes if note.startswith("preset: ")]
+    assert line == "preset: presets/CartPole-v1/DQN.yaml"
+    assert loaded().expected_return == 500
+    assert loaded().as_dict() == loaded(algo="DQN", env="CartPole-v1").as_dict()
+    assert loaded(None, "general_cfg.algo_name=PPO").as_dict() == loaded(algo="PPO").as_dict()
+    assert not any("preset" in note for note in loaded(None, "general_cfg.preset=null").notes)
 
 
 def test_an_unknown_algorithm_or_environment_is_answered_with_the_nearest() -> None:
@@ -496,7 +504,8 @@ def test_mp_backend_single_on_the_command_line_is_all_that_a_run_of_many_needs(f
     ],
 )  # fmt: skip
 def test_a_setting_that_nothing_reads_is_a_warning(settings: list[str], unread: str | None) -> None:
-    notes = [note for note in loaded(None, *settings).notes if note.startswith("not used")]
+    config = loaded(None, "general_cfg.preset=null", *settings)
+    notes = [note for note in config.notes if note.startswith("not used")]
     assert notes == ([f"not used: {unread}"] if unread else [])
 
 
@@ -652,7 +661,8 @@ def test_an_empty_tasks_folder_is_named(tmp_path: Path) -> None:
 
 
 def limits_of(*settings: str, path: Path | None = None, **options: Any) -> tuple[int, int, tuple[str, ...]]:
-    config = load(path, settings, find_algo=ALGOS, find_env=catalog.ENVS, **options)
+    defaults = () if path else ("general_cfg.preset=null",)
+    config = load(path, (*defaults, *settings), find_algo=ALGOS, find_env=catalog.ENVS, **options)
     notes = tuple(note for note in config.notes if "max_" in note)
     return config.general.max_episode, config.general.max_step, notes
 
@@ -704,7 +714,7 @@ def test_the_quick_start_and_every_preset_decide_nothing() -> None:
 
 
 def test_the_printed_limits_are_the_effective_ones_and_decide_nothing_again(file: Callable[..., Path]) -> None:
-    config = loaded(None, "general_cfg.max_total_step=100")
+    config = loaded(None, "general_cfg.preset=null", "general_cfg.max_total_step=100")
     assert limits_of(path=file(config.to_yaml())) == (-1, -1, ())
 
 

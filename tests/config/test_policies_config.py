@@ -371,7 +371,8 @@ def test_settings_that_no_policy_reads_are_noted() -> None:
     words = ("general_cfg.algo_name=PPO", "policies_cfg.a.agents=x", "algo_cfg.kl_target=0.5")
     assert "not used: algo_cfg.kl_target (ppo_type is clip)" in loaded(None, *words).notes
     assert not any("not used" in note for note in loaded(None, *words, "policies_cfg.a.ppo_type=kl").notes)
-    other = loaded(None, "algo_cfg.lr=1", "policies_cfg.a.agents=x", "policies_cfg.a.algo_name=PPO")
+    words_of_dqn = ("general_cfg.preset=null", "algo_cfg.lr=1")
+    other = loaded(None, *words_of_dqn, "policies_cfg.a.agents=x", "policies_cfg.a.algo_name=PPO")
     assert "not used: algo_cfg.lr (no policy has algo_name DQN)" in other.notes
     mine = loaded(None, *words[:2], "policies_cfg.a.kl_target=0.5").notes
     assert "not used: policies_cfg.a.kl_target (ppo_type is clip)" in mine
@@ -394,6 +395,7 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "general_cfg.algo_name=PPO",
         "policies_cfg.a={agents: [a_*]}",
         "policies_cfg.b={agents: b, algo_name: DQN}",
+        "general_cfg.preset=null",
     )
     first = of_run("general_cfg.seed=5", *words)
     made = resume.start(first, SPEC)

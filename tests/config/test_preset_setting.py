@@ -69,7 +69,7 @@ def test_what_is_left_out_is_the_same_however_a_run_is_asked_for(algo):
     Path("run.yaml").write_text(json.dumps({"general_cfg": {"algo_name": algo}, "algo_cfg": needed}))
     words = [f"algo_cfg.{key}={value}" for key, value in needed.items()]
     configs = [
-        loaded(None, f"general_cfg.algo_name={algo}", *words),
+        loaded(None, f"general_cfg.algo_name={algo}", f"env_cfg.id={env}", *words),
         loaded(None, *words, algo=algo, env=env),
         loaded("run.yaml"),
         loaded(None, values={"algo_cfg": needed}, algo=algo, env=env),
@@ -145,10 +145,11 @@ def test_a_file_and_a_run_without_any_preset_have_the_usual_length(key):
     ],
 )
 def test_a_rate_that_falls_by_default_is_constant_in_a_run_without_a_planned_end(limits, schedule):
-    config = loaded(None, values={"general_cfg": {"algo_name": "PPO", **limits}})
+    general = {"algo_name": "PPO", "preset": None, **limits}
+    config = loaded(None, values={"general_cfg": general})
     assert config.algo.lr_schedule == schedule
     assert any("algo_cfg.lr_schedule is constant" in note for note in config.notes) == (schedule == "constant")
-    several = loaded(None, values={"general_cfg": {"algo_name": "PPO", **limits}, "policies_cfg.a": {"agents": "*"}})
+    several = loaded(None, values={"general_cfg": general, "policies_cfg.a": {"agents": "*"}})
     assert several.policies["a"].lr_schedule == schedule
 
 

@@ -54,7 +54,7 @@ def task_root(tmp_path: Path) -> Path:
     root = tmp_path / "tasks"
     for name, text in {
         "Train_CartPole-v1_DQN_20260131-101500": "# Return 200 is expected.\n"
-        + loaded(None, "algo_cfg.lr=0.5").to_yaml(),
+        + loaded(None, "general_cfg.preset=null", "algo_cfg.lr=0.5").to_yaml(),
         "Train_Pendulum-v1_PPO_20260131-101501": "general_cfg: {algo_name: PPO, load_model_step: 500, mode: test}",
     }.items():
         (root / name / "models").mkdir(parents=True)

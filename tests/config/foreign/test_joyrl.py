@@ -59,7 +59,7 @@ def test_every_key_is_an_alias_or_accepted_or_answered(section: str, name: str, 
     ],
 )
 def test_a_word_of_joyrl_sets_ours_with_a_note(algo: str, word: str, path: str, value: object) -> None:
-    config = loaded(None, f"general_cfg.algo_name={algo}", word)
+    config = loaded(None, "general_cfg.preset=null", f"general_cfg.algo_name={algo}", word)
     section, _, key = path.partition(".")
     assert getattr(getattr(config, section), key) == value
     assert any(f"{section}_cfg.{key}".replace("general_cfg_cfg", "general_cfg") in note for note in config.notes)

@@ -73,7 +73,7 @@ def test_the_workers_count(algo: str, settings: list[str], memory: str, capsys: 
 
 
 def described(*overrides: str) -> int:
-    return dry_run.describe(load(None, overrides, find_algo=ALGOS, find_env=ENVS))
+    return dry_run.describe(load(None, ("general_cfg.preset=null", *overrides), find_algo=ALGOS, find_env=ENVS))
 
 
 def test_a_memory_that_the_run_refuses_is_refused() -> None:

@@ -25,7 +25,8 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def config(*overrides, resumed=None):
-    return load(None, overrides, find_algo=ALGOS, find_env=ENVS, resume=resumed)
+    defaults = () if resumed else ("general_cfg.preset=null",)
+    return load(None, (*defaults, *overrides), find_algo=ALGOS, find_env=ENVS, resume=resumed)
 
 
 @pytest.fixture
