@@ -1,20 +1,28 @@
 """Measures the scores of the presets over several seeds, beside published results. Writes docs/learning.md.
 
 python benchmarks/learning.py ROW ... [--seeds 1..3] [--jobs N] [--episodes 100]     measure rows
+python benchmarks/learning.py --left [ROW ...] [--hours H]                           measure empty ones, cheapest first
+python benchmarks/learning.py --left --dry-run                                       say how long that takes
+python benchmarks/learning.py --stale [ROW ...]                                      list what changed since a row
 python benchmarks/learning.py --page                                                 only write the page
 python benchmarks/learning.py                                                        list the rows
 
 A ROW is an environment, an algorithm, or ENVIRONMENT/ALGORITHM; benchmarks/learning.yaml lists them. The measurements
-are stored in benchmarks/results/learning.json.
+are stored in benchmarks/results/learning.json. The folder of a row's runs is named after its settings, so that a row
+that was interrupted goes on from its checkpoints when it is asked for again.
 """
 
 import argparse
 import json
 import platform
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,9 +32,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import learning_plan  # noqa: E402
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
+from benchmarks.learning_plan import Estimate  # noqa: E402
 from config.read.loader import ConfigError, load  # noqa: E402
 from framework import commands  # noqa: E402
+from framework.archive.run import RecordedRun  # noqa: E402
 from framework.assemble import build  # noqa: E402
 from framework.catalog import ALGOS, ENVS  # noqa: E402
 from framework.collect.episode_numbers import EpisodeNumbers  # noqa: E402
@@ -35,7 +46,7 @@ from framework.disk.csv_table import read_csv  # noqa: E402
 from framework.disk.task_dir import circumstances  # noqa: E402
 from framework.errors import silence  # noqa: E402
 from framework.loop.evaluator import MOST_ROWS, Evaluator  # noqa: E402
-from framework.screen.formatting import short  # noqa: E402
+from framework.screen.formatting import clock, short  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
 PAGE = ROOT / "docs" / "learning.md"
@@ -47,53 +58,96 @@ MODELS = {"best": "best", "last": "latest"}
 # measuring ------------------------------------------------------------------------------------------------
 
 
-def measured(row: Row, seeds: str, jobs: int | None, episodes: int) -> dict[str, Any]:
-    """Trains a group, tests its models and the random policy; returns an entry of learning.json."""
-    command = row.command()
-    for words in collecting(row):
-        run(words, quiet=True)
-    folder = Path("tasks") / f"Learning_{row.name.replace('/', '_').replace(' ', '_')}_{time.strftime('%Y%m%d-%H%M%S')}"
-    more = [] if jobs is None else ["--jobs", str(jobs)]
-    run([*command, "--seeds", seeds, *more, "--into", str(folder)])
-    facts = json.loads((folder / "group.json").read_text(encoding="utf-8"))
-    runs = [json.loads((folder / f"seed_{seed}" / "run.json").read_text(encoding="utf-8")) for seed in facts["seeds"]]
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": facts["git_commit"],
-        "machine": machine(),
-        "command": row.shown(),
-        "settings": row.settings(),
-        "at_once": facts["at_once"],
-        "seeds": facts["seeds"],
-        "steps": [one["step"] for one in runs],
-        "seconds": [round(one["seconds"], 1) for one in runs],
-        "episodes": episodes,
-        **{
-            name: [tested(row, folder, seed, step, episodes) for seed in facts["seeds"]]
-            for name, step in MODELS.items()
-        },
-        "random": random_score(row, command, episodes),
-    }
+class StoppedError(Exception):
+    """Raised if the time is over, or after Ctrl-C; what was trained is saved."""
 
 
-def tested(row: Row, folder: Path, seed: int, step: str, episodes: int) -> float:
-    """Returns the mean score of a run's model on new start states."""
-    place = folder / f"test_{seed}_{step}"
-    run(
-        [
-            "general_cfg.mode=test",
-            "general_cfg.load_checkpoint=true",
-            f"general_cfg.load_path={folder / f'seed_{seed}'}",
-            f"general_cfg.load_model_step={step}",
-            f"general_cfg.max_episode={episodes}",
-            f"general_cfg.seed={TEST_SEED + seed}",
-            "--into",
-            str(place),
-        ],
-        quiet=True,
-    )
-    column = "terminated" if row.score == "success" else row.score
-    return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
+@dataclass
+class Measurement:
+    """How rows are measured."""
+
+    seeds: str | None = None
+    """As for main.py; None: the number of the row."""
+    jobs: int | None = None
+    """Number of runs at once; None: as main.py chooses."""
+    episodes: int = 100
+    """Number of episodes of each test."""
+    until: float = float("inf")
+    """Time in seconds at which training stops, as by Ctrl-C."""
+
+    def entry(self, row: Row) -> dict[str, Any]:
+        """Trains a group, or the rest of one, tests its models and the random policy; returns an entry of
+        learning.json."""
+        command, seeds = row.command(), self.seeds or f"1..{row.seeds}"
+        for words in collecting(row):
+            self.run(words, quiet=True)
+        folder = Path("tasks") / f"Learning_{re.sub(r'[/ ,]+', '_', row.name)}_{row.settings()}_{seeds}"
+        if not (folder / "group.json").exists():
+            jobs = [] if self.jobs is None else ["--jobs", str(self.jobs)]
+            self.run([*command, "--seeds", seeds, *jobs, "--into", str(folder)])
+        facts = json.loads((folder / "group.json").read_text(encoding="utf-8"))
+        runs = [folder / f"seed_{seed}" for seed in facts["seeds"]]
+        if any(RecordedRun(run).state != "finished" for run in runs):
+            self.run(["resume", str(folder)])
+        recorded = [json.loads((run / "run.json").read_text(encoding="utf-8")) for run in runs]
+        return {
+            "date": time.strftime("%Y-%m-%d"),
+            "commit": facts["git_commit"],
+            "machine": machine(),
+            "command": row.shown(),
+            "settings": row.settings(),
+            "at_once": facts["at_once"],
+            "seeds": facts["seeds"],
+            "steps": [one["step"] for one in recorded],
+            "seconds": [round(one["seconds"], 1) for one in recorded],
+            "episodes": self.episodes,
+            **{
+                name: [self.tested(row, folder, seed, step) for seed in facts["seeds"]] for name, step in MODELS.items()
+            },
+            "random": random_score(row, command, self.episodes),
+        }
+
+    def tested(self, row: Row, folder: Path, seed: int, step: str) -> float:
+        """Returns the mean score of a run's model on new start states."""
+        place = folder / f"test_{seed}_{step}_{self.episodes}"
+        if not place.exists() or RecordedRun(place).state != "finished":
+            shutil.rmtree(place, ignore_errors=True)
+            self.run(
+                [
+                    "general_cfg.mode=test",
+                    "general_cfg.load_checkpoint=true",
+                    f"general_cfg.load_path={folder / f'seed_{seed}'}",
+                    f"general_cfg.load_model_step={step}",
+                    f"general_cfg.max_episode={self.episodes}",
+                    f"general_cfg.seed={TEST_SEED + seed}",
+                    "--into",
+                    str(place),
+                ],
+                quiet=True,
+            )
+        column = "terminated" if row.score == "success" else row.score
+        return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
+
+    def run(self, words: list[str], quiet: bool = False) -> None:
+        """Runs main.py with these arguments. Raises StoppedError after Ctrl-C, which main.py receives too, or when the
+        time is over."""
+        command = [sys.executable, str(ROOT / "main.py"), *words]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL if quiet else None)
+        stopped = False
+        while True:
+            left = None if stopped or self.until == float("inf") else max(self.until - time.time(), 0.0)
+            try:
+                status = process.wait(left)
+                break
+            except KeyboardInterrupt:
+                stopped = True
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+                stopped = True
+        if stopped:
+            raise StoppedError
+        if status:
+            raise BenchmarkError(f"main.py {' '.join(words)} ended with status {status}")
 
 
 def random_score(row: Row, command: list[str], episodes: int) -> float:
@@ -112,21 +166,6 @@ def _score(row: Row, episode: Any) -> float:
     if row.score == "success":
         return float(episode.terminated)
     return float(episode.total if row.score == "return" else episode.metrics[row.score])
-
-
-def run(words: list[str], quiet: bool = False) -> None:
-    """Runs main.py with these arguments. After Ctrl-C it only waits, since main.py receives the signal too."""
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "main.py"), *words], stdout=subprocess.DEVNULL if quiet else None
-    )
-    while True:
-        try:
-            status = process.wait()
-            break
-        except KeyboardInterrupt:
-            continue
-    if status:
-        raise BenchmarkError(f"main.py {' '.join(words)} ended with status {status}")
 
 
 def machine() -> str:
@@ -164,6 +203,10 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=str, help="as for main.py (default: 1..3, or the number in learning.yaml)")
     parser.add_argument("--jobs", type=int, help="number of runs at once, as for main.py")
     parser.add_argument("--episodes", type=int, default=100, help="number of episodes of each test")
+    parser.add_argument("--left", action="store_true", help="of these rows, or all, the empty ones, the cheapest first")
+    parser.add_argument("--hours", type=float, default=float("inf"), help="stop after this time; the next call goes on")
+    parser.add_argument("--dry-run", action="store_true", help="only say how long the rows take")
+    parser.add_argument("--stale", action="store_true", help="only list what has changed since the rows were measured")
     parser.add_argument("--page", action="store_true", help="only write the page, from the stored measurements")
     request = parser.parse_args(argv)
     if request.episodes < LEAST_EPISODES:
@@ -188,23 +231,63 @@ def _state(row: Row, results: Mapping[str, Any]) -> str:
     return "not measured"
 
 
+def stale_rows(asked: Sequence[Row], results: Mapping[str, Any]) -> str:
+    """Returns a line for each measured row that something has changed since."""
+    lines = []
+    for row in asked:
+        if row.name in results and (changes := list(learning_plan.stale(row, results[row.name]))):
+            lines.append(f"{row.name:<48}{', '.join(changes)}")
+    return "\n".join(lines) or "nothing has changed"
+
+
+def plan(estimates: Sequence[Estimate]) -> str:
+    """Returns a line for each row with its length and the time that it takes, and the sum."""
+    lines = [
+        f"{one.row.name:<48}{f'{one.steps:,}' if one.steps else '?':>12} steps x {one.row.seeds}"
+        f"{clock(one.seconds) if one.seconds else 'unknown':>14}{f'   as fast as {one.by}' if one.by else ''}"
+        for one in estimates
+    ]
+    known = [one.seconds for one in estimates if one.seconds]
+    lines.append(f"{len(estimates)} rows, {clock(sum(known))} for {len(known)} of them, one run after the other")
+    return "\n".join(lines)
+
+
+def measure(asked: Sequence[Row], how: Measurement) -> None:
+    """Measures rows; each is stored and on the page as soon as it is measured."""
+    for count, row in enumerate(asked, 1):
+        print(f"== {row.name}, row {count} of {len(asked)}", file=sys.stderr, flush=True)
+        entry = how.entry(row)
+        write({**read_results(), row.name: entry})  # reads again: another process may have added a row
+    write(read_results())
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Returns the exit status: 0, or 2 if a row could not be measured. The rows before it are on the page."""
+    """Returns the exit status: 0, 2 if a row could not be measured, or 130 if it was stopped. The rows before it are on
+    the page."""
     request = parse(argv)
-    if not (request.rows or request.page):
-        try:
-            print(listing(), flush=True)
-        except BrokenPipeError:
-            silence(sys.stdout)
-        return 0
     try:
-        wanted = rows() if request.rows == ["all"] else chosen(request.rows)
-        for row in wanted:
-            print(f"== {row.name}", file=sys.stderr, flush=True)
-            seeds = request.seeds or f"1..{row.seeds}"
-            entry = measured(row, seeds, request.jobs, request.episodes)
-            write({**read_results(), row.name: entry})  # reads again: another process may have added a row
-        write(read_results())
+        asked = rows() if request.rows in ([], ["all"]) else chosen(request.rows)
+        if request.left:
+            results = read_results()
+            estimates = learning_plan.estimates([row for row in asked if row.name not in results], results)
+            asked = [one.row for one in estimates]
+            print(plan(estimates), flush=True)
+        elif request.dry_run:
+            print(plan(learning_plan.estimates(asked, read_results())), flush=True)
+        if request.stale:
+            print(stale_rows(asked, read_results()), flush=True)
+        elif request.page:
+            write(read_results())
+        elif not (request.rows or request.left):
+            print(listing(), flush=True)
+        elif not request.dry_run:
+            until = time.time() + 3600 * request.hours
+            measure(asked, Measurement(request.seeds, request.jobs, request.episodes, until))
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except StoppedError:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
     except (BenchmarkError, ConfigError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

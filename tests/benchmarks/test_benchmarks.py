@@ -2,14 +2,17 @@
 
 import json
 import math
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import bottleneck, data_layer, learning, learning_page, speed
+from benchmarks import bottleneck, data_layer, learning, learning_page, learning_plan, speed
 from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
 from framework.disk.csv_table import read_csv
@@ -210,6 +213,21 @@ def test_a_row_is_measured_with_its_own_preset_or_that_of_its_family() -> None:
             row.command()
 
 
+class Until(Forked):
+    """A forked main.py that is waited for as a process of subprocess is."""
+
+    def wait(self, seconds: float | None = None) -> int:
+        return super().wait()
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+
+def forking(process: Callable[[list[str], object], Until]) -> SimpleNamespace:
+    """Returns a subprocess for learning.py."""
+    return SimpleNamespace(Popen=process, DEVNULL=None, TimeoutExpired=subprocess.TimeoutExpired)
+
+
 def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy gives 1 to who repeats the number that it shows, of three: at random a third of that."""
     (tmp_path / "toy.yaml").write_text(TOY_PRESET)
@@ -219,16 +237,78 @@ def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypat
     monkeypatch.setattr(learning_page, "TABLE", tmp_path / "learning.yaml")
     monkeypatch.setattr(learning, "RESULTS", tmp_path / "learning.json")
     monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
-    forking = SimpleNamespace(Popen=lambda command, stdout: Forked(*command[2:]), DEVNULL=None)
-    monkeypatch.setattr(learning, "subprocess", forking)
+    monkeypatch.setattr(learning, "subprocess", forking(lambda command, stdout: Until(*command[2:])))
     assert learning.main(["shifted", "--seeds", "5"]) == 2, "the second row has no preset"
     known = json.loads((tmp_path / "learning.json").read_text())["shifted/QLearning"]
     assert (known["seeds"], known["steps"], known["episodes"]) == ([5], [300], 100)
     assert known["best"] == known["last"] == [1.0]
     assert 0.2 < known["random"] < 0.5
-    starts = [row["seed"] for path in Path("tasks").glob("*/test_*_best/results/test.csv") for row in read_csv(path)]
+    starts = [row["seed"] for path in Path("tasks").glob("*/test_*_best_*/results/test.csv") for row in read_csv(path)]
     assert len(set(starts)) == 100, "every episode has a start of its own"
     assert "| 300 | 5 | **1** |  | 1 |" in (tmp_path / "learning.md").read_text()
+
+
+def test_the_cheapest_empty_row_comes_first_as_fast_as_the_nearest_measured_one() -> None:
+    """1,000,000 steps x 3 at 1,000 steps/s of the same row, shorter, are 3,000 s, not 30,000 s at the speed of
+    another task or 6,000 s at that of another algorithm."""
+    measured = {
+        "Hopper-v5/PPO, short": {"steps": [20_000], "seconds": [20.0]},
+        "Pendulum-v1/PPO": {"steps": [1000, 1000], "seconds": [10.0, 10.0]},
+        "Hopper-v5/SAC": {"steps": [5000], "seconds": [10.0]},
+        "Hopper-v5/BC": {"steps": [0], "seconds": [10.0]},
+    }
+    rows = [Row("Walker2d-v5", "PPO"), Row("Nothing-v0", "PPO"), Row("Hopper-v5", "PPO"), Row("Taxi-v4", "QLearning")]
+    hopper, walker, taxi = learning_plan.estimates(rows, measured)
+    assert hopper == (rows[2], 1_000_000, 3000.0, "Hopper-v5/PPO, short")
+    assert (walker.row, walker.seconds, walker.by) == (rows[0], 30_000.0, "Pendulum-v1/PPO")
+    assert (taxi.seconds, taxi.by) == (None, "")
+    assert learning.plan([hopper, taxi]).endswith("2 rows, 50:00 for 1 of them, one run after the other")
+
+
+def test_a_row_is_stale_if_its_settings_or_its_code_changed_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {("algos/dqn", "algos/common"): 2, ("framework/memory",): 0, ("framework/loop", "framework/collect"): 1}
+    asked = []
+
+    def commits_since(commit: str, folders: list[str]) -> int:
+        asked.append(commit)
+        return counts[tuple(folders)]
+
+    monkeypatch.setattr(learning_plan, "commits_since", commits_since)
+    row, commit = Row("CartPole-v1", "DQN"), "a" * 40
+    entry = {"settings": row.settings(), "commit": f"{commit}+"}
+    assert list(learning_plan.stale(row, entry)) == ["algorithm: 2 commits", "loop: 1 commits"]
+    assert set(asked) == {commit}
+    assert next(learning_plan.stale(row, {**entry, "settings": "another"})) == "settings"
+    monkeypatch.setattr(learning_plan, "commits_since", lambda commit, folders: None)
+    assert list(learning_plan.stale(row, entry)) == ["commit aaaaaaaaaa is not in this clone"]
+
+
+def test_a_row_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is over at the first checkpoint, and the run stops as by Ctrl-C; the next call resumes the group."""
+    (tmp_path / "toy.yaml").write_text(TOY_PRESET.replace("300", "3000"))
+    row, calls = Row("shifted", "QLearning", preset=str(tmp_path / "toy.yaml")), []
+    monkeypatch.chdir(tmp_path)
+
+    class Process(Until):
+        def __init__(self, command: list[str], stdout: object) -> None:
+            calls.append(command[2])
+            super().__init__(*command[2:])
+
+        def wait(self, seconds: float | None = None) -> int:
+            if seconds is None:
+                return super().wait()
+            while not any(Path("tasks").glob("*/seed_5/models/100/*")) and self.poll() is None:
+                time.sleep(0.01)
+            raise subprocess.TimeoutExpired("main.py", seconds)
+
+    monkeypatch.setattr(learning, "subprocess", forking(Process))
+    with pytest.raises(learning.StoppedError):
+        learning.Measurement("5", until=0.0).entry(row)
+    entry = learning.Measurement("5").entry(row)
+    assert (entry["steps"], entry["best"]) == ([3000], [1.0])
+    assert calls == ["--yaml", "resume", "general_cfg.mode=test", "general_cfg.mode=test"]
+    assert learning.Measurement("5").entry(row) == entry
+    assert len(calls) == 4, "what is done is not done again"
 
 
 def test_the_starts_of_the_test_are_not_those_of_the_run() -> None:

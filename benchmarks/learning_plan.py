@@ -1,0 +1,93 @@
+"""What is left of the rows of benchmarks/learning.yaml: how long the empty ones take, and which others are stale."""
+
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.learning_page import ROOT, BenchmarkError, Entry, Row
+from config.read.loader import load
+from framework import commands
+from framework.catalog import ALGOS, ENVS
+
+CODE = {
+    "algorithm": ("algos/{algo}", "algos/common"),
+    "memory": ("framework/memory",),
+    "loop": ("framework/loop", "framework/collect"),
+}
+"""Name of what a row is made with -> folders of its code."""
+
+
+class Estimate(NamedTuple):
+    """How long a row takes."""
+
+    row: Row
+    steps: int
+    """Environment steps of a run; 0 if its length is not in steps."""
+    seconds: float | None
+    """Seconds of all its runs, one after the other; None without a row to go by."""
+    by: str
+    """Measured row whose steps per second were taken."""
+
+
+def estimates(rows: Iterable[Row], results: Mapping[str, Entry]) -> list[Estimate]:
+    """Returns how long rows take, the cheapest first; rows without an estimate are last. A row without a preset has
+    none, and is left out."""
+    known = []
+    for row in rows:
+        try:
+            steps = planned_steps(row)
+        except BenchmarkError:
+            continue
+        speed, by = speed_of(row, results)
+        seconds = steps * row.seeds / speed if speed and steps else None
+        known.append(Estimate(row, steps, seconds, by))
+    return sorted(known, key=lambda one: (one.seconds is None, one.seconds or 0.0))
+
+
+def planned_steps(row: Row) -> int:
+    """Returns the environment steps of a run of a row; 0 if its length is not in steps."""
+    request = commands.parse(row.command())
+    config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
+    return max(config.general.max_total_step, 0)
+
+
+def speed_of(row: Row, results: Mapping[str, Entry]) -> tuple[float, str]:
+    """Returns the steps per second of the nearest measured row, and its name: of the same task and algorithm, of the
+    algorithm, or of the task; of several the slowest. 0 without one."""
+
+    def likeness(name: str) -> int:
+        env, _, algo = name.removesuffix(", short").rpartition("/")
+        return 2 * (algo == row.algo) + (env == row.env)
+
+    speeds = {
+        name: float(np.sum(entry["steps"]) / np.sum(entry["seconds"]))
+        for name, entry in results.items()
+        if likeness(name) and any(entry["steps"])
+    }
+    nearest = max(speeds, key=lambda name: (likeness(name), -speeds[name]), default="")
+    return speeds.get(nearest, 0.0), nearest
+
+
+def stale(row: Row, entry: Entry) -> Iterator[str]:
+    """Yields what has changed since a row was measured: its settings, and the commits in the code that it ran."""
+    if entry["settings"] != row.settings():
+        yield "settings"
+    commit = str(entry["commit"] or "")[:40]
+    for name, folders in CODE.items():
+        count = commits_since(commit, [folder.format(algo=ALGOS.get(row.algo).__name__.split(".")[-1])
+                                       for folder in folders])  # fmt: skip
+        if count is None:
+            yield f"commit {commit[:10] or 'unknown'} is not in this clone"
+            return
+        if count:
+            yield f"{name}: {count} commits"
+
+
+def commits_since(commit: str, folders: list[str], root: Path = ROOT) -> int | None:
+    """Returns the number of commits in these folders since one; None if this clone does not have it."""
+    words = ["git", "-C", str(root), "rev-list", "--count", f"{commit}..HEAD", "--", *folders]
+    answer = subprocess.run(words, capture_output=True, text=True)
+    return int(answer.stdout) if commit and answer.returncode == 0 else None
