@@ -5,6 +5,7 @@ Size, depth and number of values are bounded, so that no file can exhaust the me
 """
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -358,9 +359,10 @@ def _near_files(path: Path) -> str:
 
 
 def _decode(content: bytes, name: str) -> str:
-    """Decodes UTF-8 with or without a byte order mark and any line ends; refuses control characters."""
+    """Decodes UTF-8 with or without a byte order mark, UTF-16 with one (as `>` of PowerShell 5 writes it), and any line
+    ends; refuses control characters."""
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig")
     except UnicodeDecodeError as error:
         place = _line_and_column(content[: error.start].decode("utf-8", "replace"))
         raise DocumentError(
