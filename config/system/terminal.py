@@ -4,11 +4,13 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 from config.system.name import is_windows
 
-_ESCAPES, _OUTPUTS = 0x0004, {1: -11, 2: -12}
-"""Windows: bit of a console that obeys escape sequences; descriptors and their consoles."""
+_ESCAPES = 0x0004
+"""Bit in the mode of a console of Windows that obeys escape sequences."""
 _PLAIN = re.compile(r"[\w.:\\/+=-]+")
 """Words that both cmd and PowerShell take as they are."""
 
@@ -38,22 +40,25 @@ def variable(name: str, value: str) -> str:
     return f"export {name}={value}"
 
 
-def obeys_escapes(descriptor: int) -> bool:
-    """Returns True for a terminal that moves its cursor as it is told. A console of Windows has to be asked to."""
-    if not is_windows():
-        return os.environ.get("TERM", "dumb") != "dumb"
-    if os.environ.get("TERM") == "dumb":
-        return False
+def obeys_escapes(terminal: Any) -> bool:
+    """Returns True if a terminal moves its cursor as it is told. A console of Windows has to be asked to. terminal: the
+    stream that leads to it."""
+    name = os.environ.get("TERM", "" if is_windows() else "dumb")
+    return name != "dumb" and (not is_windows() or _console_obeys(terminal))
+
+
+def _console_obeys(terminal: Any) -> bool:
+    """Asks a console of Windows to obey escape sequences. Returns False if it cannot, as before Windows 10."""
     import ctypes
 
+    system: Any = ctypes
     try:
-        kernel = getattr(ctypes, "windll").kernel32  # noqa: B009  # type checkers know it on Windows alone
-        kernel.GetStdHandle.restype = ctypes.c_void_p
-        console, mode = ctypes.c_void_p(kernel.GetStdHandle(_OUTPUTS[descriptor])), ctypes.c_uint32()
-        if not kernel.GetConsoleMode(console, ctypes.byref(mode)):
+        kernel, console = system.windll.kernel32, import_module("msvcrt").get_osfhandle(terminal.fileno())
+        handle, mode = ctypes.c_void_p(console), ctypes.c_uint32()
+        if not kernel.GetConsoleMode(handle, ctypes.byref(mode)):
             return False
-        return bool(mode.value & _ESCAPES or kernel.SetConsoleMode(console, ctypes.c_uint32(mode.value | _ESCAPES)))
-    except (AttributeError, KeyError, OSError):
+        return bool(mode.value & _ESCAPES or kernel.SetConsoleMode(handle, ctypes.c_uint32(mode.value | _ESCAPES)))
+    except (AttributeError, ImportError, OSError):
         return False
 
 

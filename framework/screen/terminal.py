@@ -111,7 +111,7 @@ def choose(stream: TextIO | None) -> Screen:
 
 def is_capable(stream: "Steady | TextIO") -> bool:
     """Returns True for a terminal on which lines can be rewritten."""
-    return bool(stream.isatty()) and obeys_escapes(stream.fileno())
+    return bool(stream.isatty()) and obeys_escapes(stream)
 
 
 def fitted(text: str) -> str:
