@@ -29,8 +29,6 @@ from framework.screen.formatting import counted
 from framework.screen.terminal import fitted
 
 TASKS = Path("tasks")
-SHARED = Path("/dev/shm")
-"""Folder whose files are in memory; only Linux has it."""
 OLDEST_PYTHON = (3, 11)
 LEAST_MEMORY, LEAST_DISK, LEAST_SHARED = 2**30, 2**30, 2**27
 """Bytes of free memory, disk and shared memory below which runs fail before long."""
@@ -208,10 +206,10 @@ def _ray() -> Iterator[Finding]:
     if len(folder) > LONGEST_SOCKET and not is_windows():  # whose Ray has no sockets with names
         text = tr("the temporary folder has a long name: {folder}", folder=folder)
         yield Finding("note", "Ray", text, variable("TMPDIR", "/tmp"))
-    if not SHARED.is_dir():
+    if not machine.SHARED.is_dir():
         yield Finding("note", "Ray", tr("there is no shared memory (/dev/shm); Ray keeps its objects on the disk"))
         return
-    free = shutil.disk_usage(SHARED).free
+    free = shutil.disk_usage(machine.SHARED).free
     if free < LEAST_SHARED:
         mend = tr("a larger one, as docker run --shm-size=2g")
         yield Finding("note", tr("shared memory"), tr("{size} free for the processes of Ray", size=_gib(free)), mend)
