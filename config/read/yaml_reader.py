@@ -304,6 +304,9 @@ _PLAIN = {
     r"mapping values": tr("a ':' too many, or wrong indentation; put text with ': ' between quotes"),
     r"expected ':'|block end": tr("a ':' is missing, or wrong indentation"),
     r"another document": tr("a second document (---); write one"),
+    r"expected escape sequence|unknown escape character": tr(
+        "\\ begins an escape between double quotes; write a path with /, or between single quotes"
+    ),
     r"undefined alias": tr("an alias (*name) without its anchor (&name); text that begins with * needs quotes"),
 }
 

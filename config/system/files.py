@@ -16,6 +16,8 @@ _PAUSE = 0.02
 _LOCKED_BYTE = 2**31 - 2
 """Place of the byte that is locked on Windows, where nobody else can read what is locked: behind the end of all files
 that are locked here."""
+DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+"""Names that no file of Windows can have, whatever its ending."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Flag that keeps an open from following a link; 0 where there is none, see `is_link`."""
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)

@@ -14,9 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from config.read.yaml_reader import read
+from config.read.yaml_reader import DocumentError, read
 from config.system import files, name, processes, terminal
 from framework.disk import atomic, task_dir
+from framework.distributed import reaper
+from framework.jobs.members import file_names
 from framework.screen import terminal as screen
 
 ROOT = Path(__file__).parents[2]
@@ -271,6 +273,20 @@ def test_the_name_of_a_run_is_one_on_every_system(tmp_path: Path) -> None:
     assert not set(folder.name) & set('\\/:*?"<>|')
 
 
+def test_no_experiment_has_the_name_of_a_device() -> None:
+    """aux.yaml would be a serial port."""
+    assert file_names(["AUX", "aux", "auxiliary", "com1", "a:b"]) == ["AUX_", "aux__2", "auxiliary", "com1_", "a-b"]
+
+
+def test_a_path_between_double_quotes_is_explained(tmp_path: Path) -> None:
+    for text in ('path: "C:\\Users\\me"', 'path: "D:\\my"'):
+        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+        with pytest.raises(DocumentError, match="a path with /, or between single quotes"):
+            read(tmp_path / "a.yaml")
+    (tmp_path / "a.yaml").write_text(r"path: 'C:\Users\me'".replace("\\\\", "\\"), encoding="utf-8")
+    assert read(tmp_path / "a.yaml").value == {"path": r"C:\Users\me"}
+
+
 def test_files_of_powershell_and_of_the_editor_of_windows_are_read(tmp_path: Path) -> None:
     """Its `>` writes UTF-16, the editor a byte order mark, and both write CR and LF."""
     text = "general_cfg:\r\n  seed: 3  # 中文\r\n"
@@ -304,3 +320,53 @@ def test_a_process_is_interrupted_by_what_its_system_has(windows: None, monkeypa
     assert process.signals == [1, signal.SIGTERM]
     assert processes.out_of_reach() == {"process_group": 0}
     assert processes.out_of_reach(detached=True) == {"start_new_session": True}
+
+
+SPAWN = """
+import multiprocessing, sys
+multiprocessing.set_start_method("spawn")
+print("begins")
+import gymnasium
+import joystick
+
+class Mine(gymnasium.Env):
+    observation_space, action_space = gymnasium.spaces.Discrete(3), gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        self.time = 0
+        return 0, {}
+
+    def step(self, action):
+        self.time += 1
+        return action, 1.0, self.time == 5, False, {}
+
+joystick.register("Mine", Mine)
+with joystick.Run("QLearning", "Mine", env_cfg={"n_envs": 2, "vectorization": "async"}, into="run") as run:
+    print(run.train(20)["return_mean"])
+print(sys.modules["__main__"].__file__)
+"""
+
+
+def test_a_program_without_a_guard_trains_once_where_processes_do_not_fork(tmp_path: Path) -> None:
+    """Its rows have processes of their own, which would run its main file again."""
+    (tmp_path / "program.py").write_text(SPAWN, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert (lines[0], lines.count("begins")) == ("begins", 1), done.stdout
+    assert "5.0" in lines
+    assert lines[-1].endswith("program.py")
+
+
+def test_processes_of_ray_are_found_where_there_is_no_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the folder in their command line, as on macOS."""
+    monkeypatch.setattr(reaper, "PROC", tmp_path / "absent")
+    command = [sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert reaper.workers_of(str(tmp_path)) == [process.pid]
+        reaper.end(str(tmp_path))
+        assert process.wait(10) == -signal.SIGKILL
+    assert not tmp_path.exists()
