@@ -84,7 +84,7 @@ def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
         oldest = ".".join(map(str, OLDEST))
         raise RayError(
             tr(
-                "Ray {version} is too old: pip install 'ray>={oldest}'; {way_out}",
+                'Ray {version} is too old: pip install "ray>={oldest}"; {way_out}',
                 version=ray.__version__,
                 oldest=oldest,
                 way_out=way_out,

@@ -14,11 +14,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from config.own.envs import OwnEnvError, class_name
 from config.read.yaml_reader import DocumentError, read
 from config.system import files, name, processes, terminal
 from framework.disk import atomic, task_dir
 from framework.distributed import reaper
+from framework.jobs import processes as left
 from framework.jobs.members import file_names
+from framework.jobs.stages import Stage
 from framework.screen import terminal as screen
 
 ROOT = Path(__file__).parents[2]
@@ -271,6 +274,25 @@ def test_the_name_of_a_run_is_one_on_every_system(tmp_path: Path) -> None:
     folder = task_dir.new_folder("train", r'C:\a/b:c*?"<>|', "DQN", start=tmp_path)
     assert folder.parent == tmp_path / "tasks"
     assert not set(folder.name) & set('\\/:*?"<>|')
+
+
+def test_a_drive_is_not_the_name_of_a_module() -> None:
+    with pytest.raises(OwnEnvError, match="go to the folder of the file"):
+        class_name(r"C:\envs\mine.py:Mine")
+    assert class_name(r"envs\mine.py:Mine") == "envs.mine:Mine"
+    assert class_name("mine:Mine") == "mine:Mine"
+
+
+def test_a_process_that_is_left_behind_is_known_by_its_own_lock(tmp_path: Path, windows: None) -> None:
+    """On Windows it has not inherited the lock of its stderr."""
+    stage = Stage("1", "1", tmp_path / "1.yaml", tmp_path / "1")
+    stage.task.mkdir()
+    assert not left.is_locked(stage)
+    lock = task_dir.held_lock(stage.task)
+    assert lock is not None
+    assert left.is_locked(stage)
+    lock.close()
+    assert not left.is_locked(stage)
 
 
 def test_no_experiment_has_the_name_of_a_device() -> None:
