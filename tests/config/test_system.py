@@ -47,6 +47,12 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name, "NAME", "win32")
 
 
+@pytest.fixture
+def unix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room takes this system for Linux."""
+    monkeypatch.setattr(name, "NAME", "linux")
+
+
 def code_of(path: Path) -> str:
     """Returns the code of a module without its texts and comments."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -118,7 +124,7 @@ def test_a_word_of_a_command_is_the_same_word_for_programs_of_windows(word: str,
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_word_of_a_command_is_the_same_word_for_other_shells(word: str) -> None:
+def test_a_word_of_a_command_is_the_same_word_for_other_shells(word: str, unix: None) -> None:
     assert shlex.split(terminal.joined(["x", word, "y"])) == ["x", word, "y"]
 
 
@@ -211,7 +217,7 @@ def test_a_name_that_another_program_uses_is_tried_again(
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_elsewhere_a_refusal_is_final(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_refusal_is_final(tmp_path: Path, unix: None) -> None:
     tries: list[Path] = []
     with pytest.raises(PermissionError):
         files.patiently(lambda *paths: (tries.extend(paths), (_ for _ in ()).throw(PermissionError()))[0], tmp_path)
@@ -381,6 +387,7 @@ def test_a_program_without_a_guard_trains_once_where_processes_do_not_fork(tmp_p
     assert lines[-1].endswith("program.py")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there Ray ends them itself")
 def test_processes_of_ray_are_found_where_there_is_no_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the folder in their command line, as on macOS."""
     monkeypatch.setattr(reaper, "PROC", tmp_path / "absent")
