@@ -35,6 +35,7 @@ check: lint format types
 
 lint: $(CHECK_READY)
 	$(BIN)/ruff check
+	$(BIN)/ruff check --quiet --preview --select PLW1514 --extend-exclude tests  # text without an encoding differs between systems
 
 format: $(CHECK_READY)
 	$(BIN)/ruff format --check

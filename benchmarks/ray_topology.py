@@ -95,13 +95,14 @@ def train(*words: str) -> dict[str, Any]:
         command = [sys.executable, str(ROOT / "main.py"), *LEAN, *words, "--into", f"{folder}/run"]
         facts, output, ready = Path(folder, "run", "run.json"), Path(folder, "output"), 0.0
         begin = time.perf_counter()
-        with output.open("w") as file, subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file) as process:
+        with output.open("wb") as file, subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file) as process:
             while process.poll() is None:
                 if RAY in words and not ready and facts.exists() and '"processes"' in facts.read_text(encoding="utf-8"):
                     ready = time.perf_counter() - begin
                 time.sleep(0.02)
         if process.returncode:
-            raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}\n{output.read_text()}")
+            printed = output.read_text(encoding="utf-8", errors="replace")
+            raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}\n{printed}")
         return {**json.loads(facts.read_text(encoding="utf-8")), "ready": ready}
 
 

@@ -17,6 +17,8 @@ from config.tell.language import tr
 
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
+SHARED = Path("/dev/shm")
+"""Folder whose files are in memory. Linux alone has these three."""
 
 SPINS = 3000
 """Times that a thread which waits for others looks whether they are ready, before it sleeps."""

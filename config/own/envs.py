@@ -1,11 +1,15 @@
 """Environments of the user's own as --env names them: module:Class, file.py:Class, or file.py with one class."""
 
 import ast
+import re
 from pathlib import Path, PurePosixPath
 
 from config.read.opening import named
 from config.tell.language import tr
 from config.tell.names import did_you_mean
+
+_DRIVE = re.compile(r"[A-Za-z]:(?=[\\/])")
+"""Drive of Windows, whose colon is not the one before the name of a class."""
 
 
 class OwnEnvError(Exception):
@@ -15,7 +19,9 @@ class OwnEnvError(Exception):
 def class_name(env: str) -> str | None:
     """Returns module:name if --env names a class or a function of the user's own; None for any other id, such as
     my_module:MyEnv-v0, which the module registers. Reads a file.py, and runs nothing in it."""
-    module, colon, name = env.partition(":")
+    drive = _DRIVE.match(env)
+    module, colon, name = env[drive.end() :].partition(":") if drive else env.partition(":")
+    module = (drive[0] if drive else "") + module
     if module.endswith(".py"):
         return f"{module_of(module)}:{name if colon else _only_class(Path(module))}"
     return env if colon and all(part.isidentifier() for part in f"{module}.{name}".split(".")) else None

@@ -12,6 +12,7 @@ from pathlib import Path
 from config.program import PROGRAM
 from config.read.opening import named
 from config.read.task_files import RUN
+from config.system.files import is_private, patiently
 from config.tell.language import tr
 
 _OTHERS_MAY_WRITE = 0o022
@@ -48,7 +49,7 @@ def folders() -> list[Path]:
     """Returns the folders that are remembered. Raises TrustError for a file that others may have written."""
     try:
         with open(file(), "rb", opener=named) as stream:
-            if not _of_this_user(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
+            if not is_private(os.fstat(stream.fileno()), _OTHERS_MAY_WRITE):
                 raise TrustError(
                     tr("{file} is not used: it belongs to another user, or others may write it; delete it", file=file())
                 )
@@ -80,16 +81,11 @@ def _write(paths: Iterable[Path]) -> None:
         fresh = place.with_name(f"{place.name}.{os.getpid()}")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
             stream.write(text + "\n")
-        fresh.replace(place)
+        patiently(os.replace, fresh, place)
     except OSError as error:
         raise TrustError(
             tr("{place} cannot be written: {reason}", place=place, reason=error.strerror or error)
         ) from None
-
-
-def _of_this_user(status: os.stat_result, forbidden: int) -> bool:
-    """Returns True if a file belongs to the user, and nobody else has one of these permissions."""
-    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & forbidden)
 
 
 # -------------------------------------------------------------------------------------------------- modules
@@ -118,7 +114,7 @@ def covers(module: str) -> bool:
     """Returns True if a module lies in the current folder, and the user trusts it; asks if that is possible. Python
     then finds it there."""
     folder = Path.cwd().resolve()
-    if not _lies_in(module, folder) or not _of_this_user(folder.stat(), _ANYBODY_MAY_WRITE):
+    if not _lies_in(module, folder) or not is_private(folder.stat(), _ANYBODY_MAY_WRITE):
         return False
     if not _is_trusted(folder, module):
         return False

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from config.read.paths import as_written
+from config.system.files import NO_LINK, NO_WAIT, is_link
+from config.system.name import is_windows
 from config.tell.language import tr
 
 Opener = Callable[[str, int], int]
 """Type of the argument `opener` of `open`: path and flags -> descriptor."""
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag that keeps an open from waiting for the other end of a pipe."""
 _FROM_THE_SHELL = ("/dev/stdin", "/dev/fd/")
 """Beginnings of names of what a shell has opened for this process: its standard input, and <(...)."""
 
@@ -26,7 +25,9 @@ _FROM_THE_SHELL = ("/dev/stdin", "/dev/fd/")
 def regular(path: str, flags: int) -> int:
     """Opens a regular file, as `opener` of `open`. Raises OSError for a link, a pipe or a device."""
     try:
-        descriptor = os.open(path, flags | _NO_LINK | _NO_WAIT, 0o666)
+        if not NO_LINK and is_link(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        descriptor = _opened(path, flags | NO_LINK)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(
@@ -41,7 +42,17 @@ def named(path: str, flags: int) -> int:
     device; only one that the shell has opened for this process is waited for."""
     if str(path).startswith(_FROM_THE_SHELL):
         return os.open(path, flags)
-    return _checked(os.open(path, flags | _NO_WAIT, 0o666), path)
+    return _checked(_opened(path, flags), path)
+
+
+def _opened(path: str, flags: int) -> int:
+    """Returns the descriptor of a file, without waiting."""
+    try:
+        return os.open(path, flags | NO_WAIT, 0o666)
+    except PermissionError:
+        if os.path.isdir(path):  # Windows opens no folder
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path)) from None
+        raise
 
 
 def _checked(descriptor: int, path: str) -> int:
@@ -90,7 +101,7 @@ def entries_below(folder: Path, strict: bool = True) -> Iterator[os.DirEntry[str
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
+                    if entry.is_dir(follow_symlinks=False) and not (is_windows() and is_link(entry.path)):
                         waiting.append(entry.path)
                     else:
                         yield entry
@@ -109,7 +120,7 @@ def fault_below(folder: Path, subject: str = tr("a task directory")) -> str:
         for entry in entries_below(folder):
             if not entry.is_file(follow_symlinks=False):
                 path = as_written(Path(entry.path))
-                if entry.is_symlink():
+                if is_link(entry.path):
                     return tr("{path} is a link; {subject} holds files and folders only", path=path, subject=subject)
                 return tr(
                     "{path} is a pipe or a device; {subject} holds files and folders only", path=path, subject=subject

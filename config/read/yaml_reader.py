@@ -5,6 +5,7 @@ Size, depth and number of values are bounded, so that no file can exhaust the me
 """
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -303,6 +304,9 @@ _PLAIN = {
     r"mapping values": tr("a ':' too many, or wrong indentation; put text with ': ' between quotes"),
     r"expected ':'|block end": tr("a ':' is missing, or wrong indentation"),
     r"another document": tr("a second document (---); write one"),
+    r"expected escape sequence|unknown escape character": tr(
+        "\\ begins an escape between double quotes; write a path with /, or between single quotes"
+    ),
     r"undefined alias": tr("an alias (*name) without its anchor (&name); text that begins with * needs quotes"),
 }
 
@@ -358,9 +362,10 @@ def _near_files(path: Path) -> str:
 
 
 def _decode(content: bytes, name: str) -> str:
-    """Decodes UTF-8 with or without a byte order mark and any line ends; refuses control characters."""
+    """Decodes UTF-8 with or without a byte order mark, UTF-16 with one (as `>` of PowerShell 5 writes it), and any line
+    ends; refuses control characters."""
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if content[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig")
     except UnicodeDecodeError as error:
         place = _line_and_column(content[: error.start].decode("utf-8", "replace"))
         raise DocumentError(

@@ -1,12 +1,14 @@
 """Makes rows of a scalar environment: stepped in turn in this process, or each in a process of its own."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from config import machine
+from config.system.processes import at_fork
 from config.tell.language import tr
 from envs.base import Array, EnvError, VectorEnv
 from envs.common import masks
@@ -111,9 +114,26 @@ def _async(maker: Maker, name: str, rows: int, facts: EnvFacts) -> VectorEnv:
     warnings.filterwarnings("ignore", r".*ERROR: (Received the following|Traceback|Raising the last)", UserWarning)
     parent = os.getpid()
     makers = [partial(_row_of_process, maker, name, i, parent) for i in range(rows)]
-    env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
+    with _without_main():
+        env = AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED, copy=False)
     _open.add(env)
     return GymnasiumVector(Masked(env), name, facts, visit=partial(_visit, env))
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Keeps the processes started meanwhile from running the program's main file again, as they do where they are not
+    forked (macOS, Windows): a program without `if __name__ == "__main__"` would train once more in each of them. They
+    have no use for it: what it defines is sent to them whole."""
+    main = vars(sys.modules["__main__"])
+    former: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    if multiprocessing.get_start_method() != "fork":
+        main.pop("__file__", None)
+        main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(former)
 
 
 _open: "weakref.WeakSet[AsyncVectorEnv]" = weakref.WeakSet()
@@ -128,8 +148,7 @@ def _abandon() -> None:
         getattr(multiprocessing.process, "_children", set()).difference_update(env.processes)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon)
+at_fork(after_in_child=_abandon)
 
 
 def _visit(env: AsyncVectorEnv, function: Callable[[Any, int], Any], mask: Array) -> list[Any]:

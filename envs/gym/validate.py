@@ -1,7 +1,6 @@
 """Validation of an env_cfg section that needs gymnasium."""
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from config.model.fields import Problem
 from config.own import objects as own
+from config.system.name import has_display
 from config.tell.language import tr
 from envs.common import registry, wrappers
 from envs.gym.config import Config, Wrappers
@@ -79,7 +79,7 @@ def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
 
 def without_display() -> bool:
     """Returns True if no window can be opened."""
-    return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return not has_display()
 
 
 def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:

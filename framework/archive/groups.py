@@ -38,7 +38,7 @@ def members(folder: Path) -> list[tuple[str, Path]]:
         runs = folders_in(folder)
     else:
         return [(folder.name, folder)]
-    return [(f"{folder.name}/{run.relative_to(folder)}", run) for run in runs]
+    return [(f"{folder.name}/{run.relative_to(folder).as_posix()}", run) for run in runs]
 
 
 def order_of(folder: Path) -> dict[str, int]:

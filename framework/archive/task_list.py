@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import os
 import shutil
 import sys
 import time
@@ -122,7 +123,7 @@ def _size(folder: Path) -> int:
     sizes: dict[tuple[int, int], int] = {}
     for entry in entries_below(folder, strict=False):
         with contextlib.suppress(OSError):  # a run may have deleted it meanwhile
-            status = entry.stat(follow_symlinks=False)
+            status = os.lstat(entry.path)  # on Windows entry.stat() knows no numbers of files
             sizes[status.st_dev, status.st_ino] = status.st_size
         if len(sizes) == MOST_FILES:
             break

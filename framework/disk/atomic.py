@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from config.read.opening import regular
+from config.system.files import patiently
+from config.system.name import is_windows
 
 _BLOCK = 2**20
 
@@ -41,7 +43,7 @@ def write_together(files: Mapping[Path, bytes]) -> None:
         for path, data in files.items():
             write_durably(unfinished(path), data)
         for path in files:
-            os.replace(unfinished(path), path)
+            patiently(os.replace, unfinished(path), path)
     except BaseException:
         for path in files:
             with contextlib.suppress(OSError):
@@ -60,7 +62,7 @@ def finish(file: BinaryIO, path: Path) -> None:
     with naming(path), file:
         file.flush()
         os.fsync(file.fileno())
-    os.replace(unfinished(path), path)
+    patiently(os.replace, unfinished(path), path)
     sync_folder(path.parent)
 
 
@@ -109,7 +111,9 @@ def ensure_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Makes the names in a folder durable."""
+    """Makes the names in a folder durable. Windows has no way to: there a power failure may bring back former names."""
+    if is_windows():
+        return
     with naming(path):
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -123,12 +127,12 @@ def replace_folder(new: Path, old: Path) -> None:
     former = aside(old)
     if old.exists():
         discard(former)
-        os.rename(old, former)
+        patiently(os.rename, old, former)
     try:
-        os.rename(new, old)
+        patiently(os.rename, new, old)
     except OSError:
         if former.exists():
-            os.rename(former, old)
+            patiently(os.rename, former, old)
         raise
     sync_folder(old.parent)
     discard(former)
@@ -140,7 +144,7 @@ def finish_folder(new: Path, path: Path) -> None:
         for name in names:
             sync_file(Path(folder, name))
         sync_folder(Path(folder))
-    os.rename(new, path)
+    patiently(os.rename, new, path)
     sync_folder(path.parent)
 
 
@@ -150,7 +154,7 @@ def remove_folder(path: Path) -> None:
     if path.exists():
         doomed = unfinished(path)
         discard(doomed)
-        os.rename(path, doomed)
+        patiently(os.rename, path, doomed)
         sync_folder(path.parent)
         discard(doomed)
 
@@ -163,7 +167,7 @@ def recover(folder: Path) -> None:
         if name.exists():
             shutil.rmtree(former)
         else:
-            os.rename(former, name)
+            patiently(os.rename, former, name)
     for partial in filter(Path.is_dir, folder.glob("*.tmp")):
         shutil.rmtree(partial)
 

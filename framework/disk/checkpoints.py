@@ -25,6 +25,7 @@ from algos.base import Tree
 from config import machine
 from config.read.opening import read_regular
 from config.read.paths import as_written
+from config.system.files import patiently
 from config.tell.language import tr
 from framework.disk.atomic import (
     aside,
@@ -286,7 +287,7 @@ class CheckpointStore:
             if number > int(saved.path.name):
                 path = self.folder / str(number)
                 discard(path.with_suffix(".damaged"))
-                os.rename(path, path.with_suffix(".damaged"))
+                patiently(os.rename, path, path.with_suffix(".damaged"))
         if saved.journal is not None:
             self.journal.continue_from(saved.journal.span.end)
 

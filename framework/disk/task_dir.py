@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import platform
+import re
 import subprocess
 import time
 import weakref
@@ -13,10 +14,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
+from config.machine import PROC
 from config.program import MAIN
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
 from config.read.task_files import LOCK, TaskFiles
+from config.system.files import lock
+from config.system.processes import at_fork
 from config.tell.language import tr
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
@@ -33,6 +37,8 @@ MOST_BYTES = 2**24
 """Size of the largest file of facts that is read."""
 LOOK_SECONDS = 0.1
 """Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+"""Characters of an environment's id that the name of a folder cannot have, on any system."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -127,7 +133,7 @@ def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, star
     """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
     the same folder. start: working directory that into and tasks/ are in; None: the current one."""
     into, root = into and fixed(into, start), fixed(ROOT, start)
-    safe = env_id.replace("/", "-").replace(":", "-")
+    safe = _NOT_IN_NAMES.sub("-", env_id)
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
     suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
     for path in [into] if into else [root / f"{name}{suffix}" for suffix in suffixes]:
@@ -159,14 +165,13 @@ def _close_inherited() -> None:
         file.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_inherited)
+at_fork(after_in_child=_close_inherited)
 
 
 def held_lock(folder: Path, name: str = LOCK) -> IO[str] | None:
     """Returns the lock of a folder, which lasts until it is closed; None if another process has it. name: of the file
     that is locked."""
-    file = open(folder / name, "a+", opener=regular)  # noqa: SIM115  # held until it is closed
+    file = open(folder / name, "a+", encoding="utf-8", opener=regular)  # noqa: SIM115  # held until it is closed
     if not take_lock(file):
         file.close()
         return None
@@ -175,16 +180,11 @@ def held_lock(folder: Path, name: str = LOCK) -> IO[str] | None:
 
 
 def take_lock(file: IO[Any]) -> bool:
-    """Returns True if the lock on an open file was taken. It lasts until the last process that has inherited the file
-    closes it. Systems without flock run unlocked."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
+    """Returns True if the lock on an open file was taken. See `lock` for when it ends."""
     for pause in (LOOK_SECONDS, 0):
         with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
+            if lock(file):
+                return True
         time.sleep(pause)
     return False
 
@@ -193,15 +193,10 @@ def is_locked(folder: Path, name: str = LOCK) -> bool:
     """Returns True if a process is writing to a task directory. Takes a shared lock for a moment. name: of the file
     that is locked."""
     try:
-        import fcntl
-
-        with open(folder / name, opener=regular) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except (ImportError, OSError):
+        with open(folder / name, "rb", opener=regular) as file:
+            return not lock(file, shared=True)
+    except OSError:
         return False
-    return False
 
 
 def circumstances(command_line: list[str]) -> dict[str, Any]:
@@ -221,7 +216,7 @@ def circumstances(command_line: list[str]) -> dict[str, Any]:
 def _cpu() -> str | None:
     """Returns the name of the processor; None if the system does not say it."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (PROC / "cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return platform.processor() or None
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
@@ -243,7 +238,13 @@ def _git_commit() -> str | None:
 
     def git(*words: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(MAIN.parent), *words], capture_output=True, text=True, check=True, timeout=5
+            ["git", "-C", str(MAIN.parent), *words],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            check=True,
+            timeout=5,
         ).stdout.strip()
 
     try:

@@ -19,6 +19,8 @@ import torch
 from algos.common.fast import switch
 from config.config import GeneralConfig
 from config.program import ROOT
+from config.system.name import is_windows
+from config.system.processes import HANGUP, LOOPBACK
 from config.tell.language import VARIABLE, language, tr
 from framework.distributed import ray_errors, reaper
 from framework.errors import RayError, Stopped
@@ -82,7 +84,7 @@ def load(way_out: str = OF_A_RUN.way_out) -> ModuleType:
         oldest = ".".join(map(str, OLDEST))
         raise RayError(
             tr(
-                "Ray {version} is too old: pip install 'ray>={oldest}'; {way_out}",
+                'Ray {version} is too old: pip install "ray>={oldest}"; {way_out}',
                 version=ray.__version__,
                 oldest=oldest,
                 way_out=way_out,
@@ -105,7 +107,8 @@ def started(cfg: GeneralConfig, store_bytes: int, words: Words = OF_A_RUN) -> It
 @contextlib.contextmanager
 def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[None]:
     """Starts a Ray of our own: on the loopback interface, without dashboard, in a temporary folder."""
-    short = len(tempfile.gettempdir()) <= 22  # paths of sockets have at most 107 characters
+    # paths of sockets have at most 107 characters; on Windows they have none
+    short = is_windows() or len(tempfile.gettempdir()) <= 22
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))
     watch = reaper.Reaper(folder)
     try:
@@ -197,9 +200,8 @@ def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **sett
 def _environment(folder: Path) -> dict[str, str]:
     """Returns the environment variables of our processes; JOYSTICK_RAY marks them for the reaper."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.getcwd(), os.environ.get("PYTHONPATH", "")]))
-    return {
-        **ASLEEP, "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": path, "JOYSTICK_RAY": str(folder), VARIABLE: language(),
-    }  # fmt: skip
+    loopback = {"GLOO_SOCKET_IFNAME": LOOPBACK} if LOOPBACK else {}
+    return {**ASLEEP, **loopback, "PYTHONPATH": path, "JOYSTICK_RAY": str(folder), VARIABLE: language()}
 
 
 @contextlib.contextmanager
@@ -220,14 +222,14 @@ def inherited(variables: dict[str, str]) -> Iterator[None]:
 @contextlib.contextmanager
 def _no_hangup() -> Iterator[None]:
     """Lets the processes started meanwhile ignore SIGHUP; the driver handles it and saves first."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
+    if threading.current_thread() is not threading.main_thread() or HANGUP is None:
         yield
         return
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before = signal.signal(HANGUP, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(HANGUP, before)
 
 
 def _silence() -> None:

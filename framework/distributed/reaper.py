@@ -14,6 +14,10 @@ from pathlib import Path
 
 GRACE_SECONDS = 5.0
 """Largest number of seconds until the last process is gone."""
+PROC = Path("/proc")
+DETACHED: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+"""Flag of Windows for a process that Ctrl-C in the terminal does not reach. There Ray's processes end with the one that
+has started them."""
 
 
 class Reaper(subprocess.Popen):
@@ -26,7 +30,7 @@ class Reaper(subprocess.Popen):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in the terminal does not reach it
+            **({"creationflags": DETACHED} if DETACHED else {"start_new_session": True}),
         )
 
     def close(self) -> None:
@@ -36,8 +40,10 @@ class Reaper(subprocess.Popen):
 
 def workers_of(folder: str) -> list[int]:
     """Returns the other processes with this folder in their command line or environment."""
+    if not PROC.is_dir():
+        return _listed(folder)
     pids = []
-    for place in Path("/proc").glob("[0-9]*"):
+    for place in PROC.glob("[0-9]*"):
         try:
             mine = any(folder.encode() in (place / name).read_bytes() for name in ("cmdline", "environ"))
         except OSError:  # it has ended, or belongs to another user
@@ -45,6 +51,17 @@ def workers_of(folder: str) -> list[int]:
         if mine and int(place.name) != os.getpid():
             pids.append(int(place.name))
     return pids
+
+
+def _listed(folder: str) -> list[int]:
+    """Returns the processes with this folder in their command line, as `ps` lists them: macOS has no /proc. Workers,
+    which have it in their environment alone, end when their Ray does."""
+    try:
+        listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    lines = (line.split(None, 1) for line in listed.decode("utf-8", "replace").splitlines() if folder in line)
+    return [int(pid) for pid, _ in lines if int(pid) != os.getpid()]
 
 
 def end(folder: str) -> None:
@@ -61,7 +78,7 @@ def end(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[2:] and os.fork():
+    if sys.argv[2:] and hasattr(os, "fork") and os.fork():
         os._exit(0)
     sys.stdin.read()
     end(sys.argv[1])

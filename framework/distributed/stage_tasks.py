@@ -7,7 +7,6 @@ directory back. The state of a run is in its directory alone, so that a machine 
 import contextlib
 import io
 import shutil
-import signal
 import tarfile
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from config.config import GeneralConfig
 from config.read.opening import read_regular
 from config.read.yaml_reader import MAX_BYTES
+from config.system.processes import unblock
 from config.tell.language import tr
 from framework.disk.atomic import discard, replace_folder, unfinished, write_whole
 from framework.distributed import ray_cluster, ray_errors, reaper
@@ -108,7 +108,7 @@ class StageActor:
             child = Child(here.errors)
             with ray_cluster.inherited({"JOYSTICK_RAY": str(folder)}):
                 # a thread of Ray has blocked the signals that stop a run, and its child would, too
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.NAMES)
+                unblock(signals.NAMES)
                 child.start(of_command(here.command()))
             while not child.ended():
                 if self._signal is not None and not child.signalled:

@@ -127,7 +127,7 @@ def tensors_example(file: Path) -> str:
             "from safetensors.numpy import load_file",
             "",
             f"weights = load_file({literal(file.as_posix())})",
-            f"facts = json.loads(Path({literal(file.with_suffix('.json').as_posix())}).read_text())",
+            f"facts = json.loads(Path({literal(file.with_suffix('.json').as_posix())}).read_text(encoding='utf-8'))",
             'print(facts["algorithm"], facts["environment"])',
             'for layer in facts["network"]["layers"]:',
             '    print(layer["name"], layer["layer"], layer["settings"])',

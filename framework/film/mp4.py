@@ -10,6 +10,7 @@ import numpy as np
 
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.system.processes import out_of_reach
 from config.tell.language import tr
 from framework.disk.atomic import finish, unfinished
 from framework.errors import JoystickError
@@ -104,8 +105,8 @@ def _frames_in(path: Path) -> int:
             imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(path), "-map", "0:v:0", "-c", "copy",
             "-progress", "pipe:1", "-f", "null", "-",
         ],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-        start_new_session=True,  # Ctrl-C is for the run alone
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace",
+        **out_of_reach(),  # Ctrl-C is for the run alone
     )  # fmt: skip
     counts = re.findall(r"^frame=\s*(\d+)", done.stdout, re.MULTILINE)
     return int(counts[-1]) if counts and done.returncode == 0 else 0

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +13,8 @@ from config import machine
 from config.program import ENVIRONMENT, PROGRAM
 from config.read.loader import RunConfig
 from config.read.opening import read_regular, regular
-from config.tell.language import tr
+from config.system.processes import KILLED, interrupt, out_of_reach
+from config.tell.language import VARIABLE, language, tr
 from framework.disk.task_dir import take_lock
 from framework.errors import ERROR
 from framework.jobs import own_objects
@@ -43,9 +43,8 @@ Begin = Callable[[BinaryIO], Process]
 
 
 def of_command(command: list[str], start: Path | None = None, own: bytes = b"") -> Begin:
-    """Returns how to start a command of Python, in a process group of its own, so that Ctrl-C reaches it only through
-    this process, and once. start: its working directory; None: this process's. own: registered objects that it needs,
-    packed."""
+    """Returns how to start a command of Python so that Ctrl-C reaches it only through this process, and once. start:
+    its working directory; None: this process's. own: registered objects that it needs, packed."""
     if own:
         command = [command[0], "-c", own_objects.RECEIVE, *command[1:]]
 
@@ -53,11 +52,11 @@ def of_command(command: list[str], start: Path | None = None, own: bytes = b"") 
         process = subprocess.Popen(
             command,
             cwd=start,
-            env={**os.environ, ENVIRONMENT: PROGRAM},
+            env={**os.environ, ENVIRONMENT: PROGRAM, VARIABLE: language(), "PYTHONIOENCODING": "utf-8"},
             stdin=subprocess.PIPE if own else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            process_group=0,
+            **out_of_reach(),
         )
         if own and process.stdin is not None:
             with contextlib.suppress(OSError), process.stdin as pipe:  # of a process that has ended, the status tells
@@ -116,7 +115,7 @@ class Child:
     def send(self, number: int) -> None:
         """Sends a signal to the process if it runs."""
         if self.running and self.process is not None:
-            self.process.send_signal(number)
+            interrupt(self.process, number)
             self.signalled = True
 
     @property
@@ -133,6 +132,6 @@ class Child:
         for n, line in enumerate(lines):
             if line.startswith(ERROR):
                 return "\n".join(lines[n:])
-        if self.status == 128 + signal.SIGKILL:
+        if self.status == 128 + KILLED:
             return tr("killed, perhaps because memory ran out")
         return lines[-1] if lines else tr("no message")

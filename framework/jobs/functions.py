@@ -94,7 +94,7 @@ class Report:
         with contextlib.suppress(FileExistsError):
             make_folder(self._task.results)
         self._began = time.monotonic()
-        self._file = open(self._task.result, "w", opener=regular)  # noqa: SIM115
+        self._file = open(self._task.result, "w", encoding="utf-8", newline="\n", opener=regular)  # noqa: SIM115
 
     def __call__(self, *, step: int, **numbers: float) -> bool:
         """Adds a line to results/result.json. Returns False if the trial should end."""
@@ -220,7 +220,7 @@ def _call(function: Function, stage: Stage, pipe: Connection, errors: BinaryIO, 
         end.close()
     os.setpgid(0, 0)
     os.dup2(errors.fileno(), 2)
-    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115  # an exception of the function goes there
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115  # an exception of the function goes there
     for number in signals.NAMES:
         signal.signal(number, signal.SIG_DFL)
     report = Report(stage.task, stage.until, pipe)

@@ -11,6 +11,7 @@ from config.read.opening import fault_below, regular
 from config.read.paths import as_written
 from config.read.task_files import GroupFiles
 from config.read.yaml_reader import DocumentError, read
+from config.system.files import DEVICES
 from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import read_facts
@@ -71,6 +72,7 @@ def file_names(names: Iterable[str]) -> list[str]:
     files: list[str] = []
     for name in names:
         safe = re.sub(r"[^\w-]+", "-", name).strip("-")[:MOST_OF_A_NAME] or "run"
+        safe += "_" if safe.lower() in DEVICES else ""
         later = (f"{safe}_{number}" for number in itertools.count(2))
         files.append(next(file for file in itertools.chain([safe], later) if file.lower() not in map(str.lower, files)))
     return files

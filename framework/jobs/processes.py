@@ -8,7 +8,9 @@ from typing import NamedTuple, Protocol
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.read.task_files import LOCK
+from config.system.files import locks_are_inherited
 from config.tell.language import tr
+from framework.disk import task_dir
 from framework.disk.task_dir import held_lock, take_lock
 from framework.errors import TaskDirError
 from framework.jobs.children import Begin, Child, of_command
@@ -129,6 +131,8 @@ def end_of(stage: Stage, child: Child) -> StageEnd:
 
 def is_locked(stage: Stage) -> bool:
     """Returns True if a process of an earlier session still runs for a task directory."""
+    if not locks_are_inherited():  # then it has the lock of its own alone, and that once it has come so far
+        return task_dir.is_locked(stage.task)
     if not stage.errors.exists():
         return False
     with open(stage.errors, "ab", opener=regular) as errors:

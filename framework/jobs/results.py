@@ -50,7 +50,7 @@ def write_trials(folder: Path, paths: Sequence[str], rows: Iterable[TrialResult]
     for row in rows:
         settings = (cell(value) for value in row.trial.settings)
         values = (getattr(row, name) for name in numbers)
-        lines.append([row.trial.name, *settings, *values, row.folder.relative_to(folder)])
+        lines.append([row.trial.name, *settings, *values, row.folder.relative_to(folder).as_posix()])
     return _write_table(folder, "trial", lines)
 
 

@@ -339,7 +339,7 @@ class Tuner(Job):
     def _draw(self, path: Path, config: RunConfig, rows: Sequence[TrialResult]) -> bool:
         """Draws a line for each run; returns False if there are no curves. rows: the best one first."""
         tasks = [self.tasks(row.trial) for row in rows]
-        runs = {str(task.relative_to(self.files.trials)): RecordedRun(task) for seeds in tasks for task in seeds}
+        runs = {task.relative_to(self.files.trials).as_posix(): RecordedRun(task) for seeds in tasks for task in seeds}
         lines, quantity, over = curves_of(runs, config.general.online_eval)
         best = sum(name in lines for name in list(runs)[: len(tasks[0])])
         if lines:

@@ -18,6 +18,7 @@ from socketserver import ThreadingTCPServer
 from typing import Any, BinaryIO
 from urllib.parse import parse_qs
 
+from config.system.name import is_windows
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.errors import JoystickError
@@ -83,7 +84,7 @@ class Server(ThreadingTCPServer):
     """Serves the page of a folder. Raises OSError if the port is taken. port: 0 for a free one."""
 
     daemon_threads = True
-    allow_reuse_address = sys.platform != "win32"  # there it would share a port that is taken
+    allow_reuse_address = not is_windows()  # there it would share a port that is taken
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         self.answers = Answers(folder)

@@ -1,10 +1,10 @@
 """compare.html: series of runs on one page that loads nothing."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from config.program import PROGRAM
+from config.system.terminal import joined
 from config.tell.language import tr
 from framework.archive import statistics
 from framework.archive.curves import Array, shown
@@ -251,4 +251,4 @@ def _command(run: RecordedRun) -> str:
     """Returns the command that a run was started with, or its group; empty if that is not known."""
     words = begun(run.group).command_line if run.group else None
     words = run.facts.command_line if words is None else words
-    return f"{PROGRAM} {shlex.join(words)}" if words is not None else ""
+    return f"{PROGRAM} {joined(words)}" if words is not None else ""

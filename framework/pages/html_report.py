@@ -1,6 +1,5 @@
 """report.html: a run or a test on one page, made only from the files in its task directory."""
 
-import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from config.model import policies
 from config.program import PROGRAM
 from config.read.task_files import REPORT
 from config.read.yaml_reader import DocumentError
+from config.system.terminal import joined
 from config.tell.language import tr
 from framework.archive import sentences
 from framework.archive.defaults import defaults_of
@@ -181,7 +181,7 @@ _ABOUT = {
 def system(facts: Circumstances) -> Iterable[tuple[str, Any]]:
     """Yields the circumstances of a run, a group or a tuning: its command, machine and versions."""
     if facts.command_line is not None:
-        yield tr("command"), f"{PROGRAM} {shlex.join(facts.command_line)}"
+        yield tr("command"), f"{PROGRAM} {joined(facts.command_line)}"
     for key, label in _ABOUT.items():
         if (value := getattr(facts, key, None)) is not None:
             yield label, str(value)

@@ -1,6 +1,5 @@
 """Sections of report.html that only a training run has."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from config.program import PROGRAM
 from config.read.opening import read_regular
 from config.read.paths import as_written
 from config.read.task_files import REPORT
+from config.system.terminal import quoted
 from config.tell.language import tr
 from framework.archive import sentences
 from framework.archive.curves import known
@@ -148,7 +148,7 @@ def _allowed(facts: RunFacts) -> tuple[str, ...]:
 
 def _commands(run: RecordedRun) -> str:
     allowed = _allowed(run.facts)
-    repeat = f"{PROGRAM} --yaml {shlex.quote(str(as_written(run.folder / 'config.yaml')))}"
+    repeat = f"{PROGRAM} --yaml {quoted(str(as_written(run.folder / 'config.yaml')))}"
     film = [(tr("Film it"), video_command(run.folder, allowed))] if run.facts.can_film is not False else []
     return html.commands(
         [

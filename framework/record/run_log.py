@@ -135,7 +135,7 @@ class RunLog(Observer):
         """Reports a file whose bytes before the checkpoint are no longer those that were written. Nothing that the
         training needs is in it, so the run continues, and run.json keeps the fact. lost: True if some are missing."""
         names = self.task.facts().altered_files or []
-        name = str(path.relative_to(self.task.path))
+        name = path.relative_to(self.task.path).as_posix()
         self.task.write_run({"altered_files": [*names, *([] if name in names else [name])]})
         sentence = tr("{path} was altered or damaged since the checkpoint; the run continues, the file is kept")
         if lost:

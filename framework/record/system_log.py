@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from config import machine
+from config.system.files import patiently
 from framework.disk.csv_log import CsvLog
 from framework.disk.csv_table import last_row, read_csv
 from framework.errors import TaskDirError
@@ -85,7 +86,7 @@ class SystemLog(Observer):
         file.flush()
         rows = [row for row in read_csv(file.path) if (number(row.get("step")) or 0) <= step]
         file.close()
-        file.path.unlink()
+        patiently(os.unlink, file.path)
         self._file = file = CsvLog(file.path, COLUMNS)
         file.extend([{name: number(row.get(name)) for name in COLUMNS} for row in rows])
         return file
@@ -131,6 +132,8 @@ class Gpu:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     text=True,
+                    encoding="ascii",
+                    errors="replace",
                 )
         try:
             percent, mebibytes = map(float, answer.strip().split(","))

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+from config.system.processes import HANGUP, STOPS
 from config.tell.language import tr
 from framework.collect.env_calls import Watch
 from framework.errors import Interrupted
 from framework.screen.terminal import announce, kernel
 
-NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
-HANGUP = getattr(signal, "SIGHUP", None)
+NAMES: dict[int, str] = dict(STOPS)
 if HANGUP is not None:
     NAMES[HANGUP] = tr("the terminal was closed")
 
@@ -36,7 +36,7 @@ def end(number: int) -> None:
 
 
 class StopSignals:
-    """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; the second one calls `again`."""
+    """Records the first of these signals while it is entered; the second one calls `again`."""
 
     def __init__(self, again: Callable[[int], None] = end, doing: str = tr("saving and stopping")) -> None:
         self.again, self.doing = again, doing
@@ -59,7 +59,7 @@ class StopSignals:
         if self.received is not None:
             self.again(number)
         self.received = number
-        name = NAMES[signal.Signals(number)]
+        name = NAMES[number]
         announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=self.doing))
 
     def came(self) -> bool:

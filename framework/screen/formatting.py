@@ -2,13 +2,13 @@
 
 import json
 import math
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from config.program import PROGRAM
 from config.read.paths import as_written
+from config.system.terminal import joined, quoted
 from config.tell.language import ENGLISH, spoken, tr
 
 COUNTED = (
@@ -104,14 +104,14 @@ def resume_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
 
 def tune_command(folder: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that continues a tuning."""
-    return f"{PROGRAM}{_allow(allowed)} tune --resume {shlex.quote(str(as_written(folder)))}"
+    return f"{PROGRAM}{_allow(allowed)} tune --resume {quoted(str(as_written(folder)))}"
 
 
 def begin_command(settings: Path, words: tuple[str, ...], task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that trains with the settings of a file and of these words, in this task directory if it does
     not exist yet."""
     into = [] if task.exists() else ["--into", str(as_written(task))]
-    return f"{PROGRAM}{_allow(allowed)} {shlex.join(['--yaml', str(as_written(settings)), *into, *words])}"
+    return f"{PROGRAM}{_allow(allowed)} {joined(['--yaml', str(as_written(settings)), *into, *words])}"
 
 
 def play_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
@@ -131,17 +131,17 @@ def compare_command(group: Path) -> str:
 
 def _name(task: Path) -> str:
     """Returns a name under tasks/ for the shell, or a path."""
-    return shlex.quote(task.name) if as_written(task).parent == Path("tasks") else _place(task)
+    return quoted(task.name) if as_written(task).parent == Path("tasks") else _place(task)
 
 
 def _place(task: Path) -> str:
     """Returns a path for the shell; a bare name would be looked for under tasks/."""
     short_path = as_written(task)
-    return shlex.quote(str(short_path if len(short_path.parts) > 1 else task.absolute()))
+    return quoted(str(short_path if len(short_path.parts) > 1 else task.absolute()))
 
 
 def _allow(packages: tuple[str, ...]) -> str:
-    return "".join(f" --allow-import {shlex.quote(package)}" for package in packages)
+    return "".join(f" --allow-import {quoted(package)}" for package in packages)
 
 
 def cell(value: Any) -> str:

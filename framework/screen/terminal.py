@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from config.system.processes import at_fork
+from config.system.terminal import bytes_for, obeys_escapes
 from config.tell.language import tr
 from framework.errors import silence
 from framework.screen.text import cut, wrapped
@@ -38,8 +40,8 @@ NOW = tr("now")
 """Label of the row with what is waited for."""
 LOCK = threading.RLock()
 """Held while a screen or the list of stages changes."""
-if hasattr(os, "register_at_fork"):  # a forked child has one thread, and must not wait for one that it has not
-    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+# a forked child has one thread, and must not wait for one that it has not
+at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
 def kernel() -> Any:
@@ -109,7 +111,7 @@ def choose(stream: TextIO | None) -> Screen:
 
 def is_capable(stream: "Steady | TextIO") -> bool:
     """Returns True for a terminal on which lines can be rewritten."""
-    return bool(stream.isatty()) and os.environ.get("TERM", "dumb") != "dumb"
+    return bool(stream.isatty()) and obeys_escapes(stream)
 
 
 def fitted(text: str) -> str:
@@ -247,7 +249,9 @@ class Live(Screen):
         from rich.console import Console as RichConsole
 
         terminal: Any = stream
-        self._rich = RichConsole(file=terminal, force_terminal=True, highlight=False, markup=False, emoji=False)
+        self._rich = RichConsole(
+            file=terminal, force_terminal=True, legacy_windows=False, highlight=False, markup=False, emoji=False
+        )
         self._live: Any = None
         self._drawing = False
         self._postponed = ""
@@ -303,7 +307,7 @@ def announce(text: str) -> None:
         screen.close()
     # os.write is safe in a signal handler; print may be in the middle of a line
     with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
-        os.write(sys.stderr.fileno(), f"\n{text}\n".encode())
+        os.write(sys.stderr.fileno(), bytes_for(sys.stderr.fileno(), f"\n{text}\n"))
 
 
 def _block(fraction: float | None, head: str, rows: Sequence[Row], width: int) -> Any:

@@ -86,7 +86,9 @@ def inside(target: str, *packages: str) -> bool:
     return any(target == package or target.startswith(package + ".") for package in packages)
 
 
-SETTINGS = ("config.model", "config.own", "config.machine", "config.tell.language", "config.tell.traceback")
+SETTINGS = (
+    "config.model", "config.own", "config.machine", "config.system", "config.tell.language", "config.tell.traceback",
+)  # fmt: skip
 """What algorithms and environments see of config: types of settings, objects that settings name, and the language of
 what they say."""
 

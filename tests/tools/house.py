@@ -46,7 +46,7 @@ CLIMBING = {
 }
 """Imports of a room above, each with its reason. They stand inside functions."""
 CONFIG_ROOMS = (
-    ("program", "machine"),
+    ("program", "machine", "system"),
     ("model",),
     ("config",),
     ("own",),

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from algos.common.fast import layers
+from config.system.files import is_private
+from config.system.name import user
 
 TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """Environment variable with the folder in which torch keeps compiled code between runs."""
@@ -23,8 +25,8 @@ Graph = Callable[..., Any]
 def prepare() -> None:
     """Loads torch's compiler. It gets a folder of this user's own, unless the environment names one: its default is a
     name in the shared folder for temporary files, and it runs what it finds there, whoever made it."""
-    if TORCH_CACHE not in os.environ and hasattr(os, "getuid"):
-        path = os.path.join(tempfile.gettempdir(), f"joystick-torch-{os.getuid()}")
+    if TORCH_CACHE not in os.environ and user() is not None:  # Windows gives each user a folder of its own
+        path = os.path.join(tempfile.gettempdir(), f"joystick-torch-{user()}")
         os.environ[TORCH_CACHE] = path if _is_private(path) else _of_this_process()
     import torch._dynamo  # takes a second to import; only compiled runs need it
     import torch._functorch.config
@@ -44,7 +46,7 @@ def _is_private(path: str) -> bool:
         facts = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
+    return stat.S_ISDIR(facts.st_mode) and is_private(facts, 0o077)
 
 
 def _of_this_process() -> str:

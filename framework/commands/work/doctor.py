@@ -21,6 +21,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from config import machine
 from config.program import ROOT
 from config.program import version as own_version
+from config.system.name import has_display, is_windows
+from config.system.terminal import variable
 from config.tell.cells import cells, padded
 from config.tell.language import VARIABLE, available, encoded, english, language, reworded, tr, wanted
 from framework.screen.formatting import counted
@@ -140,7 +142,7 @@ def _language() -> Finding:
             letters=letters,
             encoding=encoding,
         )
-        return Finding("note", tr("language"), text, "export PYTHONIOENCODING=utf-8")
+        return Finding("note", tr("language"), text, variable("PYTHONIOENCODING", "utf-8"))
     others = tr(" or ").join(f"{VARIABLE}={letters}" for letters in available() if letters != language())
     return Finding("ok", tr("language"), tr("English; {others} changes it", others=others))
 
@@ -201,15 +203,13 @@ def _fast() -> Finding:
 def _ray() -> Iterator[Finding]:
     """Yields what stands in the way of general_cfg.mp_backend=ray."""
     folder = tempfile.gettempdir()
-    if len(folder) > LONGEST_SOCKET:
-        yield Finding(
-            "note", "Ray", tr("the temporary folder has a long name: {folder}", folder=folder), "export TMPDIR=/tmp"
-        )
-    shared = Path("/dev/shm")
-    if not shared.is_dir():
+    if len(folder) > LONGEST_SOCKET and not is_windows():  # whose Ray has no sockets with names
+        text = tr("the temporary folder has a long name: {folder}", folder=folder)
+        yield Finding("note", "Ray", text, variable("TMPDIR", "/tmp"))
+    if not machine.SHARED.is_dir():
         yield Finding("note", "Ray", tr("there is no shared memory (/dev/shm); Ray keeps its objects on the disk"))
         return
-    free = shutil.disk_usage(shared).free
+    free = shutil.disk_usage(machine.SHARED).free
     if free < LEAST_SHARED:
         mend = tr("a larger one, as docker run --shm-size=2g")
         yield Finding("note", tr("shared memory"), tr("{size} free for the processes of Ray", size=_gib(free)), mend)
@@ -218,7 +218,7 @@ def _ray() -> Iterator[Finding]:
 
 
 def _display() -> Finding:
-    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+    if has_display():
         return Finding("ok", tr("display"), tr("windows can be opened"))
     return Finding(
         "ok", tr("display"), tr("none: videos are drawn without one, and env_cfg.render_mode=human is refused")

@@ -1,11 +1,14 @@
 """What the page of the command watch may ask to be done: who may ask, tags and notes, stopping, comparing."""
 
+import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ import pytest
 from framework.archive import task_list
 from framework.disk.notes import LONGEST_NOTE, MOST_BYTES, Notes
 from framework.disk.task_dir import held_lock
-from framework.live import overview, stop
+from framework.live import holders, overview, stop
 from framework.live.server import MOST_ASKED, Server
 from tests.tools.browser import awaited
 from tests.tools.watch import ask, done, get, now, run, served
@@ -29,7 +32,18 @@ while True:
     time.sleep(0.02)
 """
 ROOT = Path(__file__).parents[3]
-linux = pytest.mark.skipif(not hasattr(signal, "pidfd_send_signal"), reason="needs Linux")
+WAYS = {"proc": holders.ByProc, "lsof": holders.ByLsof}
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Way in which the process of a run is found: that of Linux, and that of macOS."""
+    if request.param == "proc" and not hasattr(signal, "pidfd_send_signal"):
+        pytest.skip("needs Linux")
+    if request.param == "lsof" and not shutil.which("lsof"):
+        pytest.skip("needs the program lsof")
+    monkeypatch.setattr(stop, "processes", WAYS[request.param])
+    return str(request.param)
 
 
 @pytest.fixture
@@ -187,8 +201,7 @@ def test_a_group_has_tags_too_and_an_unknown_run_has_none(tasks: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- stop
 
 
-@linux
-def test_a_run_is_stopped_once_by_the_signal_of_ctrl_c(tasks: Path) -> None:
+def test_a_run_is_stopped_once_by_the_signal_of_ctrl_c(tasks: Path, way: str) -> None:
     with served(tasks) as server, Holder(tasks / "one") as holder:
         key = id_of(server)
         assert f"process {holder.process.pid} was asked to stop" in done(server, "/stop", run=key)["said"]
@@ -198,8 +211,7 @@ def test_a_run_is_stopped_once_by_the_signal_of_ctrl_c(tasks: Path) -> None:
         assert holder.line() == "Ctrl-C"  # of this test, so there was no second one before it
 
 
-@linux
-def test_a_run_of_a_group_stops_the_process_that_drives_the_group(tasks: Path) -> None:
+def test_a_run_of_a_group_stops_the_process_that_drives_the_group(tasks: Path, way: str) -> None:
     folder = tasks / "Seeds"
     run(folder / "seed_1")
     (folder / "group.json").write_text("{}")
@@ -215,39 +227,58 @@ def test_a_run_of_a_group_stops_the_process_that_drives_the_group(tasks: Path) -
         assert member.line() == "Ctrl-C"
 
 
-@linux
-def test_only_the_process_that_holds_the_lock_is_stopped(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_process_that_holds_the_lock_is_stopped(
+    tasks: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not one that reads the file, not one with an id of the past, and not that of another user."""
     sent: list[int] = []
-    monkeypatch.setattr(signal, "pidfd_send_signal", lambda descriptor, number: sent.append(number))
-    folder = tasks / "one"
+    owner, name = (signal, "pidfd_send_signal") if way == "proc" else (SimpleNamespace(**vars(os)), "kill")
+    if way == "lsof":
+        monkeypatch.setattr(holders, "os", owner)  # the test itself ends processes with os.kill
+    monkeypatch.setattr(owner, name, lambda process, number: sent.append(number))
+    folder, system = tasks / "one", WAYS[way]()
     with served(tasks) as server:
         key = id_of(server)
         assert "does not run any more" in done(server, "/stop", run=key)["error"]
         with Holder(folder) as holder:
             reader = subprocess.Popen(["sleep", "60"], stdin=open(folder / ".lock"))  # noqa: SIM115
             try:
-                assert stop._holder(folder / ".lock") == holder.process.pid
+                assert stop._holder(system, folder / ".lock") == holder.process.pid
             finally:
                 reader.kill()
                 reader.wait()
             with monkeypatch.context() as patch:
-                patch.setattr(os, "getuid", lambda: 12345)
+                patch.setattr(holders, "user", lambda: 12345)
                 assert "no process of yours" in done(server, "/stop", run=key)["error"]
             with monkeypatch.context() as patch:  # it ends, and another process gets its id
-                patch.setattr(stop, "_holder", lambda lock: os.getpid())
+                patch.setattr(stop, "_holder", lambda system, lock: os.getpid())
+                assert "has just ended" in done(server, "/stop", run=key)["error"]
+            with monkeypatch.context() as patch:  # the other process holds the lock, too
+                times = itertools.count()
+                patch.setattr(WAYS[way], "started", lambda *_: str(next(times)))
                 assert "has just ended" in done(server, "/stop", run=key)["error"]
             with monkeypatch.context() as patch:  # it ends while it is asked
-                patch.setattr(signal, "pidfd_send_signal", lambda *_: os.kill(2**22 + 1, 0))
+
+                def gone(*_: object) -> None:
+                    raise ProcessLookupError
+
+                patch.setattr(owner, name, gone)
                 assert "has just ended" in done(server, "/stop", run=key)["error"]
             os.link(folder / ".lock", folder / "other")
             assert "no process of yours" in done(server, "/stop", run=key)["error"], "a file with two names"
     assert sent == []
 
 
-@linux
+def test_a_system_that_tells_of_no_process_says_so(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows: it says what to do instead."""
+    monkeypatch.setattr(holders, "PROC", tasks / "absent")
+    monkeypatch.setattr(holders.shutil, "which", lambda name: None)
+    with served(tasks) as server, Holder(tasks / "one"):
+        assert "press Ctrl-C in its terminal" in done(server, "/stop", run=id_of(server))["error"]
+
+
 @pytest.mark.run
-def test_a_run_that_is_stopped_saves_and_can_be_resumed(tmp_path: Path) -> None:
+def test_a_run_that_is_stopped_saves_and_can_be_resumed(tmp_path: Path, way: str) -> None:
     from tests.tools.process import Forked
 
     folder = tmp_path / "tasks" / "live"
