@@ -84,7 +84,7 @@ def findings() -> Iterator[Finding]:
     yield _threads()
     yield _memory()
     yield _cuda()
-    yield _fast()
+    yield from _fast()
     yield from _ray()
     yield _display()
     yield from _folder()
@@ -189,13 +189,24 @@ def _cuda() -> Finding:
     return Finding("ok", "CUDA", f"{', '.join(names)}; general_cfg.device=cuda")
 
 
-def _fast() -> Finding:
-    """Returns which faster ways of the same numbers are on."""
+def _fast() -> Iterator[Finding]:
+    """Yields which faster ways to the same numbers are off, and why."""
     if importlib.util.find_spec("torch") is None:
-        return Finding("note", tr("fast"), tr("unknown without torch"))
+        yield Finding("note", tr("fast"), tr("unknown without torch"))
+        return
     from algos.common.fast import switch
 
-    return Finding("note" if switch.OFF else "ok", tr("fast"), reworded(switch.state(), switch.STATES))
+    if switch.PLAIN or not switch.OFF:
+        state = reworded(switch.state(), switch.STATES)
+        yield Finding("note" if switch.PLAIN else "ok", tr("fast"), state)
+        return
+    for part, why in switch.OFF.items():
+        text = tr(
+            "{part} is off, and computed by torch's public functions: {why}",
+            part=part,
+            why=reworded(why, switch.REASONS),
+        )
+        yield Finding("note", tr("fast"), text)
 
 
 def _ray() -> Iterator[Finding]:
