@@ -45,6 +45,11 @@ def extras() -> dict[str, list[str]]:
     return {name: needed for name, needed in project()["optional-dependencies"].items() if name != ALL}
 
 
+def declared() -> list[str]:
+    """Returns all requirements of the package and its extras."""
+    return [*project()["dependencies"], *(needed for part in extras().values() for needed in part)]
+
+
 def parts_of_all() -> list[str]:
     """Returns the extras of which ALL is made."""
     [whole] = project()["optional-dependencies"][ALL]
@@ -86,8 +91,7 @@ def lowest() -> str:
 
 def tested() -> str:
     """Returns constraints.txt: the versions that are installed here, of all packages that are declared."""
-    declared = [*project()["dependencies"], *of_checks(), *(needed for part in extras().values() for needed in part)]
-    return _TESTED + "".join(_pins(dict.fromkeys(parsed(needed)[0] for needed in declared)))
+    return _TESTED + "".join(_pins(dict.fromkeys(parsed(needed)[0] for needed in [*declared(), *of_checks()])))
 
 
 def _pins(names: Iterable[str]) -> Iterator[str]:

@@ -38,6 +38,7 @@ EXTRAS = {
     "minatar": ("MinAtar", "minatar"),
     "pettingzoo mpe2": (tr("several agents (PettingZoo)"), "pettingzoo mpe2"),
     "minari": (tr("data sets of Minari"), '"minari[hdf5]"'),
+    "tensorboard": (tr("a look at tb_logs/ (tensorboard --logdir tasks)"), '"tensorboard>=2.19"'),
     "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
     "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
     "zstandard": (tr("data files that zstandard has compressed"), "zstandard"),
@@ -202,7 +203,7 @@ def _fast() -> Iterator[Finding]:
         return
     for part, why in switch.OFF.items():
         text = tr(
-            "{part} is off, and computed by torch's public functions: {why}",
+            "{part} is off, torch's public functions take its place: {why}",
             part=part,
             why=reworded(why, switch.REASONS),
         )
