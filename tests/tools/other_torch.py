@@ -81,11 +81,11 @@ def main() -> None:
     """Prints a line for each part that needs something."""
     from algos.common.fast import switch
 
-    parts = {part: needs.names[-1] for part, needs in switch.PARTS.items() if needs.names}
-    off, expected = learned()
-    assert not off, off
+    parts = {part: needs.names[-1] for part, needs in switch.PARTS.items() if needs.names and switch.on(part)}
+    before, expected = learned()
     for part, name in parts.items():
         off, weights = learned(name)
+        off = {part: why for part, why in off.items() if part not in before}
         apart = max(float(np.abs(weights[key] - expected[key]).max()) for key in expected)
         print(json.dumps({"part": part, "name": name, "off": off, "apart": apart}), flush=True)
 
