@@ -6,7 +6,11 @@ from config.tell.language import tr
 from framework import commands
 from framework.errors import silence
 
-REQUIRED = {"gymnasium", "matplotlib", "numpy", "PIL", "pydantic", "rich", "safetensors", "torch", "yaml"}
+REQUIRED = {
+    "annotated_types", "cloudpickle", "gymnasium", "imageio", "matplotlib", "numpy", "packaging", "PIL", "pydantic",
+    "rich", "safetensors", "torch", "yaml",
+}  # fmt: skip
+"""Modules of the packages that every run needs; Ray's absence is answered where it is started."""
 
 
 def main(argv: list[str] | None = None) -> int:

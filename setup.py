@@ -1,4 +1,4 @@
-"""Builds the package: one folder `joystick` with the layout of a clone."""
+"""Builds the package: one folder `joystick` with the layout of a clone. Its metadata are in pyproject.toml."""
 
 import re
 import shutil
@@ -18,7 +18,6 @@ OWN_IMPORTS = (
     (re.compile(rf"^( *)(from|import) (?=({NAMES})\b)", re.MULTILINE), r"\1\2 joystick."),
 )
 """An import of one of our packages, and the same for type checkers. A program finds them beside joystick.py."""
-EXTRA = Path(__file__).with_name("requirements-extra.txt").read_text(encoding="utf-8").splitlines()
 
 
 class Build(build_py):
@@ -66,6 +65,5 @@ setup(
         "joystick.framework.pages": ["*.css", "*.js"],
     },
     include_package_data=False,
-    extras_require={"extra": [line for line in EXTRA if line and not line.startswith(("#", "-r"))]},
     cmdclass={"build_py": Build, "editable_wheel": Editable},
 )

@@ -71,7 +71,7 @@ def _without_compiler(gpu: bool = False) -> str | None:
     seconds, most of which the first update would take otherwise."""
     from algos.common.fast import compiler, switch  # imports torch
 
-    if why := switch.OFF.get("compile"):
+    if why := switch.OFF.get("compile") or switch.OFF.get("Adam"):  # a graph has our Adam in it
         return tr("steps are not compiled here: {why}", why=reworded(why, switch.REASONS))
     try:
         compiler.attempt(gpu)

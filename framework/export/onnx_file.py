@@ -36,11 +36,11 @@ def check_packages() -> None:
 def content(module: FileModule, example: Arrays, facts: Mapping[str, str]) -> bytes:
     """Returns the file. example: inputs of one row; facts: metadata."""
     batch = torch.export.Dim("batch")
-    tensors = tuple(torch.from_numpy(example[name]).expand(ROWS, *example[name].shape[1:]) for name in module.inputs)
+    tensors = {name: torch.from_numpy(example[name]).expand(ROWS, *example[name].shape[1:]) for name in module.inputs}
     module = module.cpu().eval()
     try:
         with _quiet(), torch.no_grad():
-            graph = torch.export.export(module, tensors, dynamic_shapes={"tensors": tuple({0: batch} for _ in tensors)})
+            graph = torch.export.export(module, (), tensors, dynamic_shapes={name: {0: batch} for name in tensors})
             program = torch.onnx.export(
                 graph, input_names=module.inputs, output_names=module.outputs, dynamo=True, verbose=False
             )

@@ -16,8 +16,8 @@ Arrays = dict[str, Array]
 
 
 class FileModule(nn.Module):
-    """A policy from the observations of the environment to its actions, as tensors [N, ...] in the order of `inputs`
-    and `outputs`."""
+    """A policy from the observations of the environment to its actions, as tensors [N, ...]: those that `inputs`
+    names, and a tuple in the order of `outputs`."""
 
     _obs_start: Tensor
     _action_start: Tensor
@@ -33,19 +33,21 @@ class FileModule(nn.Module):
         for name, start in starts.items():
             self.register_buffer(name, torch.as_tensor(np.asarray(start)), persistent=False)
 
-    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        arguments = dict(zip(self.inputs, tensors, strict=True))
-        obs = arguments["obs"] - self._obs_start if self._shifted["_obs_start"] else arguments["obs"]
-        outputs, action, after = self.policy(obs, arguments.get("state"), arguments.get("action_mask"))
+    def forward(
+        self, obs: Tensor, state: Tensor | None = None, action_mask: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        """Takes what `inputs` names, by these names."""
+        obs = obs - self._obs_start if self._shifted["_obs_start"] else obs
+        outputs, action, after = self.policy(obs, state, action_mask)
         if self._shifted["_action_start"]:
             action = action + self._action_start
         return (action, outputs) if after is None else (action, outputs, after)
 
     def run(self, arrays: Arrays) -> Arrays:
         """Returns the outputs by name."""
-        tensors = [torch.from_numpy(arrays[name]).to(self._obs_start.device) for name in self.inputs]
+        tensors = {name: torch.from_numpy(arrays[name]).to(self._obs_start.device) for name in self.inputs}
         with torch.inference_mode():
-            return {name: out.cpu().numpy() for name, out in zip(self.outputs, self.forward(*tensors), strict=True)}
+            return {name: out.cpu().numpy() for name, out in zip(self.outputs, self.forward(**tensors), strict=True)}
 
 
 def space_facts(space: Space, start: Any = 0) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import torch
 import yaml
 
 import algos
-from algos.common.fast import compiler
+from algos.common.fast import compiler, switch
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
 from config.program import ROOT
@@ -64,7 +64,14 @@ class InPlace:
 
 
 @pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def can_compile() -> None:
+    """Skips a test in a version of torch that lacks what compiling needs, where no run asks torch to compile."""
+    if why := switch.OFF.get("compile"):
+        pytest.skip(why)
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[Any]:
     """The calls of what was to be compiled, which runs as it is."""
     calls: list[Any] = []
 
@@ -77,7 +84,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.fixture
-def as_graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def as_graphs(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[Any]:
     """The calls of what was to be compiled, which runs as the graph that was traced in its first call: without machine
     code, but with the numbers of that call wherever it reads some that are no tensors."""
     calls: list[Any] = []
@@ -190,7 +197,8 @@ def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, trac
     assert compiling.with_compile(config, several=False).general.compile == chosen
 
 
-def test_auto_stays_off_where_nothing_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("can_compile")
+def test_auto_stays_off_where_torch_fails_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any, **options: Any) -> Any:
         raise RuntimeError("no C++ compiler\nmore")
 

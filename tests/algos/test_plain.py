@@ -1,9 +1,11 @@
 """JOYSTICK_PLAIN=1: every algorithm learns the same by torch's public functions alone."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +14,26 @@ import pytest
 import torch
 from torch import nn
 
-from algos.common.fast import switch, tensors
+from algos.common.fast import switch, tensors, trials
 from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear, Tanh, accelerate
 from algos.common.nets.custom import Custom
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
+from config import machine
 from config.program import ROOT
 from framework.assemble import compiling
 from framework.runs import exactness
 from tests.algos.test_contract import CASES
-from tests.tools import house
+from tests.tools import house, other_torch
 from tests.tools.config_fixtures import loaded
 from tests.tools.plain import learned
 
 UNCERTAIN = {"CrossQ": 1e-2}
 """Largest difference of weights. The gradient of a bias before a normalization is nothing but rounding, by which Adam
 moves it as far as by any other."""
+TRIED = [part for part, needs in switch.PARTS.items() if needs.trial]
 OFF = "off: all parts because JOYSTICK_PLAIN is set"
 
 
@@ -61,23 +65,64 @@ def test_what_torch_does_not_document_stands_in_the_room_alone() -> None:
 
 def test_every_private_function_is_asked_for_before_it_is_used() -> None:
     """But those of the compiler, which a run tries before it compiles."""
-    asked = {f"torch.{name}" for names in switch.PARTS.values() for name in names}
+    asked = {f"torch.{name}" for needs in switch.PARTS.values() for name in needs.names}
     for path in ROOT.glob("algos/common/fast/*.py"):
         used = set(re.findall(r"torch\.(?:_\w+(?:\.\w+)*|ops\.\w+\.\w+)", path.read_text(encoding="utf-8")))
         used = {name for name in used if not name.startswith(("torch._inductor", "torch._dynamo", "torch._functorch"))}
         assert used <= asked | {"torch.ops.joystick.product"}, path.name
 
 
+HARMS: list[tuple[Callable[[Any], Any] | None, str]] = [
+    (None, "torch has no {name}"),
+    (
+        other_torch.with_other_arguments,
+        "a trial call fails: TypeError: .*missing 1 required keyword-only argument: 'one_more'",
+    ),
+    (other_torch.with_other_numbers, r"a trial call fails: ValueError: {last} gives \[.*\] for \[.*\]"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), HARMS, ids=["missing", "other arguments", "other numbers"])
+@pytest.mark.parametrize(("part", "name"), [(part, name) for part in TRIED for name in switch.PARTS[part].names])
+def test_a_part_is_off_in_a_torch_whose_functions_are_others(
+    part: str, name: str, change: Any, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "matrix_products", lambda: "oneDNN")
+    assert switch._why_off(switch.PARTS[part]) is None
+    other = other_torch.Altered(torch, name, change)
+    monkeypatch.setattr(switch, "torch", other)
+    monkeypatch.setattr(trials, "torch", other)
+    expected = why.format(name=name, last=name.removeprefix("ops.mkldnn.").removeprefix("ops.aten."))
+    assert re.fullmatch(expected, str(switch._why_off(switch.PARTS[part])))
+
+
+def test_training_goes_on_by_the_public_path_in_a_torch_that_lacks_what_a_part_needs() -> None:
+    words = [sys.executable, "-m", "tests.tools.other_torch"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["part"] for line in lines] == [part for part in switch.PARTS if part != "few rows" and switch.on(part)]
+    for line in lines:
+        assert line["off"] == {line["part"]: f"torch has no {line['name']}"}
+        assert line["apart"] < 1e-5, line
+
+
+def test_without_our_adam_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "OFF", {"Adam": "torch has no _fused_adam_"})
+    assert compiling._without_compiler.__wrapped__() == "steps are not compiled here: torch has no _fused_adam_"
+
+
 def test_the_line_about_the_room_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "OFF", {})
     assert switch.state() == "on"
-    monkeypatch.setattr(switch, "OFF", {"Adam": switch._why_off(["add", "_no_such_kernel"])})
+    monkeypatch.setattr(switch, "OFF", {"Adam": switch._why_off(switch.Needs(("add", "_no_such_kernel")))})
     assert not switch.on("Adam")
     assert switch.on("lists")
     assert switch.state() == "off: Adam because torch has no _no_such_kernel"
     optimizer = optim.make([nn.Parameter(torch.ones(1))], NetworkConfig(), 0.1)
     assert isinstance(optimizer, torch.optim.Adam)
     monkeypatch.setattr(switch, "PLAIN", True)
-    assert switch._why_off([]) == "JOYSTICK_PLAIN is set"
+    assert switch._why_off(switch.Needs()) == "JOYSTICK_PLAIN is set"
     assert switch.state() == OFF
 
 
@@ -89,8 +134,8 @@ def test_without_the_room_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -
 def test_the_other_choice_makes_a_resume_inexact() -> None:
     now = exactness.facts(loaded(None, "general_cfg.seed=1"), torch.device("cpu"))
     older = {name: now[name] for name in now if name != "fast"}
-    assert exactness.compare(older, now).exact
-    assert exactness.compare(now, {**now, "fast": OFF}).because == (f"faster parts: on -> {OFF}",)
+    assert exactness.compare(older, {**now, "fast": "on"}).exact
+    assert exactness.compare(now, {**now, "fast": OFF}).because == (f"faster parts: {now['fast']} -> {OFF}",)
 
 
 def test_operations_on_lists_are_loops_over_them() -> None:

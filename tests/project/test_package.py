@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -16,10 +17,11 @@ from packaging.requirements import Requirement
 
 from config import program
 from framework.jobs import children
+from tests.tools import requirements
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("algos", "config", "envs", "framework")
-BUILD_FILES = ("main.py", "joystick.py", "setup.py", "pyproject.toml", "LICENSE", *(ROOT.glob("requirements*.txt")))
+BUILD_FILES = ("main.py", "joystick.py", "setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE")
 SOURCES = [path.relative_to(ROOT) for part in PARTS for path in (ROOT / part).rglob("*.py")]
 PRESETS = [path.relative_to(ROOT) for path in (ROOT / "presets").rglob("*.yaml")]
 TABLES = [path.relative_to(ROOT) for path in (ROOT / "config").rglob("tables/*")]
@@ -53,28 +55,52 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def wheel(clone: Path) -> Path:
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", clone / "dist", clone)
-    [file] = (clone / "dist").iterdir()
+def built(kind: str, source: Path, folder: Path) -> Path:
+    """Builds a `wheel`, an `editable` or an `sdist` from a folder with the sources, as a front end does."""
+    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    words = [sys.executable, "-c", code, str(folder)]
+    done = subprocess.run(words, cwd=source, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [file] = folder.iterdir()
     return file
 
 
 @pytest.fixture(scope="module")
+def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from the archive of the sources, so that nothing is missing there."""
+    folder = tmp_path_factory.mktemp("sources")
+    with tarfile.open(built("sdist", clone, tmp_path_factory.mktemp("sdist"))) as archive:
+        archive.extractall(folder, filter="data")
+    [source] = folder.iterdir()
+    return built("wheel", source, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in place of site-packages. It lies inside a checkout of another project, as .venv often does."""
+    """The site-packages of a fresh environment. It lies inside a checkout of another project, as .venv often does."""
     project = tmp_path_factory.mktemp("project")
     git = ["git", "-C", str(project), "-c", "user.name=x", "-c", "user.email=x"]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    pip("install", "--no-deps", "--no-compile", "--target", project / "site", wheel)
-    return project / "site"
+    venv = project / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    pip("--python", venv / "bin" / "python", "install", "--no-deps", "--no-compile", wheel)
+    [site] = venv.glob("lib/python3*/site-packages")
+    return site
 
 
 def python(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a folder that has nothing to do with the clone."""
     env = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+
+
+def program_in(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command `joystick` of the environment. What it needs is that of this environment."""
+    others = os.pathsep.join(path for path in sys.path if path.endswith("-packages"))
+    env = {**os.environ, "PYTHONPATH": others, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    command = [str(site.parents[2] / "bin" / "joystick"), *words]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
 def metadata(site: Path) -> Distribution:
@@ -116,10 +142,13 @@ def test_version_and_requirements_have_one_home(installed: Path, tmp_path: Path)
     assert done.stdout == f"Joystick {program.version()}\n", done.stderr
     found = metadata(installed)
     assert found.version == program.version()
-    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
     needed = [Requirement(line) for line in found.requires or ()]
+    lines = requirements.project()["dependencies"]
     assert [str(each) for each in needed if not each.marker] == [str(Requirement(line)) for line in lines]
-    assert {"mujoco", "ale-py"} <= {each.name for each in needed if str(each.marker) == 'extra == "extra"'}
+    assert {each.name for each in needed if str(each.marker) == 'extra == "atari"'} == {"ale-py"}
+    [whole] = [each for each in needed if str(each.marker) == 'extra == "extra"']
+    assert (whole.name, whole.extras) == ("joystick", set(requirements.parts_of_all()))
+    assert found.metadata["Description"].startswith("# Joystick")
     [entry] = found.entry_points
     assert (entry.name, entry.group) == ("joystick", "console_scripts")
 
@@ -128,15 +157,8 @@ def test_an_installed_copy_trains_in_an_unrelated_folder_and_writes_nothing_to_i
     installed: Path, tmp_path: Path
 ) -> None:
     before = sorted(installed.rglob("*"))
-    words = [
-        "--algo",
-        "QLearning",
-        "--env",
-        "FrozenLake-v1",
-        "general_cfg.max_episode=20",
-        "general_cfg.save_fig=false",
-    ]
-    done = python(installed, tmp_path, "-m", "joystick", *words)
+    words = ["--algo", "DQN", "--env", "CartPole-v1", "general_cfg.max_episode=3"]
+    done = program_in(installed, tmp_path, *words)
     assert done.returncode == 0, done.stderr
     [task] = (tmp_path / "tasks").iterdir()
     assert f"to watch it  joystick film {task.name}" in done.stdout
@@ -201,10 +223,8 @@ def test_folders_of_the_user_without_modules_and_other_files_are_no_obstacle(ins
 
 
 def test_an_editable_install_makes_only_joystick_importable_and_runs_the_clone(clone: Path, tmp_path: Path) -> None:
-    build = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=clone, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    [file] = tmp_path.glob("*.whl")
+    (tmp_path / "dist").mkdir()
+    file = built("editable", clone, tmp_path / "dist")
     zipfile.ZipFile(file).extractall(tmp_path / "site")
     code = (
         "import site, sys; site.addsitedir(sys.argv.pop(1)); from importlib.util import find_spec as find; "

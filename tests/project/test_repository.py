@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = PROJECT["version"]
 FILES = [
     ROOT / "CITATION.cff",
     ROOT / ".pre-commit-config.yaml",
@@ -27,18 +28,33 @@ def test_the_citation_and_the_changes_name_the_version() -> None:
     assert newest == VERSION
 
 
-def test_the_hosted_check_is_make_check_with_the_oldest_python() -> None:
+def test_the_hosted_check_is_make_check_with_every_python_that_the_package_names() -> None:
     job = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]["check"]
     assert [step["run"].split()[:2] for step in job["steps"] if "run" in step] == [["make", "check"]]
-    assert job["strategy"]["matrix"]["python"][0] == "3.11"
+    named = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if name.startswith("Programming Language")]
+    pythons = [name for name in named if "." in name]
+    assert job["strategy"]["matrix"]["python"] == pythons
+    assert PROJECT["requires-python"] == f">={pythons[0]}"
+
+
+def test_the_lowest_and_the_newest_versions_are_tested_every_week() -> None:
+    """`on` is true in YAML 1.1."""
+    page = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())
+    assert page[True]["schedule"]
+    job = page["jobs"]["versions"]
+    assert [one["constraints"] for one in job["strategy"]["matrix"]["include"]] == ["lowest.txt", ""]
+    assert [step["run"] for step in job["steps"] if "run" in step] == [
+        "python -m tests.tools.requirements lowest > lowest.txt",
+        "make test PYTHON=python CONSTRAINTS=${{ matrix.constraints }} ARGS=tests",
+    ]
 
 
 def test_the_container_installs_what_a_run_needs_and_starts_the_command() -> None:
     lines = (ROOT / "Containerfile").read_text().splitlines()
-    assert "RUN pip install --no-cache-dir -r requirements.txt" in lines
+    assert "RUN pip install --no-cache-dir -r requirements.txt -c constraints.txt" in lines
     assert lines[-1] == 'ENTRYPOINT ["python", "main.py"]'
     ignored = (ROOT / ".dockerignore").read_text().split()
-    for needed in ("main.py", "config", "algos", "envs", "framework", "presets", "requirements.txt"):
+    for needed in ("main.py", "config", "algos", "envs", "framework", "presets", "requirements.txt", "constraints.txt"):
         assert (ROOT / needed).exists()
         assert needed not in ignored
 

@@ -105,10 +105,21 @@ def _cuda_graph(function: Graph, state: Sequence[Tensor]) -> Graph:
 
 
 def attempt(gpu: bool) -> None:
-    """Compiles a small function, as gradient steps are compiled; raises whatever a compiler and its caches can raise.
-    gpu: for a GPU, if there is one."""
+    """Compiles a small gradient step as those of agents are compiled, and makes it; raises whatever a compiler and its
+    caches can raise, also where another version of torch has no such functions. gpu: for a GPU, if there is one."""
     prepare()
     if gpu and torch.cuda.is_available():
         torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
-    else:
-        _ahead(torch.compile(torch.square, fullgraph=True, options={"cpp_wrapper": True}), (torch.ones(3),))
+        return
+    weight = torch.ones(2, requires_grad=True)
+
+    def step(x: Tensor) -> Tensor:
+        [gradient] = torch.autograd.grad((x * weight).square().sum(), [weight])
+        with torch.no_grad():
+            weight.sub_(0.5 * gradient)
+        return gradient
+
+    x = torch.tensor([1.0, 2.0])
+    numbers = graph_of(step, (x,), [weight])(x).tolist(), weight.tolist()
+    if numbers != ([2.0, 8.0], [0.0, -3.0]):
+        raise ValueError(f"a small gradient step gives {numbers}")

@@ -1,44 +1,66 @@
 """The parts of this room that are on. Each has a counterpart among torch's public functions, whose numbers it gives
-up to rounding, and which takes its place where it is off: JOYSTICK_PLAIN=1 in the environment turns off all of them."""
+up to rounding, and which takes its place where it is off: in a torch that lacks what the part needs, or answers
+otherwise; and with JOYSTICK_PLAIN=1 in the environment, which turns off all of them."""
 
 import os
-from collections.abc import Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 import torch
 
+from algos.common.fast import trials
 from config.tell.language import english
 
 VARIABLE = "JOYSTICK_PLAIN"
 PLAIN = os.environ.get(VARIABLE, "") not in ("", "0")
 """True if torch's public functions alone compute."""
+
+
+class Needs(NamedTuple):
+    """What a part needs of torch that is not documented, and may be missing or different in another version."""
+
+    names: tuple[str, ...] = ()
+    trial: trials.Trial | None = None
+    """A function that calls them as the part does; None for parts that are tried elsewhere, or need nothing."""
+
+
 PARTS = {
-    "Adam": ("_fused_adam_", "_fused_adamw_"),
-    "lists": ("_foreach_norm", "_foreach_mul_", "_foreach_copy_", "_foreach_lerp_"),
-    "products": ("ops.mkldnn._linear_pointwise", "_C._will_engine_execute_node"),
-    "layers": ("ops.aten.tanh_backward",),
-    "cells": ("lstm_cell", "gru_cell"),
-    "few rows": (),
-    "compile": ("compiler.skip_all_guards_unsafe",),
+    "Adam": Needs(("_fused_adam_", "_fused_adamw_"), trials.adam),
+    "lists": Needs(("_foreach_norm", "_foreach_mul_", "_foreach_copy_", "_foreach_lerp_"), trials.lists),
+    "products": Needs(("ops.mkldnn._linear_pointwise", "_C._will_engine_execute_node"), trials.products),
+    "layers": Needs(("ops.aten.tanh_backward",), trials.layers),
+    "cells": Needs(("lstm_cell", "gru_cell"), trials.cells),
+    "few rows": Needs(),
+    "compile": Needs(("compiler.skip_all_guards_unsafe",)),
 }
-"""Part -> what it needs of torch that is not documented, and may be missing in another version. What
-`compile` needs in addition is tried by a run that compiles."""
+"""Part -> what it needs. The compiler takes seconds: a run that compiles tries it (compiler.attempt)."""
 
 
-def _why_off(names: Sequence[str]) -> str | None:
+def _why_off(needs: Needs) -> str | None:
+    """Returns why a part is off, in English, one of REASONS; None if it is on."""
     if PLAIN:
         return f"{VARIABLE} is set"
-    for name in names:
+    for name in needs.names:
         try:
             attrgetter(name)(torch)
         except (AttributeError, RuntimeError):
             return f"torch has no {name}"
+    try:
+        if needs.trial:
+            needs.trial()
+    except Exception as error:  # another signature raises anything
+        reason = (str(error).strip().splitlines() or [""])[0].rstrip(" .,;:")
+        return f"a trial call fails: {type(error).__name__}: {reason}"
     return None
 
 
 STATES = (english("off: all parts because {name} is set"), english("off: {parts}"), english("on"))
-REASONS = (english("{name} is set"), english("torch has no {name}"))
-OFF = {part: why for part, names in PARTS.items() if (why := _why_off(names))}
+REASONS = (
+    english("{name} is set"),
+    english("torch has no {name}"),
+    english("a trial call fails: {kind}: {reason}"),
+)
+OFF = {part: why for part, needs in PARTS.items() if (why := _why_off(needs))}
 """Part -> why it is off, in English, one of REASONS."""
 
 

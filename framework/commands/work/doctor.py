@@ -40,6 +40,7 @@ EXTRAS = {
     "minatar": ("MinAtar", "minatar"),
     "pettingzoo mpe2": (tr("several agents (PettingZoo)"), "pettingzoo mpe2"),
     "minari": (tr("data sets of Minari"), '"minari[hdf5]"'),
+    "tensorboard": (tr("a look at tb_logs/ (tensorboard --logdir tasks)"), '"tensorboard>=2.19"'),
     "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
     "mlflow": ("general_cfg.loggers: mlflow", '"mlflow-skinny>=3.17"'),
     "zstandard": (tr("data files that zstandard has compressed"), "zstandard"),
@@ -86,7 +87,7 @@ def findings() -> Iterator[Finding]:
     yield _threads()
     yield _memory()
     yield _cuda()
-    yield _fast()
+    yield from _fast()
     yield from _ray()
     yield _display()
     yield from _folder()
@@ -191,13 +192,24 @@ def _cuda() -> Finding:
     return Finding("ok", "CUDA", f"{', '.join(names)}; general_cfg.device=cuda")
 
 
-def _fast() -> Finding:
-    """Returns which faster ways of the same numbers are on."""
+def _fast() -> Iterator[Finding]:
+    """Yields which faster ways to the same numbers are off, and why."""
     if importlib.util.find_spec("torch") is None:
-        return Finding("note", tr("fast"), tr("unknown without torch"))
+        yield Finding("note", tr("fast"), tr("unknown without torch"))
+        return
     from algos.common.fast import switch
 
-    return Finding("note" if switch.OFF else "ok", tr("fast"), reworded(switch.state(), switch.STATES))
+    if switch.PLAIN or not switch.OFF:
+        state = reworded(switch.state(), switch.STATES)
+        yield Finding("note" if switch.PLAIN else "ok", tr("fast"), state)
+        return
+    for part, why in switch.OFF.items():
+        text = tr(
+            "{part} is off, torch's public functions take its place: {why}",
+            part=part,
+            why=reworded(why, switch.REASONS),
+        )
+        yield Finding("note", tr("fast"), text)
 
 
 def _ray() -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from algos.common.fast import switch
 from config import machine
 from config.program import ROOT
 from framework.commands.work import doctor
@@ -58,7 +59,22 @@ def test_a_package_that_is_missing_or_has_another_version_is_a_fault_with_what_t
 
 def test_the_requirements_are_those_of_the_file() -> None:
     names = {requirement.name for requirement in doctor.requirements()}
-    assert {"torch", "gymnasium", "numpy", "ray", "tensorboard"} <= names
+    assert {"torch", "gymnasium", "numpy", "ray", "packaging"} <= names
+
+
+def test_each_faster_part_that_is_off_is_a_note_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch, "PLAIN", False)
+    monkeypatch.setattr(
+        switch, "OFF", {"Adam": "torch has no _fused_adam_", "lists": "a trial call fails: TypeError: x"}
+    )
+    assert [finding for finding in doctor.findings() if finding.subject == "fast"] == [
+        ("note", "fast", "Adam is off, torch's public functions take its place: torch has no _fused_adam_", ""),
+        ("note", "fast", "lists is off, torch's public functions take its place: a trial call fails: TypeError: x", ""),
+    ]
+    monkeypatch.setattr(switch, "OFF", {})
+    assert one("fast") == ("ok", "fast", "on", "")
+    monkeypatch.setattr(switch, "PLAIN", True)
+    assert one("fast") == ("note", "fast", "off: all parts because JOYSTICK_PLAIN is set", "")
 
 
 def test_little_room_is_a_fault_or_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
