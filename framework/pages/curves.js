@@ -12,6 +12,11 @@ const charts = new Map();
 const smoothingShare = () => Math.min(WIDEST, Math.max(0, Number(view.kept.smooth ?? view.usual) || 0)) / 100;
 const axisOfPage = () => view.axes.includes(view.kept.x) ? view.kept.x : view.axes[0];
 
+/** Returns lines with the places of their points on all axes: each has the number of its places. */
+function placed(lines, places) {
+  return lines.map(line => ({ ...line, x: places[line.x], dots: line.dots && placed([line.dots], places)[0] }));
+}
+
 /** Draws lines into an element, again if it has a chart. what: name, lines, levels, and `tall` for a high chart. */
 function plot(box, what) {
   const known = charts.get(box);

@@ -7,19 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.tell.language import english, tr
-from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
+from framework.archive.curves import SECONDS, STEPS, UPDATES, Array, Rows, column_of, together
 from framework.archive.run import RecordedRun
 from framework.pages import html_page as html
 from framework.pages.charts import (
     COLUMNS,
     COUNTS,
     LARGEST,
-    SECONDS,
     TOOLS,
     Axes,
     Charts,
     Line,
-    extends,
+    extended,
     place,
     seconds_at,
 )
@@ -208,7 +207,7 @@ def _axes(run: RecordedRun, rows: Rows, over: str, places: Array) -> dict[str, A
             axes[axis] = column_of(rows, name)[places]
     seconds = next((name for name in TIMES if name in rows[0]), None)
     axes[SECONDS] = seconds_at(run, over, axes[over]) if seconds is None else column_of(rows, seconds)[places]
-    return {axis: values for axis, values in axes.items() if axis == over or extends(values)}
+    return extended(axes)
 
 
 def _means(values: Array, starts: Array) -> Array:
