@@ -13,7 +13,7 @@ from envs.base import VectorEnv
 from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.collect.fragment import Episode, Recorder
-from framework.commands.work.evaluate import check_place
+from framework.commands.work.evaluate import check_new_file, check_place
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
 from framework.runs.model import opened
@@ -30,6 +30,7 @@ def run(config: RunConfig, request: Namespace) -> int:
     if request.record:
         file = fixed(Path(request.record), config.start)
         check_place("--record", file, config.task)
+        check_new_file("--record", file)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:
         env = model.env.member(0).unwrapped

@@ -4,12 +4,10 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from config.tell import language
 from framework.disk.task_dir import held_lock
 from framework.live.server import Server
 from framework.pages.sentences import sentences
@@ -371,14 +369,6 @@ def test_a_group_is_drawn_over_each_axis_and_its_table_stays_sorted(browser: Bro
         browser.until(f"page.asked > {asked}")
         assert browser.value(order) == "5,7,9", "what comes anew is sorted, too"
         assert browser.value("document.activeElement.closest('th').ariaSort") == "ascending"
-
-
-@pytest.fixture
-def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.language.cache_clear()
-    yield
-    language.language.cache_clear()
 
 
 def test_the_page_is_in_the_language_of_its_server(browser: Browser, tmp_path: Path, chinese: None) -> None:
