@@ -24,6 +24,7 @@ from framework.live.files import Files
 from framework.live.overview import ListedRun, Overview, Row, id_of
 from framework.live.settings import Settings
 from framework.live.stop import Stops, lock_of
+from framework.pages.columns import title
 
 if TYPE_CHECKING:
     from framework.live.group_view import GroupView
@@ -149,6 +150,7 @@ class Answers:
             "evaluations": evaluations.line.points() if column == "return" else [],
             "clocks": {axis: clock.line.points() for axis, (clock, _) in self._clocks(recorded.task).items()},
             "columns": [name for name in offered[:MOST_COLUMNS] if printable(name) == name],
+            "titles": {name: title(name) for name in (*offered[:MOST_COLUMNS], column) if title(name) != name},
             "more": waiting or more or more_system,
             "started": printable(recorded.facts.started or ""),
             "files": [file._asdict() for file in self.files.of(run.folder)],

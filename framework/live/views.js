@@ -211,10 +211,13 @@ function axesOf(all) {
   return [...(updates ? [UPDATES, STEPS] : [STEPS, UPDATES]), ...[EPISODES, TIME].filter(has)];
 }
 
+/** Returns the name of the chart of a column, in words if the page is not English. */
+const titleOf = (all, name) => all.map(({ titles }) => titles[name]).find(Boolean) ?? name;
+
 /** Draws the curves of runs. */
 function drawRuns(runs) {
   const all = runs.map(run => page.data.shown[run.id]);
-  drawChart(column(), all.map(({ line, evaluations, clocks }, place) => ({
+  drawChart(titleOf(all, column()), all.map(({ line, evaluations, clocks }, place) => ({
     name: runs.length > 1 ? own(runs[place]) : column(), color: place, ...lineOf(line, clocks),
     dots: evaluations.length ? lineOf(evaluations, clocks) : undefined })));
 }
@@ -224,7 +227,7 @@ const chartBox = () => make("figure", { class: "curve", "data-key": "chart", "da
 function figure(runs) {
   const all = runs.map(run => page.data.shown[run.id]), names = new Set(all.flatMap(({ columns }) => columns));
   const options = [...names.add(column())].map(name =>
-    make("option", { value: name, selected: name === column() }, name));
+    make("option", { value: name, selected: name === column() }, titleOf(all, name)));
   const what = make("select", { id: "column", "aria-label": tr("What is drawn") }, options);
   const head = make("div", { class: "head" }, make("label", {}, `${tr("Chart of")} `, what),
     all.some(({ evaluations }) => evaluations.length) ? make("span", { class: "quiet" }, tr("○ evaluation")) : null);

@@ -350,8 +350,10 @@ async function pngOf(figure) {
   return new Promise(done => { canvas.toBlob(done, "image/png"); });
 }
 
-/** Returns the numbers of a chart as CSV: a row for each point, over all axes that it has. */
-function csvOf({ name, lines }) {
+/** Returns the numbers of a chart as CSV: a row for each point, over all axes that it has. The line of a column has its
+ *  name, which the chart may have behind other words. */
+function csvOf({ name: title, lines }) {
+  const name = lines.length === 1 ? lines[0].name ?? title : title;
   const axes = view.axes.filter(axis => lines.some(({ x, dots }) => x[axis] || dots?.x[axis]));
   const rows = lines.flatMap(line => [
     ...[...line.y.keys()].map(place => [line.name ?? name, ...axes.map(axis => line.x[axis]?.[place]), line.y[place],

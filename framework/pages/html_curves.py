@@ -22,6 +22,7 @@ from framework.pages.charts import (
     place,
     seconds_at,
 )
+from framework.pages.columns import WORDS, title
 from framework.screen.formatting import counted, listed
 
 MOST_POINTS = 600
@@ -39,13 +40,10 @@ SPEEDS = (english("environment steps per second"), english("updates per second")
 NEVER_FLAT = ("return", "mean", *SPEEDS)
 """Columns whose curve is not folded away even if all of its values are equal."""
 NAMES = {
-    "cpu_percent": tr("processor [% of a core]"),
-    "memory_mb": tr("memory [MB]"),
-    "gpu_percent": "GPU [%]",
-    "gpu_memory_mb": tr("memory of the GPU [MB]"),
+    **{name: tr(WORDS[name]) for name in ("cpu_percent", "memory_mb", "gpu_percent", "gpu_memory_mb")},
     **{name: tr(name) for name in SPEEDS},
 }
-"""Column -> name of its chart; others keep the name of the column."""
+"""Column -> name of its chart, for those that a user has not named."""
 HELP = tr(
     "Drag across a chart to zoom all of them; a double click or Escape shows the whole run. "
     "With the keyboard: arrow keys, + and -."
@@ -99,7 +97,7 @@ class RunCharts:
             return ""
         self._scored = key, name
         dots = self._dots() if key == "train" else None
-        self._charts.add("score", name, [self._line(self._files[key], name, dots)], self._levels, tall=True)
+        self._charts.add("score", title(name), [self._line(self._files[key], name, dots)], self._levels, tall=True)
         return TOOLS + place("score", wide=True)
 
     def section(self) -> str:
@@ -137,7 +135,7 @@ class RunCharts:
         return html.folded(file.title, body + note, file.key in OPEN) if body else ""
 
     def _add(self, where: str, file: Curves, name: str) -> None:
-        self._charts.add(where, NAMES.get(name, name), [self._line(file, name)])
+        self._charts.add(where, NAMES.get(name) or title(name), [self._line(file, name)])
 
     def _line(self, file: Curves, name: str, dots: tuple[Axes, Array] | None = None) -> Line:
         values = file.values.get(name)
