@@ -147,7 +147,7 @@ function sortedTable(key, heads, rows, label) {
   const head = (name, place) => make("th", { class: numbers[place] ? "n" : null, scope: "col",
     "aria-sort": place === by ? (way > 0 ? "ascending" : "descending") : null },
   name ? make("button", { class: "sort", "data-table": key, "data-by": place, "data-first": numbers[place] ? -1 : 1 }, name) : "");
-  return make("div", { class: "scroll" }, make("table", { class: "several", "aria-label": label },
+  return make("div", { class: "scroll" }, make("table", { class: `several ${key}`, "aria-label": label },
     make("thead", {}, make("tr", {}, heads.map(head))),
     make("tbody", {}, sorted.map(([attributes, cells]) => make("tr", attributes, cells.map((cell, place) =>
       make("td", { class: numbers[place] ? "n" : null }, text(cell, place))))))));
