@@ -19,7 +19,7 @@ from framework.errors import JoystickError
 from framework.runs.model import opened
 from framework.screen.formatting import listed
 from framework.screen.stages import shown_on
-from framework.screen.terminal import Screen
+from framework.screen.terminal import Screen, fitted
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
@@ -38,14 +38,15 @@ def run(config: RunConfig, request: Namespace) -> int:
             raise JoystickError(
                 tr("{id} has nobody to talk to; talk is for general_cfg.env_name=dialog", id=model.agent.spec.id)
             )
-        _complete(env.talk(_asked, print))
+        _complete(env.talk(_asked, lambda text: print(fitted(text))))
         record = _Record(env.spoken)
         evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[record])
         status = 0
         try:
             with shown_on(Screen()):  # the terminal is that of the dialogue
                 evaluation = evaluator.play(model.agent, 1)
-            print(f"{as_written(model.saved.path)}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
+            numbers = listed({"return": evaluation.mean, **evaluation.metrics()})
+            print(fitted(f"{as_written(model.saved.path)}: {numbers}"))
         except KeyboardInterrupt:
             print()
             status, record.text = INTERRUPTED, env.spoken()
