@@ -79,6 +79,27 @@ def group_named(load_path: str, tasks: Path) -> Path | None:
     return fixed(folder) if is_plain else None
 
 
+def tuning_named(load_path: str, tasks: Path) -> Path | None:
+    """Returns the folder of a tuning by its name under tasks/, or its path; None for anything else."""
+    folder = _folder_of(Path(load_path), tasks, None)
+    return folder if (folder / TUNING).is_file() else None
+
+
+def tuning_folder(load_path: str, tasks: Path) -> Path:
+    """Returns the folder that is to be continued as a tuning, by its name or path. Raises TaskError without one."""
+    path = Path(load_path)
+    try:
+        if folder := tuning_named(load_path, tasks):
+            return folder
+        place = next((place for place in (path, tasks / path) if place.exists()), None)
+    except (OSError, ValueError) as error:
+        raise TaskError(tr("{name!r} cannot be read: {error}", name=load_path, error=error)) from None
+    if place is None:
+        others = _others(path.name, tasks, None)
+        raise TaskError(tr("{name!r} does not exist{others}", name=load_path, others=others))
+    return place
+
+
 def _link(folder: Path, tasks: Path) -> str:
     """Returns what is wrong if a link leads to a folder; empty if none does, or one that the user may have made."""
     root = tasks.resolve()

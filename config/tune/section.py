@@ -1,5 +1,6 @@
 """Section tune_cfg, and a file whose leaves are values to try: read once, and then a configuration for each trial."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from config.foreign.dialects import DIALECTS, experiments
 from config.model import policies
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
-from config.read import sources
+from config.read import sources, tasks
 from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
@@ -154,6 +155,14 @@ def _of_file(path: Path, opener: Opener, words: Iterable[str], flags: Mapping[st
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
     return _tuning(document, str(path), words, flags, "--", **options)
+
+
+def folder_named(name: str | Path) -> Path:
+    """Returns the folder of a tuning by its name under tasks/, or by its path. Raises ConfigError if there is none."""
+    try:
+        return tasks.tuning_folder(os.fspath(name), Path("tasks"))
+    except tasks.TaskError as error:
+        raise ConfigError([f"--resume: {error}"]) from None
 
 
 def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:

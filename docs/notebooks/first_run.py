@@ -143,7 +143,7 @@ for episode in range(20):
         observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
         total += reward
         done = terminated or truncated
-print(f"mean return of 20 episodes: {total / 20:.2f}")
+total / 20  # mean return of 20 episodes
 
 # %% [markdown]
 # Where to go on: [a run in Python](../python.md), [environments of your own](../environments.md), [tuning](../tuning.md). On the command line `python main.py watch` shows all runs in a browser.

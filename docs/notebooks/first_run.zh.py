@@ -143,7 +143,7 @@ for episode in range(20):
         observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
         total += reward
         done = terminated or truncated
-print(f"mean return of 20 episodes: {total / 20:.2f}")
+total / 20  # 20 个回合的平均回报
 
 # %% [markdown]
 # 接下来可以读：[在 Python 里训练](../python.md)（英文）、[自己的环境](../zh/environments.md)、[调参](../zh/tuning.md)。在命令行里，`python main.py watch` 会在浏览器中显示所有运行。

@@ -44,8 +44,8 @@ class Person:
         return acts
 
     def respond(self, acts: Sequence[Act]) -> list[Act]:
-        self.write(f"  ({self._belief()})")
-        self.write(f"system: {templates.system_says(acts)}")
+        self.write(tr("  ({belief})", belief=self._belief()))
+        self.write(tr("system: {words}", words=templates.system_says(acts)))
         if self.reason is not None:
             return self._closed(self.reason)
         if self.turn + 2 > self.max_turn:
@@ -83,7 +83,7 @@ class Person:
         self.turn += 2
         while True:
             try:
-                line = self.read("you:    ")
+                line = self.read(tr("you:    "))
             except EOFError:
                 return self._closed("complete")
             if line.strip().lower() in ("help", "?"):

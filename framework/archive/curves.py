@@ -13,6 +13,8 @@ MOST_POINTS = 1500
 """Number of points of a line; more cannot be told apart."""
 STEPS, UPDATES = english("environment steps"), english("updates")
 """Labels of the horizontal axis."""
+EPISODES, SECONDS = "episodes", "seconds"
+"""Labels of further axes; a page writes seconds as training time."""
 EVALUATION, TRAINING = english("evaluation return"), english("episode return, running mean")
 """Labels of returns."""
 

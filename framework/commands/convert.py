@@ -55,7 +55,7 @@ def run(request: Namespace) -> int:
     from framework.catalog import ALGOS, ENVS
 
     words = {"name": request.name or "", "algo": request.algo, "env": request.env}
-    return start.printed(lambda: converted(request.file, ALGOS, ENVS, **words))
+    return start.printed(lambda: converted(request.file, ALGOS, ENVS, **words), file=True)
 
 
 def _data(request: Namespace) -> int:

@@ -19,4 +19,4 @@ def run(request: Namespace) -> int:
     from config.tell.json_schema import schema
     from framework.catalog import ALGOS, ENVS
 
-    return start.printed(lambda: json.dumps(schema(ALGOS, ENVS), indent=1) + "\n")
+    return start.printed(lambda: json.dumps(schema(ALGOS, ENVS), indent=1) + "\n", file=True)

@@ -1,5 +1,6 @@
 """Trains an agent, as a command line without a word does."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -76,9 +77,24 @@ def run(request: Namespace) -> int:
         words = title, request.command_line, request.seeds, request.jobs
         return entry.guarded(lambda: many_runs.begin(configs, *words, entry.check_training)[1])
 
-    if request.resume and (status := _resume_group(request)) is not None:
-        return status
+    if request.resume:
+        for resume in (_resume_tuning, _resume_group):
+            if (status := resume(request)) is not None:
+                return status
     return start.several(request, work)
+
+
+def _resume_tuning(request: Namespace) -> int | None:
+    """Goes on with a tuning. Returns None if none is named."""
+    from config.read import tasks
+    from framework.commands import tune
+
+    if not tasks.tuning_named(request.resume, Path("tasks")):
+        return None
+    if problems := [*tune.check(request)]:
+        print(*problems, sep="\n", file=sys.stderr)
+        return 2
+    return tune.run(Namespace(**{**dict.fromkeys(("samples", "algo", "env", "into", "yaml")), **vars(request)}))
 
 
 def _resume_group(request: Namespace) -> int | None:

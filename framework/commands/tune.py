@@ -3,7 +3,6 @@
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 
 from config.read import arguments
 from config.tell.language import tr
@@ -11,22 +10,22 @@ from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "tune --yaml FILE [--samples N] [--jobs N] | --resume FOLDER": tr(
+    "tune --yaml FILE [--samples N] [--jobs N] | --resume NAME": tr(
         "try settings, such as\n    algo_cfg: {lr: {log: [1e-4, 1e-2]}, gamma: {grid: [0.9, 0.99]}}"
     ),
 }
 REFUSED = {"": tr("tune trains the runs of a file; leave out FLAG")}
 SETTINGS = ("samples", "jobs")
 """Flags that are settings of tune_cfg."""
-OF_A_NEW_ONE = ("yaml", "algo", "env", "into", "samples", "overrides")
-"""Flags of which a tuning that is continued has its own values."""
+CONTINUED = ("word", "command_line", "abbreviated", "resume", "jobs", "print_config", "dry_run", "allow_import")
+"""What the request of a tuning that is continued may have; of all else it has its own values."""
 WHERE = "tune_cfg.ray_address"
 """Setting that no tuning has of its own."""
 
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--yaml --algo --env")
-    parser.value("--resume", "FOLDER", tr("a tuning, to be continued"))
+    parser.value("--resume", "NAME", tr("the same as: resume NAME"))
     parser.value("--samples", "N", "tune_cfg.samples", arguments.count)
     shared.add(parser, "--jobs --into")
     shared.add_settings(parser)
@@ -35,14 +34,15 @@ def flags(parser: Parser) -> None:
 def check(request: Namespace) -> Iterator[str]:
     keys = settings.keys(request)
     if request.resume:
-        extra = [name for name in OF_A_NEW_ONE if getattr(request, name, None)]
+        extra = [name for name, value in vars(request).items() if value and name not in CONTINUED]
         if extra and not (extra == ["overrides"] and keys == {WHERE}):
             named = [
-                tr("settings but {setting}", setting=WHERE) if name == "overrides" else f"--{name}" for name in extra
+                tr("settings but {setting}", setting=WHERE) if name == "overrides" else f"--{name.replace('_', '-')}"
+                for name in extra
             ]
             yield tr("--resume continues a tuning with its own settings; leave out {flags}", flags=", ".join(named))
     elif not request.yaml:
-        yield tr("tune needs a file with values to try: --yaml FILE; or --resume FOLDER")
+        yield tr("tune needs a file with values to try: --yaml FILE; or --resume NAME")
     for name in SETTINGS:
         if getattr(request, name, None) and f"tune_cfg.{name}" in keys:
             yield tr("--{name} and tune_cfg.{name} are the same setting; leave one of them out", name=name)
@@ -58,8 +58,8 @@ def run(request: Namespace) -> int:
 
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
     values = {name: getattr(request, name) for name in ("samples", "jobs", "algo", "env")}
-    folder = Path(request.resume) if request.resume else None
     try:
+        folder = tuning.folder_named(request.resume) if request.resume else None
         read, source = (tuning.continued, folder) if folder else (tuning.from_file, request.yaml)
         plan = read(source, request.overrides, values, into=request.into, **options)
     except ConfigError as error:

@@ -105,7 +105,7 @@ class WorkerPool:
 
     def check(self) -> None:
         """Waits until all workers have started."""
-        ray_errors.begun(self.ray, [worker.begun for worker in self.workers], "a worker", self.stopping)
+        ray_errors.begun(self.ray, [worker.begun for worker in self.workers], tr("a worker"), self.stopping)
 
     # work -------------------------------------------------------------------------------------------------
 

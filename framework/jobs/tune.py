@@ -13,7 +13,7 @@ from config.read.loader import ConfigError
 from config.read.paths import fixed
 from config.tell.language import tr
 from config.tell.names import did_you_mean
-from config.tune.section import Tuning, continued, from_file, from_values
+from config.tune.section import Tuning, continued, folder_named, from_file, from_values
 from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
@@ -78,8 +78,8 @@ def tune(
     show: bool = False,
 ) -> Tuned:
     """Tries settings, as the command tune does. what: a file, its content as a mapping, or a function of settings and
-    a report. space: values to try by section.key, made by grid, choice, uniform, log and integer. resume: folder of a
-    tuning to continue. show: print what the command line prints."""
+    a report. space: values to try by section.key, made by grid, choice, uniform, log and integer. resume: name or
+    folder of a tuning to continue. show: print what the command line prints."""
     flags = {"samples": samples, "search": search, "batch": batch, "ray_address": ray_address, "scheduler": scheduler,
              "score": score, "mode": mode, "rungs": rungs, "eta": eta,
              "seeds": seeds, "seed": seed, "jobs": jobs}  # fmt: skip
@@ -89,7 +89,7 @@ def tune(
         raise ConfigError([tr("Python: space: got {space!r}; expected values to try by section.key", space=space)])
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
     function = what if callable(what) else None
-    folder = Path(resume) if resume is not None else None
+    folder = folder_named(resume) if resume is not None else None
     tuning = _tuning(what, space, folder, words, flags, options)
     folder = fixed(folder) if folder else None
     screen = terminal.choose(sys.stdout) if show else terminal.Screen()

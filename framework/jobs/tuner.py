@@ -19,7 +19,7 @@ from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.opening import read_regular
 from config.read.paths import as_written
-from config.read.yaml_reader import MAX_BYTES
+from config.read.yaml_reader import MAX_BYTES, DocumentError, dumped, parse
 from config.tell.cells import padded
 from config.tell.error_text import shown
 from config.tell.language import tr
@@ -136,7 +136,7 @@ class Tuner(Job):
             make_folder(path.parent)
         if not path.exists():
             write_whole(path, data)
-        elif read_regular(path, MAX_BYTES) != data:
+        elif not _same_settings(read_regular(path, MAX_BYTES), data, path.name):
             raise JoystickError(
                 tr(
                     "{path} has other settings than {config} gives trial {name} now: one of "
@@ -396,6 +396,17 @@ class Tuner(Job):
             (tr("Play and score its best model"), play_command(task, allowed)),
             (tr("Film its best model"), video_command(task, allowed)),
         ]
+
+
+def _same_settings(one: bytes, other: bytes, name: str) -> bool:
+    """Returns True if two files have the same settings; comments are in the language of who wrote them."""
+    if one == other:
+        return True
+    try:
+        first, second = (dumped(parse(data.decode(), name).value) for data in (one, other))
+    except (DocumentError, UnicodeDecodeError):
+        return False
+    return first == second
 
 
 def _failures(file: Path) -> dict[str, Any]:

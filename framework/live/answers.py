@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from config.read.task_files import TUNING
+from config.read.task_files import TUNING, TaskFiles
 from config.tell.language import tr
 from config.tell.names import printable
+from framework.archive.curves import EPISODES, SECONDS
 from framework.archive.run import RecordedRun
 from framework.disk.lines import last_lines
 from framework.disk.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, Notes
@@ -23,13 +24,14 @@ from framework.live.files import Files
 from framework.live.overview import ListedRun, Overview, Row, id_of
 from framework.live.settings import Settings
 from framework.live.stop import Stops, lock_of
+from framework.pages.columns import title
 
 if TYPE_CHECKING:
     from framework.live.group_view import GroupView
 
 MOST_SHOWN = 12
 """Number of runs that are shown at once."""
-MOST_CURVES = 256
+MOST_CURVES = 512
 """Number of curves that are kept, so that only what is new is read."""
 NOT_DRAWN = ("episode", "step", "update", "terminated", "seed", "worker", "row")
 """Columns of episodes that say which one it is."""
@@ -113,18 +115,23 @@ class Answers:
 
     def _group_details(self, folder: Path) -> Answer:
         """Returns the figures of a group."""
-        from framework.live.group_view import GroupView  # with statistics, which only this needs
+        from framework.live.group_view import GroupView, RunLines  # with statistics, which only this needs
 
         view = self._views.setdefault(folder, GroupView(folder))
         own = [(run, row) for run, row in self._rows.values() if run.group == folder]
         tasks = {run.id: RecordedRun(run.folder).task for run in view.shown(own)}
-        read = {key: (self._tail(task.train, "return"), self._tail(task.eval, "mean")) for key, task in tasks.items()}
-        lines = {key: (episodes.line, evaluations.line) for key, ((episodes, _), (evaluations, _)) in read.items()}
+        more, lines = False, {}
+        for key, task in tasks.items():
+            episodes, evaluations = self._tail(task.train, "return"), self._tail(task.eval, "mean")
+            clocks = self._clocks(task)
+            more |= any(waiting for _, waiting in (episodes, evaluations, *clocks.values()))
+            further = {axis: clock.line for axis, (clock, _) in clocks.items()}
+            lines[key] = RunLines(episodes[0].line, evaluations[0].line, further)
         return {
             "id": id_of(folder.name),
             "files": [file._asdict() for file in self.files.of(folder, [""])],
             "note": Notes.read(folder).note,
-            "more": any(more for pair in read.values() for _, more in pair),
+            "more": more,
             **view.answer(own, lines),
         }
 
@@ -141,11 +148,9 @@ class Answers:
         return {
             "line": (system if of_system else episodes).line.points(),
             "evaluations": evaluations.line.points() if column == "return" else [],
-            "clocks": {
-                "episodes": self._tail(recorded.task.train, "episode")[0].line.points(),
-                "seconds": self._tail(recorded.task.system, "seconds")[0].line.points(),
-            },
+            "clocks": {axis: clock.line.points() for axis, (clock, _) in self._clocks(recorded.task).items()},
             "columns": [name for name in offered[:MOST_COLUMNS] if printable(name) == name],
+            "titles": {name: title(name) for name in (*offered[:MOST_COLUMNS], column) if title(name) != name},
             "more": waiting or more or more_system,
             "started": printable(recorded.facts.started or ""),
             "files": [file._asdict() for file in self.files.of(run.folder)],
@@ -153,6 +158,10 @@ class Answers:
             "errors": last_lines(recorded.task.errors, LOG_BYTES),
             "note": recorded.notes.note,
         }
+
+    def _clocks(self, task: TaskFiles) -> dict[str, tuple[CurveTail, bool]]:
+        """Returns how far a run was on further axes at its steps and updates, and True where there is more to read."""
+        return {EPISODES: self._tail(task.train, "episode"), SECONDS: self._tail(task.system, "seconds")}
 
     def _filled(self, path: Path, columns: Sequence[str]) -> list[str]:
         """Returns the columns of system.csv that have numbers: most machines have no GPU."""

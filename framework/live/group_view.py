@@ -4,7 +4,7 @@ matter."""
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from config.tell.language import tr
 from config.tell.names import printable
 from config.tune.section import Tuning, continued
 from framework.archive import statistics
-from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curve, Curves, common, running_mean, some_of
+from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves, running_mean
 from framework.archive.trials import Trial, TrialResult
 from framework.catalog import ALGOS, ENVS
 from framework.disk.csv_table import read_csv
@@ -23,22 +23,40 @@ from framework.disk.task_dir import read_facts
 from framework.jobs import members, optuna_search
 from framework.live.curve_tail import ThinnedCurve
 from framework.live.overview import ListedRun, Row, stamp_of
-from framework.pages import svg, tuning_page
+from framework.pages import charts, svg, tuning_page
+from framework.pages.charts import Axes, Charts, Line, Series
+from framework.pages.html_page import joined
 from framework.pages.tuning_page import Importance, TuningContents
 from framework.screen.formatting import cell, number
 from framework.screen.outcome import shown
 
 MOST_CURVES = 60
 """Number of runs whose curves are shown: those that run, and then the best."""
-MOST_POINTS = 120
-"""Number of points of a curve beside others."""
+TRIALS = tr("A line for each trial, from blue for the worst to orange for the best.")
+"""Meaning of the curves of a tuning."""
+VALUE = "value"
+"""Key of the values of a line, beside those of its axes."""
 MOST_TRIALS = 1000
 """Number of trials of a tuning that are read."""
 OUTCOMES = ("finished", "failed", "replaced")
 """States of a trial that trials.csv knows better than the folder of its run."""
 Answer = dict[str, Any]
-Lines = Mapping[str, tuple[ThinnedCurve, ThinnedCurve]]
-"""Id of a run -> returns of its episodes and of its evaluations."""
+
+
+class RunLines(NamedTuple):
+    """What the page knows of the curve of a run."""
+
+    episodes: ThinnedCurve
+    """Returns of the episodes."""
+    evaluations: ThinnedCurve
+    clocks: Mapping[str, ThinnedCurve]
+    """Further axis (episodes, seconds) -> how far it was at steps and updates."""
+
+
+Lines = Mapping[str, RunLines]
+"""Id of a run -> its lines."""
+Placed = Mapping[str, tuple[Axes, Array]]
+"""Id of a run -> the places of the points of its curve, and their values."""
 
 
 class GroupView:
@@ -48,7 +66,8 @@ class GroupView:
         self.folder, self.files = folder, GroupFiles(folder)
         self._tuning: tuple[Any, Tuning | None] = None, None
         """The settings of a tuning, with what they were read from."""
-        self._means: tuple[str, list[Answer]] = "", []
+        self._drawn: tuple[Any, list[Line]] = None, []
+        """The lines of the chart, with what they were made of."""
         self._importance: tuple[str, Importance] = "", Importance()
 
     def answer(self, runs: Sequence[tuple[ListedRun, Row]], lines: Lines) -> Answer:
@@ -57,27 +76,24 @@ class GroupView:
         tuning = self.tuning()
         rows = self.trials(tuning, runs) if tuning else []
         curves = _curves(lines)
+        placed = {key: (_axes(lines[key], curves, x), values) for key, (x, values) in curves.lines.items()}
         named = {run.id: run for run, _ in runs}
         of_trials = {run.id: _trial_of(run.folder, self.files) for run, _ in runs}
-        look = {row.trial.name: line for row, line in self._looks(tuning, rows)}
         series = {} if tuning else self._series([run for run, _ in runs])
+        if tuning:
+            said, drawn = TRIALS, self._trial_lines(tuning, rows, placed, of_trials)
+        else:
+            said, drawn = self._run_lines(placed, named, series)
+        if len(placed) == MOST_CURVES:
+            said = joined([said, tr("The first {most} have curves.", most=MOST_CURVES)])
+        chart = Charts(smoothing=0)  # evaluations, or running means
+        if drawn:
+            chart.add("", tr(curves.quantity), drawn)
         return {
-            "quantity": tr(curves.quantity),
-            "over": curves.over,
-            "curves": [
-                {
-                    "id": key,
-                    "name": of_trials[key] or printable(named[key].folder.name),
-                    "about": look[of_trials[key]].about if of_trials[key] in look else named[key].name,
-                    "share": look[of_trials[key]].share if of_trials[key] in look else None,
-                    "color": _color(look.get(of_trials[key])),
-                    "series": series.get(named[key].folder.name),
-                    "points": _points(line),
-                }
-                for key, line in curves.lines.items()
-            ],
-            "means": [] if tuning else self._mean_lines(curves, named, series),
-            **(self._of_tuning(tuning, rows) if tuning else {}),
+            "chart": chart.numbers(),
+            "said": said,
+            "series": {key: series[run.folder.name] for key, run in named.items() if series.get(run.folder.name)},
+            **(self._of_tuning(tuning, rows, {trial: key for key, trial in of_trials.items()}) if tuning else {}),
         }
 
     def shown(self, runs: Sequence[tuple[ListedRun, Row]]) -> list[ListedRun]:
@@ -151,10 +167,18 @@ class GroupView:
             self.folder, "", tuning.domains, tuning.settings, rows, best, {}, nothing, (), facts
         )  # fmt: skip
 
-    def _looks(self, tuning: Tuning | None, rows: Sequence[TrialResult]) -> list[tuple[TrialResult, svg.Line]]:
-        return tuning_page.looks(self._contents(tuning, rows)) if tuning else []
+    def _trial_lines(
+        self, tuning: Tuning, rows: Sequence[TrialResult], placed: Placed, of_trials: Mapping[str, str]
+    ) -> list[Line]:
+        """Returns the line of each run in the color of its trial; one of its own where the trial has no score yet."""
+        colors = {row.trial.name: _color(line) for row, line in tuning_page.looks(self._contents(tuning, rows))}
+        return [
+            Line(of_trials[key], *charts.thinned(*place), color=colors.get(of_trials[key]) or number)
+            for number, (key, place) in enumerate(placed.items())
+        ]
 
-    def _of_tuning(self, tuning: Tuning, rows: Sequence[TrialResult]) -> Answer:
+    def _of_tuning(self, tuning: Tuning, rows: Sequence[TrialResult], run_of: Mapping[str, str]) -> Answer:
+        """run_of: trial -> id of a run of it."""
         axes, lines = tuning_page.coordinates(self._contents(tuning, rows))
         importance = self._of_settings(tuning, rows)
         return {
@@ -163,6 +187,7 @@ class GroupView:
                 {
                     "name": row.trial.name,
                     "values": [value if number(value) is not None else cell(value) for value in row.trial.settings],
+                    "run": run_of.get(row.trial.name),
                     "state_text": shown(row.state),
                     **{
                         name: getattr(row, name)
@@ -204,29 +229,30 @@ class GroupView:
         experiments = {member.folder: member.experiment for member in members.of_group(self.folder)}
         return {run.folder.name: printable(experiments.get(run.folder.name, "")) for run in runs}
 
-    def _mean_lines(self, curves: Curves, named: Mapping[str, ListedRun], series: Mapping[str, str]) -> list[Answer]:
-        """Returns the mean of the runs of each series where all of them have values, with its interval."""
-        several: dict[str, list[Curve]] = {}
-        for key, line in curves.lines.items():
-            several.setdefault(series[named[key].folder.name], []).append(line)
-        key = json.dumps([(name, [float(v) for line in lines for v in line[1]]) for name, lines in several.items()])
-        if key != self._means[0]:
-            self._means = key, [mean for name, lines in several.items() if (mean := _mean_line(name, lines))]
-        return self._means[1]
+    def _run_lines(
+        self, placed: Placed, named: Mapping[str, ListedRun], series: Mapping[str, str]
+    ) -> tuple[str, list[Line]]:
+        """Returns the runs of each series behind their mean with its interval, and what these lines are, in words."""
+        of_series: dict[str, list[tuple[str, Axes, Array]]] = {}
+        for key, (axes, values) in placed.items():
+            name = named[key].folder.name
+            of_series.setdefault(series[name], []).append((printable(name), axes, values))
+        several = [Series(name, _name_of_mean(name, len(runs)), runs) for name, runs in of_series.items()]
+        sign = [
+            (name, label, values.tobytes(), *((axis, places.tobytes()) for axis, places in axes.items()))
+            for name, runs in of_series.items()
+            for label, axes, values in runs
+        ]
+        if sign != self._drawn[0]:
+            self._drawn = sign, charts.lines_of(several, statistics.mean)
+        drawn = self._drawn[1]
+        return charts.meaning(several, any(line.low is not None for line in drawn)) if several else "", drawn
 
 
-def _mean_line(name: str, lines: Sequence[Curve]) -> Answer | None:
-    shared = common(lines) if len(lines) > 1 else None
-    if shared is None:
-        return None
-    step, values = shared
-    return {
-        "series": name,
-        "runs": len(lines),
-        "interval": statistics.name_of_interval(len(lines)),
-        "points": _points((step, statistics.mean(values))),
-        "band": statistics.band(step, values, statistics.mean),
-    }
+def _name_of_mean(series: str, runs: int) -> str:
+    if series:
+        return tr("{name} of {count} runs", name=series, count=runs)
+    return tr("mean of {count} runs", count=runs)
 
 
 def _trial_of(run: Path, files: GroupFiles) -> str:
@@ -263,25 +289,32 @@ def _color(line: svg.Line | None) -> str | None:
 
 def _curves(lines: Lines) -> Curves:
     """Returns the evaluations if all runs that have begun have two, else running means of the episodes."""
-    begun = {key: pair for key, pair in lines.items() if pair[0].points() or pair[1].points()}
-    points = [point for pair in begun.values() for line in pair for point in line.points()]
+    begun = {key: line for key, line in lines.items() if line.episodes.points() or line.evaluations.points()}
+    points = [point for line in begun.values() for part in line[:2] for point in part.points()]
     over = UPDATES if any(step == 0 < update for step, update, *_ in points) else STEPS
-    evaluated = bool(begun) and all(len(evaluations.points()) > 1 for _, evaluations in begun.values())
+    evaluated = bool(begun) and all(len(line.evaluations.points()) > 1 for line in begun.values())
     curves = {}
-    for key, (episodes, evaluations) in begun.items():
-        step, value = _columns(evaluations if evaluated else episodes, over)
-        if len(step):
-            curves[key] = (step, value) if evaluated else running_mean(step, value)[:2]
+    for key, line in begun.items():
+        columns = _columns(line.evaluations if evaluated else line.episodes)
+        if len(value := columns[VALUE]):
+            curves[key] = (columns[over], value) if evaluated else running_mean(columns[over], value)[:2]
     return Curves(curves, EVALUATION if evaluated else TRAINING, over)
 
 
-def _columns(line: ThinnedCurve, over: str) -> tuple[Array, Array]:
-    place = 1 if over == UPDATES else 0
-    points = line.points()
-    return np.array([point[place] for point in points], float), np.array([point[2] for point in points], float)
+def _axes(line: RunLines, curves: Curves, x: Array) -> Axes:
+    """Returns the places x of a curve on all axes that its files know, the main one first."""
+    axes, own = {curves.over: x}, _columns(line.evaluations if curves.evaluated else line.episodes)
+    for axis in {STEPS, UPDATES} - {curves.over}:
+        axes[axis] = charts.interpolated(x, own[curves.over], own[axis])
+    for axis, clock in line.clocks.items():
+        columns = _columns(clock)
+        if len(columns[VALUE]):
+            begin = (np.append(0.0, columns[name]) for name in (curves.over, VALUE))
+            axes[axis] = charts.interpolated(x, *begin)
+    return charts.extended(axes)
 
 
-def _points(line: Curve) -> list[tuple[float, float]]:
-    step, value = line
-    some = some_of(len(step), MOST_POINTS)
-    return [(float(x), float(y)) for x, y in zip(step[some], value[some], strict=True)]
+def _columns(line: ThinnedCurve) -> dict[str, Array]:
+    """Returns steps, updates and values of a line."""
+    columns = np.array([point[:3] for point in line.points()], float).reshape(-1, 3).T
+    return dict(zip((STEPS, UPDATES, VALUE), columns, strict=True))

@@ -1,7 +1,6 @@
 
 // A group of runs, or a tuning, while it runs: means with their intervals, trials, and the settings that matter.
 
-const TIME_SPENT = tr("time");
 const SIDE = 56, CROWN = 46, FOOT = 18, TALL = 330, LEAST_GAP = 110;
 
 /** Returns the view of the group of the address. */
@@ -19,68 +18,36 @@ function groupShown() {
       make("a", { class: "button", href: link(ids) }, tr("All {count} in one chart", { count: ids.length })),
       make("button", { "data-compare": ids.join() }, tr("Compare them")),
       job.running ? stopButton(job.id, job.tuning ? "tuning" : "group") : null),
-    details.curves.length ? [make("div", { class: "head" }, make("span", { class: "quiet" }, meaning(details))), tools([details.over]),
-      chartBox()] : make("p", { class: "quiet" }, tr("Nothing to draw yet.")),
+    details.chart.charts.length ? [make("p", { class: "quiet" }, details.said), tools(details.chart.axes), chartBox()] : make("p", { class: "quiet" }, tr("Nothing to draw yet.")),
     ...parts.flat(2), notes(job.id, job.tags, details.note),
     folded("files", tr("Files ({count})", { count: details.files.length }), make("div", { class: "buttons" }, openers(details.files))));
 }
 
-/** Returns what the lines of the chart are, in words. */
-function meaning({ means, curves, trials }) {
-  const [mean] = means, what = trials ? tr("A line for each trial, from blue for the worst to orange for the best.")
-    : mean ? tr("Thick: the mean, where all of its runs have values; its band: {interval}. Thin: the runs.", mean)
-      : tr("Thin: the runs.");
-  return curves.length === 60 ? `${what} ${tr("The first 60 have curves.")}` : what;
-}
-
 /** Draws the curves of the group that is shown. */
 function drawGroup() {
-  const { curves, means, over, quantity } = page.data.group ?? { curves: [] };
-  if (!curves.length) return;
-  const series = [...new Set(curves.map(line => line.series))], both = points => points.map(([x]) => x);
-  const line = points => ({ x: { [over]: both(points) }, y: points.map(([, y]) => y) });
-  const at = (band, x) => band.reduce((near, point) => Math.abs(point[0] - x) < Math.abs(near[0] - x) ? point : near);
-  const thick = means.map(({ series: name, runs, points, band }) => ({ kind: "first",
-    name: name ? tr("{name} of {count} runs", { name, count: runs }) : tr("mean of {count} runs", { count: runs }), series: name, color: series.indexOf(name), ...line(points),
-    ...(band.length ? { low: points.map(([x]) => at(band, x)[1]), high: points.map(([x]) => at(band, x)[2]) } : {}) }));
-  const thin = curves.map(({ name, points, color, series: own }, place) => ({ name,
-    color: color ?? (thick.length ? series.indexOf(own) : place),
-    kind: thick.length ? "pale" : "", series: own ?? undefined, ...line(points) }));
-  drawChart(quantity, [...thick, ...thin]);
+  const { charts: drawn = [], x, smoothing } = page.data.group?.chart ?? {};
+  for (const { name, lines } of drawn) drawChart(name, placed(lines, x), smoothing);
 }
 
-function tableOf(heads, rows, label) {
-  const number = cell => typeof cell === "number" || cell === null;
-  const numbers = heads.map((_, place) => rows.some(([, cells]) => number(cells[place])) &&
-    rows.every(([, cells]) => number(cells[place])));
-  const text = (value, place) => typeof value !== "number" ? value ?? "" : heads[place] === TIME_SPENT ? clock(value) : short(value);
-  return make("div", { class: "scroll" }, make("table", { class: "several", "aria-label": label },
-    make("thead", {}, make("tr", {}, heads.map((head, place) => make("th", { class: numbers[place] ? "n" : null }, head)))),
-    make("tbody", {}, rows.map(([attributes, cells]) => make("tr", attributes, cells.map((cell, place) =>
-      make("td", { class: numbers[place] ? "n" : null }, text(cell, place))))))));
-}
-
-function members(runs, { curves }) {
-  const names = new Map(curves.map(({ id, series }) => [id, series]));
-  const named = [...names.values()].some(Boolean);
+function members(runs, { series }) {
+  const named = Object.keys(series).length > 0;
   const heads = [tr("run"), ...(named ? [tr("experiment")] : []), tr("state"), tr("seed"), tr("score"), tr("steps"),
     tr("steps/s"), TIME_SPENT];
   const rows = runs.map(run => [{ "data-key": run.id }, [make("a", { href: link([run.id]) }, own(run)),
-    ...(named ? [names.get(run.id) ?? ""] : []), state(run), run.seed, score(run) ?? null, run.step, run.speed, run.seconds]]);
-  return [make("h3", {}, tr("Runs")), tableOf(heads, rows, tr("Runs of the group"))];
+    ...(named ? [series[run.id] ?? ""] : []), state(run), run.seed, score(run) ?? null, run.step, run.speed, run.seconds]]);
+  return [make("h3", {}, tr("Runs")), sortedTable("runs", heads, rows, tr("Runs of the group"))];
 }
 
 function tuningParts(details) {
   const heads = [tr("trial"), tr("state"), tr("score"), tr("best"), ...details.settings, tr("steps"), tr("last return"),
     TIME_SPENT];
-  const linkOf = name => details.curves.find(line => line.name === name)?.id;
   const rows = details.trials.slice(0, 200).map(trial => [{ "data-key": trial.name, "data-trial": trial.name, tabindex: 0 }, [
-    linkOf(trial.name) ? make("a", { href: link([linkOf(trial.name)]) }, trial.name) : trial.name,
+    trial.run ? make("a", { href: link([trial.run]) }, trial.name) : trial.name,
     make("span", { class: `state ${trial.state}` }, trial.state_text), trial.score, trial.best, ...trial.values, trial.step,
     trial.last_return, trial.seconds]]);
   return [
     make("h3", {}, tr("Trials ({count})", { count: details.trials.length })),
-    tableOf(heads, rows, tr("Trials")),
+    sortedTable("trials", heads, rows, tr("Trials")),
     details.parallel.length ? [make("h3", {}, tr("Settings and scores")), make("p", { class: "quiet" }, details.meaning),
       make("div", { class: "scroll" }, parallel(details)),
       make("p", { class: "readout", id: "trial", "aria-live": "polite" }, about(details))] : null,

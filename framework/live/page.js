@@ -129,6 +129,10 @@ the("list").addEventListener("change", ({ target }) => {
   target.closest("li")?.removeAttribute("data-sign"); // its box shows another state than it was drawn with
   if (run) location.hash = link(ids.includes(run) ? ids.filter(id => id !== run) : [...ids, run], { list: 1 });
 });
+the("shown").addEventListener("click", ({ target }) => {
+  const button = target.closest?.("button[data-table]");
+  if (button) sortTable(button.dataset);
+});
 the("shown").addEventListener("change", ({ target }) => {
   if (target.id === "column") location.hash = link(chosen(), { column: target.value });
   if (target.dataset.film) {

@@ -4,10 +4,11 @@
 const the = id => document.getElementById(id);
 
 const MOST_SHOWN = 12, MOST_FILMS = 6, MOST_LISTED = 200;
+const TIME_SPENT = tr("time"), USUAL_SMOOTHING = view.usual;
 const STEPS = "environment steps", UPDATES = "updates", EPISODES = "episodes";
 
 const page = { data: null, timer: 0, failures: 0, asked: 0, signs: new Map(), most: MOST_LISTED, films: {}, trial: null,
-  unfolded: new Set(), sought: "", settings: { columns: [], names: [], cells: {}, left: 0 } };
+  unfolded: new Set(), sorts: new Map(), sought: "", settings: { columns: [], names: [], cells: {}, left: 0 } };
 
 const STATES = new Map([["waiting", tr("waiting")], ["running", tr("running")], ["finished", tr("finished")],
   ["stopped", tr("stopped")], ["interrupted", tr("interrupted")], ["paused", tr("paused")], ["replaced", tr("replaced")],
@@ -134,17 +135,39 @@ function one(run, details) {
       stopping(run)), cards(run)];
 }
 
+/** Returns a table that is sorted by the column that was chosen, and as it is without one. rows: attributes and cells of
+ *  each: numbers, texts, elements, or null. */
+function sortedTable(key, heads, rows, label) {
+  const [by, way] = page.sorts.get(key) ?? [], number = cell => typeof cell === "number" || cell === null;
+  const numbers = heads.map((_, place) => rows.some(([, cells]) => typeof cells[place] === "number")
+    && rows.every(([, cells]) => number(cells[place])));
+  const text = (value, place) => typeof value !== "number" ? value ?? "" : heads[place] === TIME_SPENT ? clock(value) : short(value);
+  const value = cell => cell instanceof Element ? cell.textContent : cell;
+  const sorted = by === undefined ? rows : rows.toSorted(([, one], [, other]) => inOrder(value(one[by]), value(other[by]), way));
+  const head = (name, place) => make("th", { class: numbers[place] ? "n" : null, scope: "col",
+    "aria-sort": place === by ? (way > 0 ? "ascending" : "descending") : null },
+  name ? make("button", { class: "sort", "data-table": key, "data-by": place, "data-first": numbers[place] ? -1 : 1 }, name) : "");
+  return make("div", { class: "scroll" }, make("table", { class: `several ${key}`, "aria-label": label },
+    make("thead", {}, make("tr", {}, heads.map(head))),
+    make("tbody", {}, sorted.map(([attributes, cells]) => make("tr", attributes, cells.map((cell, place) =>
+      make("td", { class: numbers[place] ? "n" : null }, text(cell, place))))))));
+}
+
+/** Sorts a table by one of its columns; the other way if it is sorted by it. */
+function sortTable({ table, by, first }) {
+  const [before, way] = page.sorts.get(table) ?? [], place = Number(by);
+  page.sorts.set(table, [place, before === place ? -way : Number(first)]);
+  drawShown();
+}
+
 function several(runs) {
-  const rows = runs.map((run, place) => make("tr", { "data-key": run.id }, make("td", {}, swatch(place)),
-    make("td", {}, make("a", { href: link([run.id]) }, titled(run), make("span", { class: "small" }, run.name))),
-    make("td", {}, state(run)), ...[count(run.step), short(run.speed), short(score(run))]
-      .map(value => make("td", { class: "n" }, value)),
-    make("td", { class: "n" }, make("a", { class: "button", "aria-label": tr("Take {run} out of the chart", { run: run.name }),
-      href: link(runs.filter(other => other !== run).map(other => other.id)) }, "×"))));
   const heads = ["", tr("run"), tr("state"), tr("steps"), tr("steps/s"), tr("return"), ""];
-  const row = make("tr", {}, heads.map((head, place) => make("th", { class: place > 2 ? "n" : null }, head)));
-  return make("div", { class: "scroll" },
-    make("table", { class: "several" }, make("thead", {}, row), make("tbody", {}, rows)));
+  const rows = runs.map((run, place) => [{ "data-key": run.id }, [swatch(place),
+    make("a", { href: link([run.id]) }, titled(run), make("span", { class: "small" }, run.name)), state(run),
+    run.step ?? null, run.speed ?? null, score(run) ?? null,
+    make("a", { class: "button", "aria-label": tr("Take {run} out of the chart", { run: run.name }),
+      href: link(runs.filter(other => other !== run).map(other => other.id)) }, "×")]]);
+  return sortedTable("shown", heads, rows, tr("Runs in the chart"));
 }
 
 /** Returns what a clock shows at the points of a line: in proportion between its ticks, null after the last one. */
@@ -171,10 +194,11 @@ function lineOf(points, clocks = {}) {
     : {}) };
 }
 
-/** Draws lines into the chart that is shown. */
-function drawChart(name, lines) {
+/** Draws lines into the chart that is shown. smoothing: percent of their points, until the reader moves the slider. */
+function drawChart(name, lines, smoothing = USUAL_SMOOTHING) {
   const box = the("shown").querySelector("figure.curve");
   if (!box) return;
+  view.usual = smoothing;
   plot(box, { name, tall: true, lines });
   showChoices();
 }
@@ -187,10 +211,13 @@ function axesOf(all) {
   return [...(updates ? [UPDATES, STEPS] : [STEPS, UPDATES]), ...[EPISODES, TIME].filter(has)];
 }
 
+/** Returns the name of the chart of a column, in words if the page is not English. */
+const titleOf = (all, name) => all.map(({ titles }) => titles[name]).find(Boolean) ?? name;
+
 /** Draws the curves of runs. */
 function drawRuns(runs) {
   const all = runs.map(run => page.data.shown[run.id]);
-  drawChart(column(), all.map(({ line, evaluations, clocks }, place) => ({
+  drawChart(titleOf(all, column()), all.map(({ line, evaluations, clocks }, place) => ({
     name: runs.length > 1 ? own(runs[place]) : column(), color: place, ...lineOf(line, clocks),
     dots: evaluations.length ? lineOf(evaluations, clocks) : undefined })));
 }
@@ -200,7 +227,7 @@ const chartBox = () => make("figure", { class: "curve", "data-key": "chart", "da
 function figure(runs) {
   const all = runs.map(run => page.data.shown[run.id]), names = new Set(all.flatMap(({ columns }) => columns));
   const options = [...names.add(column())].map(name =>
-    make("option", { value: name, selected: name === column() }, name));
+    make("option", { value: name, selected: name === column() }, titleOf(all, name)));
   const what = make("select", { id: "column", "aria-label": tr("What is drawn") }, options);
   const head = make("div", { class: "head" }, make("label", {}, `${tr("Chart of")} `, what),
     all.some(({ evaluations }) => evaluations.length) ? make("span", { class: "quiet" }, tr("○ evaluation")) : null);

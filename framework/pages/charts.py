@@ -9,14 +9,24 @@ import numpy as np
 
 from config.tell.language import tr
 from framework.archive import statistics
-from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, common, some_of, together
+from framework.archive.curves import (
+    EPISODES,
+    SECONDS,
+    STEPS,
+    UPDATES,
+    Array,
+    Rows,
+    column_of,
+    common,
+    some_of,
+    together,
+)
 from framework.archive.run import RecordedRun
 from framework.archive.statistics import Statistic
-from framework.pages.html_page import NUMBERS
+from framework.pages.html_page import NUMBERS, joined
 from framework.pages.sentences import as_json
+from framework.screen.formatting import counted, short
 
-EPISODES, SECONDS = "episodes", "seconds"
-"""Labels of further axes; the page writes seconds as training time."""
 COLUMNS = {STEPS: "step", EPISODES: "episode", UPDATES: "update"}
 """Axis -> its column in a CSV file of a run."""
 COLORS = 6
@@ -84,13 +94,14 @@ class Charts:
         shown = [(level, value) for level, value in levels.items() if abs(value) < LARGEST]
         self._charts.append(chart | ({"levels": shown} if shown else {}) | ({"tall": True} if tall else {}))
 
+    def numbers(self) -> dict[str, Any]:
+        """Returns all numbers, as the scripts of a page take them."""
+        places = [{axis: _whole(values) for axis, values in axes.items()} for axes in self._axes]
+        return {"axes": list(self._names), "smoothing": self.smoothing, "x": places, "charts": self._charts}
+
     def data(self) -> str:
         """Returns the element with all numbers; nothing without a chart."""
-        if not self._charts:
-            return ""
-        places = [{axis: _whole(values) for axis, values in axes.items()} for axes in self._axes]
-        whole = {"axes": list(self._names), "smoothing": self.smoothing, "x": places, "charts": self._charts}
-        return f"{NUMBERS}{as_json(whole)}</script>"
+        return f"{NUMBERS}{as_json(self.numbers())}</script>" if self._charts else ""
 
     def _line(self, line: Line) -> dict[str, Any]:
         result: dict[str, Any] = {"name": line.name, "x": self._place(line.axes), "y": rounded(line.values)}
@@ -139,22 +150,24 @@ def _whole(values: Array) -> list[float | None]:
 def axes_of(run: RecordedRun, rows: Rows, over: str, x: Array) -> Axes:
     """Returns the places of points of a run on all axes that its files know, the main one first. rows: those that the
     points were made of. x: places on the axis `over`."""
-    axes = {over: x}
     base = column_of(rows, COLUMNS[over])
-    for axis, name in COLUMNS.items():
-        if axis != over:
-            axes[axis] = _interpolated(x, base, column_of(rows, name))
-    axes[SECONDS] = seconds_at(run, over, x)
-    return {axis: values for axis, values in axes.items() if axis == over or extends(values)}
+    axes = {axis: interpolated(x, base, column_of(rows, name)) for axis, name in COLUMNS.items() if axis != over}
+    return extended({over: x, **axes, SECONDS: seconds_at(run, over, x)})
+
+
+def extended(axes: Axes) -> dict[str, Array]:
+    """Returns the main axis, which is the first one, and those on which the places are not all the same."""
+    main = next(iter(axes))
+    return {axis: values for axis, values in axes.items() if axis == main or extends(values)}
 
 
 def seconds_at(run: RecordedRun, over: str, x: Array) -> Array:
     """Returns the seconds of training until each place, interpolated between the iterations; NaN if not known."""
     base, seconds = (column_of(run.iterations, name) for name in (COLUMNS[over], "seconds_total"))
-    return _interpolated(x, np.append(0.0, base), np.append(0.0, seconds)) if len(base) else np.full(len(x), np.nan)
+    return interpolated(x, np.append(0.0, base), np.append(0.0, seconds)) if len(base) else np.full(len(x), np.nan)
 
 
-def _interpolated(x: Array, base: Array, values: Array) -> Array:
+def interpolated(x: Array, base: Array, values: Array) -> Array:
     """Returns the values at x; of several at the same place the last one. NaN behind the last place."""
     some = np.isfinite(base) & np.isfinite(values)
     base, values = base[some], values[some]
@@ -214,3 +227,24 @@ def _middle(
         axes = {axis: shared[0]}
         lines.append(Line(about, axes, statistic(shared[1]), low, high, number, "first", name))
     return lines
+
+
+def meaning(several: Sequence[Series], banded: bool, levels: Mapping[str, float | None] = MappingProxyType({})) -> str:
+    """Returns what the lines of series are, in words."""
+    most = max(len(series.runs) for series in several)
+    if banded:
+        band = _band_of(most)
+        parts = [tr("Thick: the mean, where all of its runs have values; its band: {band}.", band=band)]
+        parts.append(tr("Thin: the runs."))
+    else:
+        parts = [tr("A line for each run.")]
+    if dashed := [f"{name} {short(level)}" for name, level in levels.items() if level is not None]:
+        parts.append(tr("Dashed: {levels}.", levels=tr(", ").join(dashed)))
+    return joined([*parts, tr("The pointer, or the arrow keys, read the values and name the lines.")])
+
+
+def _band_of(seeds: int) -> str:
+    called = statistics.name_of_interval(seeds)
+    if seeds >= statistics.LEAST_SEEDS:
+        return tr("its {interval}", interval=called)
+    return tr("{interval} of {runs}", interval=called, runs=counted(seeds, "run"))

@@ -12,6 +12,11 @@ const charts = new Map();
 const smoothingShare = () => Math.min(WIDEST, Math.max(0, Number(view.kept.smooth ?? view.usual) || 0)) / 100;
 const axisOfPage = () => view.axes.includes(view.kept.x) ? view.kept.x : view.axes[0];
 
+/** Returns lines with the places of their points on all axes: each has the number of its places. */
+function placed(lines, places) {
+  return lines.map(line => ({ ...line, x: places[line.x], dots: line.dots && placed([line.dots], places)[0] }));
+}
+
 /** Draws lines into an element, again if it has a chart. what: name, lines, levels, and `tall` for a high chart. */
 function plot(box, what) {
   const known = charts.get(box);
@@ -345,8 +350,10 @@ async function pngOf(figure) {
   return new Promise(done => { canvas.toBlob(done, "image/png"); });
 }
 
-/** Returns the numbers of a chart as CSV: a row for each point, over all axes that it has. */
-function csvOf({ name, lines }) {
+/** Returns the numbers of a chart as CSV: a row for each point, over all axes that it has. The line of a column has its
+ *  name, which the chart may have behind other words. */
+function csvOf({ name: title, lines }) {
+  const name = lines.length === 1 ? lines[0].name ?? title : title;
   const axes = view.axes.filter(axis => lines.some(({ x, dots }) => x[axis] || dots?.x[axis]));
   const rows = lines.flatMap(line => [
     ...[...line.y.keys()].map(place => [line.name ?? name, ...axes.map(axis => line.x[axis]?.[place]), line.y[place],

@@ -105,9 +105,8 @@ def _curves(folder: Path, group: Group, drawn: Charts) -> str:
     lines = charts.lines_of(several, statistics.mean)
     drawn.add("runs", shown(group.curves.quantity), lines, levels, tall=True)
     banded = any(line.low is not None for line in lines)
-    return (
-        charts.TOOLS + charts.place("runs", wide=True) + html.paragraph(_said(several, banded, group.levels), "quiet")
-    )
+    said = charts.meaning(several, banded, group.levels)
+    return charts.TOOLS + charts.place("runs", wide=True) + html.paragraph(said, "quiet")
 
 
 def _series(folder: Path, group: Group, curves: Curves) -> list[Series]:
@@ -124,27 +123,6 @@ def _series(folder: Path, group: Group, curves: Curves) -> list[Series]:
 
     series = (Series(name, name, list(runs(results))) for name, results in several.items())
     return [line for line in series if line.runs]
-
-
-def _said(several: Sequence[Series], banded: bool, levels: Mapping[str, float | None]) -> str:
-    """Returns what the lines are."""
-    most = max(len(series.runs) for series in several)
-    if banded:
-        band = _band_of(most)
-        parts = [tr("Thick: the mean, where all of its runs have values; its band: {band}.", band=band)]
-        parts.append(tr("Thin: the runs."))
-    else:
-        parts = [tr("A line for each run.")]
-    if dashed := [f"{name} {short(level)}" for name, level in levels.items() if level is not None]:
-        parts.append(tr("Dashed: {levels}.", levels=tr(", ").join(dashed)))
-    return html.joined([*parts, tr("The pointer, or the arrow keys, read the values and name the lines.")])
-
-
-def _band_of(seeds: int) -> str:
-    called = statistics.name_of_interval(seeds)
-    if seeds >= statistics.LEAST_SEEDS:
-        return tr("its {interval}", interval=called)
-    return tr("{interval} of {runs}", interval=called, runs=counted(seeds, "run"))
 
 
 # --------------------------------------------------------------------------------------------- tables and settings

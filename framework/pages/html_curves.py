@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from config.tell.language import english, tr
-from framework.archive.curves import STEPS, UPDATES, Array, Rows, column_of, together
+from framework.archive.curves import SECONDS, STEPS, UPDATES, Array, Rows, column_of, together
 from framework.archive.run import RecordedRun
 from framework.pages import html_page as html
 from framework.pages.charts import (
     COLUMNS,
     COUNTS,
     LARGEST,
-    SECONDS,
     TOOLS,
     Axes,
     Charts,
     Line,
-    extends,
+    extended,
     place,
     seconds_at,
 )
+from framework.pages.columns import WORDS, title
 from framework.screen.formatting import counted, listed
 
 MOST_POINTS = 600
@@ -40,13 +40,10 @@ SPEEDS = (english("environment steps per second"), english("updates per second")
 NEVER_FLAT = ("return", "mean", *SPEEDS)
 """Columns whose curve is not folded away even if all of its values are equal."""
 NAMES = {
-    "cpu_percent": tr("processor [% of a core]"),
-    "memory_mb": tr("memory [MB]"),
-    "gpu_percent": "GPU [%]",
-    "gpu_memory_mb": tr("memory of the GPU [MB]"),
+    **{name: tr(WORDS[name]) for name in ("cpu_percent", "memory_mb", "gpu_percent", "gpu_memory_mb")},
     **{name: tr(name) for name in SPEEDS},
 }
-"""Column -> name of its chart; others keep the name of the column."""
+"""Column -> name of its chart, for those that a user has not named."""
 HELP = tr(
     "Drag across a chart to zoom all of them; a double click or Escape shows the whole run. "
     "With the keyboard: arrow keys, + and -."
@@ -100,7 +97,7 @@ class RunCharts:
             return ""
         self._scored = key, name
         dots = self._dots() if key == "train" else None
-        self._charts.add("score", name, [self._line(self._files[key], name, dots)], self._levels, tall=True)
+        self._charts.add("score", title(name), [self._line(self._files[key], name, dots)], self._levels, tall=True)
         return TOOLS + place("score", wide=True)
 
     def section(self) -> str:
@@ -138,7 +135,7 @@ class RunCharts:
         return html.folded(file.title, body + note, file.key in OPEN) if body else ""
 
     def _add(self, where: str, file: Curves, name: str) -> None:
-        self._charts.add(where, NAMES.get(name, name), [self._line(file, name)])
+        self._charts.add(where, NAMES.get(name) or title(name), [self._line(file, name)])
 
     def _line(self, file: Curves, name: str, dots: tuple[Axes, Array] | None = None) -> Line:
         values = file.values.get(name)
@@ -208,7 +205,7 @@ def _axes(run: RecordedRun, rows: Rows, over: str, places: Array) -> dict[str, A
             axes[axis] = column_of(rows, name)[places]
     seconds = next((name for name in TIMES if name in rows[0]), None)
     axes[SECONDS] = seconds_at(run, over, axes[over]) if seconds is None else column_of(rows, seconds)[places]
-    return {axis: values for axis, values in axes.items() if axis == over or extends(values)}
+    return extended(axes)
 
 
 def _means(values: Array, starts: Array) -> Array:

@@ -3,9 +3,6 @@
 
 const numbers = JSON.parse(document.getElementById("numbers").textContent);
 
-/** Returns a line with the places of its points on all axes; a text for each would be long. */
-const placed = line => ({ ...line, x: numbers.x[line.x], dots: line.dots && placed(line.dots) });
-
 function remember(kept) {
   const [section] = location.hash.slice(1).split("&").filter(part => !part.includes("="));
   const words = Object.entries(kept).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
@@ -28,7 +25,7 @@ for (const place of document.querySelectorAll("[data-tools]")) place.append(cont
 for (const { place, name, tall, levels, lines } of numbers.charts) {
   const box = make("figure", { class: "curve" });
   document.querySelector(`[data-place="${place}"]`).append(box);
-  plot(box, { name, tall, levels: levels ?? [], lines: lines.map(placed) });
+  plot(box, { name, tall, levels: levels ?? [], lines: placed(lines, numbers.x) });
 }
 addEventListener("hashchange", remembered);
 showChoices();

@@ -222,7 +222,7 @@ class FinalOutput:
         if self.config.env.render_mode == self.config.env.FILM[0]:
             self.console.note(film.text)
         if selection.worst:
-            returns = ", ".join(
+            returns = tr(", ").join(
                 tr("{number:,} (return {value})", number=episode.number, value=short(episode.episode.total))
                 for episode in taped
             )

@@ -28,7 +28,7 @@ ROOM_FOR_ECHO = 3
 """Columns that the live block leaves free: the ^C that a terminal echoes must not wrap, which would move the block."""
 WIDE = 100
 """Columns from which rows stand side by side; on a narrower terminal they would change places as they grow."""
-BAR = 30
+BAR = 16
 """Columns of the shortest bar."""
 GAP = "    "
 """Blanks between two rows that are side by side."""

@@ -16,10 +16,12 @@ MOST_OWNERS = 3
 """Number of words that are named as those that have a flag."""
 
 
+HEADINGS = english("positional arguments"), english("options")
+HEADING = english("%(heading)s:")
+"""A heading with its colon; argparse looks this up since Python 3.13."""
 OF_ARGPARSE = (
     english("usage: "),
-    english("positional arguments"),
-    english("options"),
+    *HEADINGS,
     english("show this help message and exit"),
     english("argument %(argument_name)s: %(message)s"),
     english("expected one argument"),
@@ -36,6 +38,13 @@ vars(argparse).update(_=tr)  # the name under which argparse looks its sentences
 
 class Lines(argparse.HelpFormatter):
     """Breaks lines by the cells of a terminal."""
+
+    def format_help(self) -> str:
+        """Returns the help. Before Python 3.13 argparse itself puts an English colon behind a heading."""
+        text = super().format_help()
+        for heading in map(tr, HEADINGS):
+            text = text.replace(f"\n{heading}:\n", f"\n{tr(HEADING) % {'heading': heading}}\n")
+        return text
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrapped(text, width)

@@ -75,15 +75,16 @@ def work(name: str) -> ModuleType:
         return import_module(f"framework.commands.work.{name}")
 
 
-def printed(text: Callable[[], str]) -> int:
-    """Prints a text, or what is wrong with what is looked up. Returns the exit status."""
+def printed(text: Callable[[], str], file: bool = False) -> int:
+    """Prints a text, or what is wrong with what is looked up. file: the text is that of a file, whose lines stay as
+    they are on any terminal. Returns the exit status."""
     from config.read.loader import ConfigError
     from config.tell.describe import UnknownTopic
 
     try:
         with stage(tr("looking it up")):
             answer = text()
-        print(fitted(answer), end="")
+        print(answer if file else fitted(answer), end="")
     except (UnknownTopic, ConfigError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,6 +1,7 @@
 """Command evaluate: plays a saved model, prints its score in one line, and changes nothing in its task directory."""
 
 import json
+import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     if request.out:
         file = fixed(Path(request.out), config.start)
         check_place("--out", file, config.task)
+        check_new_file("--out", file)
     config = with_seed(config)
     cfg = config.general
     with opened(config) as model:
@@ -40,7 +42,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
 
 
 def check_place(flag: str, out: Path, task: Path | None) -> None:
-    """Raises JoystickError if the file that a flag names cannot be written, or would replace one of the run."""
+    """Raises JoystickError if the file that a flag names cannot be written, or would replace another one."""
     if out.is_dir():
         raise JoystickError(tr("{flag}: {path} is a folder; name a file", flag=flag, path=as_written(out)))
     if not out.parent.is_dir():
@@ -53,6 +55,12 @@ def check_place(flag: str, out: Path, task: Path | None) -> None:
                 path=as_written(out),
             )
         )
+
+
+def check_new_file(flag: str, file: Path) -> None:
+    """Raises JoystickError if a file that a flag names exists."""
+    if os.path.lexists(file):
+        raise JoystickError(tr("{path} exists; {flag} names another file", path=as_written(file), flag=flag))
 
 
 def lines(evaluation: Evaluation) -> str:

@@ -1,6 +1,5 @@
 """Command export: writes the policy of a saved model as a file for other programs, and compares it with the agent."""
 
-import os
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -18,7 +17,7 @@ from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.assemble import build
 from framework.assemble.identity import with_seed
-from framework.commands.work.evaluate import check_place
+from framework.commands.work.evaluate import check_new_file, check_place
 from framework.disk.atomic import write_together
 from framework.errors import JoystickError
 from framework.export import example, onnx_file, tensors_file
@@ -56,7 +55,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
             print(model.note)
         chosen = _chosen(config, model, request.policy)
         places = [target.with_stem(f"{target.stem}.{policy.name}") if len(chosen) > 1 else target for policy in chosen]
-        _check_new(places, kind, out)
+        _check_new(places, kind)
         modules = {policy.name: _module(policy, model) for policy in chosen}
         seen = play(model.agent, build.make_evaluator(config, model.env, signals.check, model.watch), OBSERVATIONS)
         for policy in chosen:
@@ -84,12 +83,11 @@ def _place(task: Path, kind: str) -> Path:
     return Path(f"{'_'.join(names)}.{kind}")
 
 
-def _check_new(places: Iterable[Path], kind: str, out: Path) -> None:
-    """Raises JoystickError if a file would be replaced. written: one of them, as it was written."""
+def _check_new(places: Iterable[Path], kind: str) -> None:
+    """Raises JoystickError if a file would be replaced."""
     for place in places:
         for file in (place, place.with_suffix(".json")) if kind == "safetensors" else (place,):
-            if os.path.lexists(file):
-                raise JoystickError(tr("{path} exists; --out names another file", path=out.with_name(file.name)))
+            check_new_file("--out", file)
 
 
 def _chosen(config: RunConfig, model: Model, name: str | None) -> list[PolicyPlan]:

@@ -13,13 +13,13 @@ from envs.base import VectorEnv
 from framework.assemble import build
 from framework.assemble.identity import with_seed
 from framework.collect.fragment import Episode, Recorder
-from framework.commands.work.evaluate import check_place
+from framework.commands.work.evaluate import check_new_file, check_place
 from framework.disk.atomic import write_whole
 from framework.errors import JoystickError
 from framework.runs.model import opened
 from framework.screen.formatting import listed
 from framework.screen.stages import shown_on
-from framework.screen.terminal import Screen
+from framework.screen.terminal import Screen, fitted
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
@@ -30,6 +30,7 @@ def run(config: RunConfig, request: Namespace) -> int:
     if request.record:
         file = fixed(Path(request.record), config.start)
         check_place("--record", file, config.task)
+        check_new_file("--record", file)
     config = _of_one_episode(with_seed(config))
     with opened(config) as model:
         env = model.env.member(0).unwrapped
@@ -37,14 +38,15 @@ def run(config: RunConfig, request: Namespace) -> int:
             raise JoystickError(
                 tr("{id} has nobody to talk to; talk is for general_cfg.env_name=dialog", id=model.agent.spec.id)
             )
-        _complete(env.talk(_asked, print))
+        _complete(env.talk(_asked, lambda text: print(fitted(text))))
         record = _Record(env.spoken)
         evaluator = build.make_evaluator(config, model.env, lambda: None, model.watch, recorders=[record])
         status = 0
         try:
             with shown_on(Screen()):  # the terminal is that of the dialogue
                 evaluation = evaluator.play(model.agent, 1)
-            print(f"{as_written(model.saved.path)}: {listed({'return': evaluation.mean, **evaluation.metrics()})}")
+            numbers = listed({"return": evaluation.mean, **evaluation.metrics()})
+            print(fitted(f"{as_written(model.saved.path)}: {numbers}"))
         except KeyboardInterrupt:
             print()
             status, record.text = INTERRUPTED, env.spoken()

@@ -16,7 +16,7 @@ import main
 from config.tell import describe
 from framework import catalog
 from framework.commands import work
-from framework.commands.line import parser
+from framework.commands.line import parser, start
 from tests.tools.config_fixtures import ENVS, QUICKSTART, preset_root, task_root
 
 ROOT = Path(__file__).parents[3]
@@ -410,3 +410,12 @@ def test_wishes_that_would_be_ignored_are_noted(calls: list[tuple], tmp_path: Pa
 def test_the_version_is_read_only_when_asked_for(monkeypatch: pytest.MonkeyPatch, calls: list[tuple]) -> None:
     monkeypatch.setattr(parser, "version", lambda: pytest.fail("read"))
     assert run("--print-config") == 0
+
+
+def test_the_lines_of_a_file_stay_as_they_are_on_any_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(start, "fitted", lambda text: f"words of {text}")
+    assert start.printed(lambda: "a: 1  # a long comment\n", file=True) == 0
+    assert start.printed(lambda: "a text\n") == 0
+    assert capsys.readouterr().out == "a: 1  # a long comment\nwords of a text\n"

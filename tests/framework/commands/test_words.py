@@ -369,12 +369,13 @@ def test_a_run_is_trained_evaluated_and_resumed_by_words(
         main(["evaluate", "one", "--model", "latest", "--steps", str(rows[0]["length"] + 1), "--out", "s.jsonl"]) == 0
     )
     assert [json.loads(row) for row in Path("s.jsonl").read_text().splitlines()] == rows[:2]
-    assert main(["evaluate", "one", "--model", "latest", "--episodes", "4", "--out", "s.jsonl"]) == 0
-    assert [json.loads(row) for row in Path("s.jsonl").read_text().splitlines()] == rows[:4]
+    assert main(["evaluate", "one", "--model", "latest", "--episodes", "4", "--out", "t.jsonl"]) == 0
+    assert [json.loads(row) for row in Path("t.jsonl").read_text().splitlines()] == rows[:4]
     assert main(["evaluate", "one", "--model", "77"]) == 2
     for out, said in (
         (".", "is a folder"),
         ("nowhere/x", "does not exist"),
+        ("t.jsonl", "t.jsonl exists; --out names another file"),
         ("tasks/one/results/eval.csv", "is inside"),
     ):
         capsys.readouterr()

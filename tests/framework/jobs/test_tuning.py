@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+import joystick
 from config.read import presets
 from config.read.yaml_reader import read
+from config.tell import language
 from framework.assemble import resources
 from framework.disk.task_dir import take_lock
 from framework.jobs import job, session
@@ -238,6 +240,27 @@ def test_without_room_on_the_disk_nothing_starts(
     assert [path.name for path in Path().iterdir()] == ["tune.yaml"]
 
 
+def test_a_tuning_is_continued_by_its_name_in_any_language(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(NINE.replace("samples: 3", "samples: 1").replace("270", "90"))
+    assert run("tune", "--yaml", "tune.yaml", "--into", "tasks/done") == 0
+    before = table("tasks/done", without=())
+    assert joystick.tune(resume="done").folder == Path("tasks/done").absolute()
+    capsys.readouterr()
+    with monkeypatch.context() as patched:
+        patched.setenv(language.VARIABLE, "zh")
+        language.language.cache_clear()
+        assert run("tune", "--resume", "done") == 0, "the comments of trials/000.yaml are English"
+    language.language.cache_clear()
+    assert run("resume", "done", "--jobs", "1") == 0
+    assert table("tasks/done", without=()) == before
+    assert run("resume", "done", "--stop", "{}") == 2
+    assert "--resume continues a tuning with its own settings; leave out --stop" in capsys.readouterr().err
+    assert run("tune", "--resume", "don") == 2
+    assert "--resume: 'don' does not exist; did you mean done?" in capsys.readouterr().err
+
+
 def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -254,7 +277,7 @@ def test_a_tuning_is_continued_with_its_own_settings_and_by_one_program_at_a_tim
     assert run("tune", "--resume", "done") == 2
     assert "has other settings than done/config.yaml gives trial 000 now" in capsys.readouterr().err
     assert run("tune", "--resume", "nowhere") == 2
-    assert "nowhere/config.yaml: no such file" in capsys.readouterr().err
+    assert "--resume: 'nowhere' does not exist; there is no folder tasks/" in capsys.readouterr().err
     assert run("tune", "--resume", "done/trials/000") == 2
     assert "done/trials/000 is not a tuning folder: it has no tune.json" in capsys.readouterr().err
 

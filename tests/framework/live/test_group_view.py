@@ -36,6 +36,13 @@ def details(server: Any) -> Any:
     return now(server, group=group["id"])["group"]
 
 
+def lines(shown: Any, kind: str | None = None) -> list[Any]:
+    """The lines of the chart of a group, of one kind or all of them, with the places of their points."""
+    [chart] = shown["chart"]["charts"]
+    every = [line | {"places": shown["chart"]["x"][line["x"]]} for line in chart["lines"]]
+    return [line for line in every if kind is None or line.get("kind") == kind]
+
+
 def test_seeds_have_their_mean_and_its_interval(tasks: Path) -> None:
     for seed in (1, 2, 3):
         with_returns(tasks / "Seeds" / f"seed_{seed}", float(seed))
@@ -43,12 +50,28 @@ def test_seeds_have_their_mean_and_its_interval(tasks: Path) -> None:
     (tasks / "Seeds" / "config.yaml").write_text("general_cfg: {}\n")
     with served(tasks) as server:
         shown = details(server)
-        assert len(shown["curves"]) == 3
-        [mean] = shown["means"]
-        assert (mean["runs"], mean["interval"]) == (3, "95 % interval")
-        assert mean["points"][0] == [10.0, 2.0]  # the mean of 1, 2 and 3
-        assert mean["band"][0] == [10.0, 1.0, 3.0]
-        assert shown["over"] == "environment steps"
+        assert "its 95 % interval" in shown["said"]
+        thick, thin = lines(shown, "first"), lines(shown, "pale")
+        assert [line["name"] for line in thin] == ["seed_1", "seed_2", "seed_3"]
+        for line, axis, first in zip(thick, ("environment steps", "updates", "episodes"), (10, 2, 1), strict=True):
+            assert (line["name"], line["places"]) == ("mean of 3 runs", {axis: line["places"][axis]})
+            ends = line["places"][axis][0], line["y"][0], line["low"][0], line["high"][0]
+            assert ends == (first, 2.0, 1.0, 3.0)  # the mean of 1, 2 and 3
+
+
+def test_curves_over_all_axes_of_which_the_files_know_the_places(tasks: Path) -> None:
+    for seed in (1, 2):
+        folder = with_returns(tasks / "Seeds" / f"seed_{seed}", float(seed))
+        (folder / "logs" / "system.csv").write_text(f"step,update,seconds\n100,20,{10 * seed}\n200,40,{40 * seed}\n")
+    (tasks / "Seeds" / "group.json").write_text(json.dumps({"seeds": [1, 2]}))
+    (tasks / "Seeds" / "config.yaml").write_text("general_cfg: {}\n")
+    with served(tasks) as server:
+        shown = details(server)
+        assert sorted(shown["chart"]["axes"]) == ["environment steps", "episodes", "seconds", "updates"]
+        places = lines(shown, "pale")[1]["places"]
+        at = places["environment steps"].index(150)
+        assert [places[axis][at] for axis in ("episodes", "updates", "seconds")] == [15, 30, 50]  # from 20 to 80 s
+        assert len(lines(shown, "first")) == 4, "a mean over each axis"
 
 
 def test_experiments_have_a_mean_each(tasks: Path) -> None:
@@ -60,8 +83,11 @@ def test_experiments_have_a_mean_each(tasks: Path) -> None:
     (tasks / "Runs" / "group.json").write_text(json.dumps({"runs": ["a 1", "a 2", "b 1", "b 2"]}))
     with served(tasks) as server:
         shown = details(server)
-        assert {line["series"] for line in shown["curves"]} == {"a", "b"}
-        assert sorted((mean["series"], mean["points"][0][1]) for mean in shown["means"]) == [("a", 1.5), ("b", 1.5)]
+        assert set(shown["series"].values()) == {"a", "b"}
+        means = [line for line in lines(shown, "first") if "environment steps" in line["places"]]
+        assert sorted((mean["series"], mean["name"], mean["y"][0]) for mean in means) == [
+            ("a", "a of 2 runs", 1.5), ("b", "b of 2 runs", 1.5),
+        ]  # fmt: skip
 
 
 def tuning(tasks: Path, trials: dict[str, dict[str, Any]]) -> Path:
@@ -93,12 +119,15 @@ def test_a_tuning_has_its_trials_and_knows_which_one_runs(tasks: Path) -> None:
         ]  # fmt: skip
         assert shown["settings"] == ["lr", "gamma"]
         assert [axis["name"] for axis in shown["axes"]] == ["lr", "gamma", "score"]
-        lines = {line["name"]: line for line in shown["parallel"]}
-        assert lines["000"]["places"] == pytest.approx([0.5, 0.25, 0.0])  # the middle of a logarithmic axis
-        assert lines["001"]["places"] == pytest.approx([0.0, 0.75, 1.0])
-        assert lines["002"]["places"][2] is None
-        assert shown["curves"][0]["name"] == "002", "those that run come first"
-        assert len({line["color"] for line in shown["curves"]}) == 3
+        parallel = {line["name"]: line for line in shown["parallel"]}
+        assert parallel["000"]["places"] == pytest.approx([0.5, 0.25, 0.0])  # the middle of a logarithmic axis
+        assert parallel["001"]["places"] == pytest.approx([0.0, 0.75, 1.0])
+        assert parallel["002"]["places"][2] is None
+        curves = lines(shown)
+        assert curves[0]["name"] == "002", "those that run come first"
+        assert len({line["color"] for line in curves}) == 3
+        runs = {run["name"].rpartition("/")[2]: run["id"] for run in now(server)["runs"]}
+        assert {trial["name"]: trial["run"] for trial in shown["trials"]} == runs
 
 
 def test_settings_that_matter_are_told_once_enough_trials_have_a_score(tasks: Path) -> None:

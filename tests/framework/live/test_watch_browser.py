@@ -4,12 +4,10 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from config.tell import language
 from framework.disk.task_dir import held_lock
 from framework.live.server import Server
 from framework.pages.sentences import sentences
@@ -345,12 +343,32 @@ def test_runs_appear_as_they_start_and_words_choose_among_them(browser: Browser,
         browser.until("document.querySelectorAll('#shown .chart g').length === 3")
 
 
-@pytest.fixture
-def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(language.VARIABLE, "zh")
-    language.language.cache_clear()
-    yield
-    language.language.cache_clear()
+def test_a_group_is_drawn_over_each_axis_and_its_table_stays_sorted(browser: Browser, tmp_path: Path) -> None:
+    for seed, best in ((1, 7.0), (2, 5.0), (3, 9.0)):
+        folder = run(tmp_path / "tasks" / "Seeds" / f"seed_{seed}", seed=seed, best=best)
+        (folder / "logs" / "system.csv").write_text(f"step,update,seconds\n200,40,{60 * seed}\n")
+    (tmp_path / "tasks" / "Seeds" / "group.json").write_text('{"seeds": [1, 2, 3]}')
+    over = "document.querySelector('#shown .chart .over').textContent"
+    order = "[...document.querySelectorAll('#shown tbody tr')].map(row => row.cells[3].innerText).join()"
+    with served(tmp_path / "tasks") as server:
+        opened(browser, server)
+        browser.value("location.hash = `group=${[...page.data.groups.values()][0].id}`")
+        browser.until("document.querySelectorAll('#shown .chart g').length === 4")  # the mean, and the runs
+        axes = "[...document.querySelectorAll('#shown [data-keep=x] option')].map(option => option.value).join()"
+        assert browser.value(axes) == ",updates,episodes,seconds"
+        browser.value("keepChoice('x', 'seconds')")
+        browser.until(f"{over} === 'minutes of training'")
+        assert browser.value("document.querySelectorAll('#shown .chart g').length") == 4
+        tab_to(browser, "score")
+        browser.press("Enter")
+        browser.until(f"{order} === '9,7,5'")
+        browser.press("Enter")
+        browser.until(f"{order} === '5,7,9'")
+        browser.value("ask()")
+        asked = browser.value("page.asked")
+        browser.until(f"page.asked > {asked}")
+        assert browser.value(order) == "5,7,9", "what comes anew is sorted, too"
+        assert browser.value("document.activeElement.closest('th').ariaSort") == "ascending"
 
 
 def test_the_page_is_in_the_language_of_its_server(browser: Browser, tmp_path: Path, chinese: None) -> None:
