@@ -76,10 +76,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
+gc.disable()  # while the modules are imported and the tests are made, all of which live to the end
+
+
 def pytest_collection_finish():
-    """The modules and the tests live to the end: no collection of garbage visits them, also in forked processes."""
+    """No collection of garbage visits them, also in forked processes."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")

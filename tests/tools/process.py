@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -96,6 +97,17 @@ def _forget_modules_of_tests() -> None:
             del sys.modules[name]
 
 
+def _show_warnings() -> None:
+    """Writes warnings to stderr by Python's own rules, as a new process does; pytest records all that are raised."""
+    warnings.resetwarnings()
+    warnings.filterwarnings("default", category=DeprecationWarning, module="__main__")
+    for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", category, append=True)
+    warnings.showwarning = lambda message, category, file, line, *_: sys.stderr.write(
+        warnings.formatwarning(message, category, file, line)
+    )
+
+
 def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None:
     """Ends this process, a forked one, with the exit status of the work. out, err: descriptors of the files that it
     prints to. failed: status after an error that the work does not catch."""
@@ -105,6 +117,7 @@ def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None
         os.dup2(err, 2)
         sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
         _forget_modules_of_tests()
+        _show_warnings()
         status = work()
     except SystemExit as end:
         status = int(end.code or 0)

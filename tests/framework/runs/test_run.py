@@ -20,7 +20,7 @@ from framework.disk.csv_table import read_csv
 from framework.loop.evaluator import Evaluator
 from main import main
 from tests.tools.core import of_one_agent
-from tests.tools.paths import one_of_each
+from tests.tools.paths import in_the_suite, one_of_each
 from tests.tools.process import Forked, forked
 
 ROOT = Path(__file__).parents[3]
@@ -216,7 +216,16 @@ def manifest(model: Path) -> dict[str, Any]:
     return json.loads((model / "manifest.json").read_text().splitlines()[0])
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if name not in {*TINY_RUNS} - {*TRIED} | {*PLANNED}])
+RESUMED = [name for name in RUNS if name not in {*TINY_RUNS} - {*TRIED} | {*PLANNED}]
+AS_OTHERS = {
+    "DQN", "A2C", "PPO with a price", "PPO on a continuous action", "TRPO", "TQC", "CrossQ", "CrossQ with a memory",
+    "DDPG with a memory", "SAC_D with a memory", "DroQ", "DDPG", "DDPG_HER", "VDN", "ValueIteration",
+}  # fmt: skip
+"""Runs whose memory, collector and environments are those of another one that is resumed here; the agents are not, and
+test_contract.py loads the state of each."""
+
+
+@pytest.mark.parametrize("name", in_the_suite(RESUMED, *(name for name in RESUMED if name not in AS_OTHERS)))
 def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
     """RES-1, RES-2, RES-3, RES-4, RES-8: byte for byte, with a cut in mid-episode; every kind of memory twice."""
     whole = settings(name)
