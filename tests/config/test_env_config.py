@@ -289,8 +289,6 @@ def test_an_id_of_a_package_is_answered_with_its_module(name: str, package: str,
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_an_older_version_is_one_line_of_ours_and_none_of_gymnasium(tmp_path, monkeypatch, rows):
-    import torch  # noqa: F401  # or a forked process might say that it loads it
-
     monkeypatch.chdir(tmp_path)
     words = ["--algo", "DQN", "--env", "CartPole-v0", "general_cfg.max_episode=2", "general_cfg.save_fig=false"]
     words += [f"env_cfg.n_envs={rows}", "--into", str(tmp_path / "run")]

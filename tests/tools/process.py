@@ -1,5 +1,6 @@
 """main.py in a process of its own that is forked, so that it need not import torch for three seconds."""
 
+import importlib
 import os
 import signal
 import sys
@@ -8,12 +9,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, BinaryIO
 
 import pytest
 
+from framework.catalog import ALGOS
 from framework.jobs import children
 from main import main
 
@@ -29,6 +32,7 @@ class Forked:
     def __init__(self, *words: str, new_session: bool = False, work: Callable[[], int] | None = None) -> None:
         """work: what the process does; None: main.py with these words."""
         self.returncode: int | None = None
+        _import_early()
         self._out, self._err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
         sys.stdout.flush()
         sys.stderr.flush()
@@ -62,6 +66,16 @@ class Forked:
     def stderr(self) -> str:
         """What was written so far."""
         return _content(self._err)
+
+
+@cache
+def _import_early() -> None:
+    """Imports once what each forked process would import: torch, and the settings of all algorithms."""
+    for name in ("joystick", "gymnasium", "framework.commands.work.train", "framework.runs.session",
+                 "framework.pages.figures"):  # fmt: skip
+        importlib.import_module(name)
+    for algo in ALGOS.available():
+        ALGOS.get(algo)
 
 
 def forked(*words: str) -> Forked:

@@ -191,7 +191,7 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
     assert 0.5 < max(found) <= 1 + 1e-6
 
 
-@pytest.mark.parametrize("workers", in_the_suite([1, 2, 4], 1, 4))
+@pytest.mark.parametrize("workers", in_the_suite([1, 2, 4], 4))
 def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     """D1: at the end of the run nothing is owed, and 2 % at most is missing at any time after its beginning."""
     words = ("algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1", "algo_cfg.learning_starts=16")
