@@ -28,7 +28,7 @@ def started(*line: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def shown(*line: str, letters: str = "zh") -> Forked:
-    """The same in a forked process."""
+    """The same in a forked process, whose modules are those of an English one."""
 
     def work() -> int:
         os.environ |= {"JOYSTICK_LANG": letters, "COLUMNS": "80"}
@@ -105,7 +105,7 @@ def test_doctor_says_how_to_change_the_language():
 
 def test_a_job_finds_the_error_of_a_chinese_child(tmp_path):
     errors = tmp_path / "errors.txt"
-    done = shown("--algo", "DQN", "--env", "Pendulum-v1")
+    done = started("--algo", "DQN", "--env", "Pendulum-v1")
     errors.write_text(f"a warning\n{done.stderr}", encoding="utf-8")
     code = f"""if True:
         from pathlib import Path
@@ -121,4 +121,4 @@ def test_a_job_finds_the_error_of_a_chinese_child(tmp_path):
 def test_the_reference_page_in_chinese_is_current():
     page = (ROOT / "docs" / "zh" / "config.md").read_text(encoding="utf-8")
     write = "write it anew: JOYSTICK_LANG=zh python main.py describe all > docs/zh/config.md"
-    assert page == shown("describe", "all").stdout, write
+    assert page == started("describe", "all").stdout, write
