@@ -114,7 +114,8 @@ def _forget_modules_of_tests() -> None:
 def _show_warnings() -> None:
     """Writes warnings to stderr by Python's own rules, as a new process does; pytest records all that are raised."""
     warnings.resetwarnings()
-    warnings.filterwarnings("default", category=DeprecationWarning, module="__main__")
+    for module in ("__main__", r"gymnasium\."):  # gymnasium has a rule of its own
+        warnings.filterwarnings("default", category=DeprecationWarning, module=module)
     for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
         warnings.simplefilter("ignore", category, append=True)
     warnings.showwarning = lambda message, category, file, line, *_: sys.stderr.write(
