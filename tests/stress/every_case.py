@@ -1,4 +1,5 @@
-"""Tries all cases of the tests of which the suite tries one for each path of the code (tests/tools/paths.py).
+"""Tries all cases of the tests of which the suite tries one for each path of the code (tests/tools/paths.py), and
+programs of the documentation at the length at which they are printed.
 
 python -m tests.stress.every_case [WORD ...]
 
