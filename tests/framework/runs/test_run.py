@@ -256,9 +256,9 @@ def test_killed_at_any_moment_and_resumed_is_never_killed(name: str) -> None:
 
 def test_two_runs_with_one_seed_are_one_run_whatever_else_is_switched_on() -> None:
     """DET-1, DET-3: evaluation, trajectories, figures and threads of logging change no number."""
-    plain = settings("DQN", online_eval=False, collect_traj=False)
+    plain = settings("DQN", online_eval=False, collect_traj=False, max_total_step=250)
     a = train(plain)
-    b = train(settings("DQN", save_fig=True, model_summary_fre=1, interact_summary_fre=7))
+    b = train(settings("DQN", save_fig=True, model_summary_fre=1, interact_summary_fre=7, max_total_step=250))
     assert (a / "results/train.csv").read_bytes() == (b / "results/train.csv").read_bytes()
     states = [(last_model(task) / "state.safetensors").read_bytes() for task in (a, b)]
     assert states[0] == states[1]
@@ -318,7 +318,7 @@ def test_trajectories_hold_every_step_of_every_finished_episode() -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: int) -> None:
     """OSX-1: then the resumed run equals the undisturbed one."""
-    run = settings("DQN", max_total_step=1000)
+    run = settings("DQN", max_total_step=600)
     straight = train(run)
     before = set(tasks())
     process = Forked("--yaml", "run.yaml")
