@@ -16,8 +16,9 @@ SHARES = {
 """Scenario -> number of faults of each kind that are tried; hundreds are possible."""
 CASES = [(name, kind) for name in SHARES for kind in KINDS]
 SOME = {
-    "train DQN all": ("error", "power"), "resume QLearning eval": ("error", "power"), "resume DQN board": ("kill", "torn"),
-    "seeds plain": ("error", "power"), "tune all": ("kill", "torn"), "export safetensors": ("error", "torn"),
+    "train DQN all": ("error", "power"), "resume QLearning eval": ("error", "power"),
+    "resume DQN board": ("kill", "torn"), "seeds plain": ("error", "power"), "tune all": ("kill", "torn"),
+    "export safetensors": ("error", "torn"),
 }  # fmt: skip
 """Scenario -> kinds that the suite tries. Training and converting are tried with all of them."""
 
