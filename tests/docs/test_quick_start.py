@@ -89,7 +89,8 @@ def test_each_limit_is_answered_with_a_higher_one(
     limits: list[str], again: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     free = ["general_cfg.max_episode=-1"]
-    words = ["general_cfg.online_eval=false", "general_cfg.collect_traj=false", *free, *limits]
+    small = ["algo_cfg.value_layers=[{layer_type: linear, layer_size: 8}]"]
+    words = ["general_cfg.online_eval=false", "general_cfg.collect_traj=false", *small, *free, *limits]
     assert main([*QUICK_START, *words, "--into", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert main(["resume", str(tmp_path / "run")]) == 0

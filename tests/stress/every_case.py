@@ -1,5 +1,5 @@
-"""Tries the cases that the suite leaves out, because another one takes the same path of the code
-(tests/tools/paths.py), and programs of the documentation at the length at which they are printed.
+"""Tries all cases of the tests of which the suite tries one for each path of the code (tests/tools/paths.py), and
+programs of the documentation at the length at which they are printed.
 
 python -m tests.stress.every_case [WORD ...]
 
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -45,11 +46,15 @@ def main() -> int:
         collected = run([*where, "-n", "0", "--collect-only"], more, capture_output=True)
         return [line for line in collected.stdout.splitlines() if "::" in line]
 
-    tried = set(cases({}))
+    def counts(ids: list[str]) -> Counter[str]:
+        return Counter(case.partition("[")[0] for case in ids)  # numbers in an id count what is tried
+
+    all_cases, in_the_suite = cases(every), counts(cases({}))
     longer = {str(path.relative_to(TESTS.parent)) for path in modules("EVERY")}  # the same cases do more
-    left_out = [case for case in cases(every) if case not in tried or case.partition("::")[0] in longer]
+    chosen = {name for name, count in counts(all_cases).items() if count > in_the_suite[name]}
+    tried = [case for case in all_cases if case.partition("[")[0] in chosen or case.partition("::")[0] in longer]
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
-        file.writelines(f"{case}\n" for case in left_out)
+        file.writelines(f"{case}\n" for case in tried)
         file.flush()
         return run([*options, f"@{file.name}"], every).returncode
 

@@ -30,6 +30,7 @@ from tests.algos.test_contract import TOYS, agent_for, small, spaces_suit
 from tests.framework.record.test_agent_records import DQN, words
 from tests.tools.core import agent_of
 from tests.tools.joint import joint_spec, slot_spec
+from tests.tools.paths import in_the_suite
 from tests.tools.process import forked_program
 
 WITHOUT_NETWORK = {"QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ", "ValueIteration", "PolicyIteration",
@@ -416,9 +417,14 @@ RUNNING = [
     ("TD3", "Pendulum-v1", ["env_cfg.wrappers=[{wrapper_name: RescaleAction, min_action: -1, max_action: 1}]"]),
 ]  # fmt: skip
 """Algorithms, environments and settings with observations and actions of every kind."""
+AS_OTHERS = RUNNING[3], RUNNING[6]
+"""Wrappers and masks in parts of observations, which others have too."""
 
 
-@pytest.mark.parametrize(("algo", "env", "settings"), RUNNING)
+@pytest.mark.parametrize(
+    ("algo", "env", "settings"),
+    in_the_suite(RUNNING, *(case for case in RUNNING if case not in AS_OTHERS)),
+)
 def test_the_printed_program_runs_as_it_is_printed_and_acts_as_the_policy(
     algo: str, env: str, settings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
