@@ -30,11 +30,11 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 STARTS = re.compile(
-    r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked\w*|io_faults)\b", re.MULTILINE
+    r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked\w*|io_faults|Browser)\b", re.MULTILINE
 )
-"""Imports of a module of tests that starts whole runs or processes."""
-LONG = ("test_io_faults", "test_product", "test_watch_browser", "test_report_curves", "test_benchmarks", "test_ray_")
-"""Further modules that start runs, a browser or a compiler."""
+"""Imports of a module of tests that starts whole runs, processes or a browser."""
+LONG = ("test_io_faults", "test_product", "test_benchmarks", "test_ray_")
+"""Further modules that start runs or a compiler."""
 FIRST = (
     "test_ray_faults", "test_compile", "test_ray_start", "test_run", "test_hangs", "test_export", "test_io_faults",
     "test_tutorials", "test_contract", "test_data_page", "test_distributed_faults", "test_distributed_runs",

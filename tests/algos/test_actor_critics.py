@@ -319,7 +319,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("algo", "settings"), in_the_suite(OTHERS, OTHERS[0], OTHERS[1]))
+@pytest.mark.parametrize(("algo", "settings"), in_the_suite(OTHERS, OTHERS[1]))
 def test_it_comes_there_with_other_settings_too(algo, settings):
     assert scored(algo, **settings) > -0.05
 
