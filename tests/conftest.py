@@ -30,11 +30,11 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 STARTS = re.compile(
-    r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked\w*|io_faults)\b", re.MULTILINE
+    r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked\w*|io_faults|Browser)\b", re.MULTILINE
 )
-"""Imports of a module of tests that starts whole runs or processes."""
-LONG = ("test_io_faults", "test_product", "test_watch_browser", "test_report_curves", "test_benchmarks", "test_ray_")
-"""Further modules that start runs, a browser or a compiler."""
+"""Imports of a module of tests that starts whole runs, processes or a browser."""
+LONG = ("test_io_faults", "test_product", "test_benchmarks", "test_ray_")
+"""Further modules that start runs or a compiler."""
 FIRST = (
     "test_ray_faults", "test_compile", "test_ray_start", "test_run", "test_hangs", "test_export", "test_io_faults",
     "test_tutorials", "test_contract", "test_data_page", "test_distributed_faults", "test_distributed_runs",
@@ -65,32 +65,47 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
+@cache
+def has_short_defaults(path: Path) -> bool:
+    """Returns True for a module that starts runs, except those that are about settings or the documentation."""
+    names = "config", "docs", "project", "benchmarks", "framework/commands/test_cli.py"
+    return starts_runs(path) and not any(path.is_relative_to(ROOT / name) for name in names)
+
+
 def pytest_collection_modifyitems(items):
-    """Marks the tests of modules that start whole runs or processes, and brings the longest modules to the front."""
+    """Marks the tests of modules that start whole runs or processes. Brings the longest modules to the front; the
+    others are sorted by their defaults, each change of which takes a tenth of a second."""
     for item in items:
         if starts_runs(item.path):
             item.add_marker(pytest.mark.run)
         if item.path.name.startswith("test_ray_"):
             item.add_marker(pytest.mark.ray)
     place = {name: number for number, name in enumerate(FIRST)}
-    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+    items.sort(key=lambda item: place.get(item.path.stem, len(place) + (not has_short_defaults(item.path))))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collects no garbage while the modules are imported and the tests are made: they live to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish():
-    """The modules and the tests live to the end: no collection of garbage visits them, also in forked processes."""
+    """No collection of garbage visits the modules and the tests, also in forked processes."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _defaults(request: pytest.FixtureRequest) -> None:
-    """Gives algorithms the defaults of short runs in modules that start runs, except those that are about settings or
-    the documentation."""
+    """Gives algorithms the defaults of short runs, or their own."""
     from tests.tools import short_runs
 
-    names = "config", "docs", "project", "benchmarks", "framework/commands/test_cli.py"
-    about_settings = any(request.path.is_relative_to(ROOT / name) for name in names)
-    short_runs.begin() if starts_runs(request.path) and not about_settings else short_runs.end()
+    short_runs.begin() if has_short_defaults(request.path) else short_runs.end()
 
 
 @pytest.fixture

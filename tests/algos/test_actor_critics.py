@@ -312,14 +312,14 @@ def test_a_continuous_action_comes_to_its_target(algo, rounds):
     assert scored(algo, rounds) > -0.05
 
 
-@pytest.mark.parametrize(
-    ("algo", "settings"),
-    [
-        ("SAC", {"buffer_type": "PER"}),
-        ("TD3", {"n_step": 3, "loss": "huber"}),
-        ("SAC", {"normalize_obs": True, "max_grad_norm": 1.0}),
-    ],
-)
+OTHERS = [
+    ("SAC", {"buffer_type": "PER"}),
+    ("TD3", {"n_step": 3, "loss": "huber"}),
+    ("SAC", {"normalize_obs": True, "max_grad_norm": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("algo", "settings"), in_the_suite(OTHERS, OTHERS[1]))
 def test_it_comes_there_with_other_settings_too(algo, settings):
     assert scored(algo, **settings) > -0.05
 

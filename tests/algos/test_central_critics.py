@@ -15,6 +15,7 @@ from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, updated
 from tests.tools.distributed import frozen
 from tests.tools.joint import joint_spec, numbers, slot_spec, window_of
+from tests.tools.paths import in_the_suite
 
 torch.set_num_threads(1)
 
@@ -258,7 +259,7 @@ def test_the_gradient_of_an_action_reaches_the_network_of_all_agents():
     assert [name for name, array in agent.weights().items() if (array == before[name]).all()] == []
 
 
-@SHARED
+@pytest.mark.parametrize("shared", in_the_suite([True, False], True))
 def test_agents_learn_what_each_of_them_can_know(shared):
     layers = {"actor_layers": [Linear(layer_size=[32])], "critic_layers": [Linear(layer_size=[64])]}
     agent = maddpg(shared_actor=shared, **layers)

@@ -5,8 +5,6 @@ import json
 import math
 import os
 import stat
-import subprocess
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,6 @@ import algos
 from algos.common.fast import compiler, switch
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
-from config.program import ROOT
 from config.read.loader import RunConfig, load
 from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
@@ -31,10 +28,14 @@ from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, of_one_agent, spec_of, toy_of, trained
 from tests.tools.paths import in_the_suite, one_of_each
+from tests.tools.process import forked_program
 
 __all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
-QUICK = {"batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2}
+QUICK = {
+    "batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2,
+    "updates_per_train": 1,
+}  # fmt: skip
 COMPILED = [
     name for name in of_one_agent() if algos.agent_class(algos.get(name)).uncompiled(algos.get(name).Config()) is None
 ]
@@ -320,38 +321,49 @@ def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeyp
 
 
 COMPILE = """
-import os, sys
+import os, tempfile
 from pathlib import Path
+import torch
+from torch._inductor.utils import clear_caches
+from algos.common.fast import compiler
 from framework.assemble import compiling
+torch._dynamo.reset()
+clear_caches()
+compiling._without_compiler.cache_clear()
+del os.environ[compiler.TORCH_CACHE]
+tempfile.tempdir = None
 assert compiling._without_compiler() is None
-print(os.environ["TORCHINDUCTOR_CACHE_DIR"], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
+print(os.environ[compiler.TORCH_CACHE], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
 """
+"""What a process compiles that has compiled nothing yet."""
 
 
-def compiled_in(folder: Path) -> list[str]:
+def compiled_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The folder with compiled code of a process whose temporary files are in this one, and the libraries there."""
-    environment = {name: value for name, value in os.environ.items() if name != compiler.TORCH_CACHE}
-    words = [sys.executable, "-c", COMPILE]
-    done = subprocess.run(
-        words, env={**environment, "TMPDIR": str(folder)}, cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    monkeypatch.setenv("TMPDIR", str(folder))
+    done = forked_program(COMPILE)
+    assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 
 @pytest.mark.usefixtures("compiles")
-def test_compiled_code_is_kept_where_nobody_else_can_plant_some(tmp_path: Path) -> None:
+def test_compiled_code_is_kept_where_nobody_else_can_plant_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And a second run finds it there. Headers, which take longest, are those that this process has compiled."""
     mine = tmp_path / f"joystick-torch-{os.getuid()}"
     mine.mkdir(0o700)
     headers = Path(os.environ[compiler.TORCH_CACHE], "precompiled_headers")
     headers.mkdir(exist_ok=True)
     (mine / headers.name).symlink_to(headers)
-    place, *libraries = compiled_in(tmp_path)
+    place, *libraries = compiled_in(tmp_path, monkeypatch)
     assert Path(place) == mine
     assert stat.S_IMODE(mine.stat().st_mode) == 0o700
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     assert libraries
-    assert compiled_in(tmp_path) == [place, *libraries]
+    made = {path: path.stat().st_mtime_ns for path in mine.rglob("*.so")}
+    assert compiled_in(tmp_path, monkeypatch) == [place, *libraries]
+    assert {path: path.stat().st_mtime_ns for path in mine.rglob("*.so")} == made
 
 
 def test_a_folder_that_others_look_into_is_not_used_for_compiled_code(

@@ -41,10 +41,11 @@ def _nothing_seen():
 
 # ------------------------------------------------------------------------------------------------ every algorithm
 
+TRIED = one_of_each(dict(contract.CASES))
 LISTS = [
     (algo, toy, name)
     for algo, toy in dict(reversed(contract.CASES)).items()
-    if algo in one_of_each(dict(contract.CASES))
+    if algo in TRIED
     for name in algos.get(algo).Config.model_fields
     if contract.has_network(algo) and name.endswith("_layers") and (algo, name) != ("VDN", "hyper_layers")  # no mixer
 ]

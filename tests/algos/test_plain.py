@@ -25,10 +25,9 @@ from config import machine
 from config.program import ROOT
 from framework.assemble import compiling
 from framework.runs import exactness
-from tests.algos.test_contract import CASES
 from tests.tools import house, other_torch
 from tests.tools.config_fixtures import loaded
-from tests.tools.plain import learned
+from tests.tools.plain import learned, tried
 
 UNCERTAIN = {"CrossQ": 1e-2}
 """Largest difference of weights. The gradient of a bias before a normalization is nothing but rounding, by which Adam
@@ -49,7 +48,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("algo", "toy"), list(dict(CASES).items()))
+@pytest.mark.parametrize(("algo", "toy"), tried().items())
 def test_every_algorithm_learns_the_same_without_the_room(algo: str, toy: str, plain: Path) -> None:
     """Nothing private was called, or the process had failed."""
     weights = learned(algo, toy)

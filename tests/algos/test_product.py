@@ -21,6 +21,7 @@ from framework.runs import exactness
 from tests.tools.compiler import compiler_fault, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, spec_of, toy_of, trained
+from tests.tools.paths import in_the_suite
 
 __all__ = ["compiler_fault", "compiles"]
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
@@ -134,6 +135,10 @@ def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -
             np.testing.assert_allclose(weights[1][name], expected, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
+ACTIVATIONS = in_the_suite([nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU], nn.LeakyReLU, nn.GELU)
+"""Activations of which torch.compile makes one call with the product before them; the suite compiles two."""
+
+
 def shared_and_split(batch: dict[str, Tensor], layers: nn.ModuleDict) -> tuple[Tensor, None]:
     """A loss with what torch.compile has patterns for beside these products: activations of outputs without gradients,
     and the sum of two products, as the gradient of features that two layers share."""
@@ -153,8 +158,7 @@ def test_a_compiled_step_multiplies_by_onednn_too(always: None) -> None:
     before = random.getstate()
     for compiled in (False, True):
         torch.manual_seed(0)
-        activations = (nn.LeakyReLU, nn.ReLU, nn.GELU, nn.Tanh, nn.SiLU)
-        hidden = [layer for kind in activations for layer in (Linear(8, 8), kind())]
+        hidden = [layer for kind in ACTIVATIONS for layer in (Linear(8, 8), kind())]
         ends = {"value": Linear(8, 1), "advantage": Linear(8, 3), "ensemble": critics.EnsembleLinear(2, 8, 1)}
         layers = nn.ModuleDict({"trunk": nn.Sequential(Linear(3, 8), *hidden), **ends})
         optimizer = FusedAdam(layers.parameters(), 0.1, 1e-8, 0.01, False)

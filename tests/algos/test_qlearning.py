@@ -11,6 +11,7 @@ from algos.qlearning.agent import expected_value, taken_value
 from envs.gym import Config as Gym
 from envs.gym import env as gym_env
 from tests.tools.core import CountingEnv, agent_of, score, spec_of, toy_of, trained
+from tests.tools.paths import in_the_suite
 from tests.tools.tables import RandomWalk, learned, window
 
 # ------------------------------------------------------------------------------------------------------- formulas
@@ -222,7 +223,7 @@ def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(kind, low, high
     assert ((low < agent.table.values) & (agent.table.values < high)).all()
 
 
-@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("rows", in_the_suite([1, 4], 4))
 def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
     """Six steps to the goal, which pays 1: the start is worth 0.9^5."""
     cfg = Gym(id="FrozenLake-v1", is_slippery=False, vectorization="sync")

@@ -16,6 +16,7 @@ from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, stream, updated
 from tests.tools.distributed import frozen
 from tests.tools.joint import joint_spec, numbers, two_step_batch, two_step_score
+from tests.tools.paths import in_the_suite
 
 torch.set_num_threads(1)
 
@@ -248,8 +249,10 @@ def test_actions_that_are_not_one_for_each_agent_are_refused(spec, text):
 # ------------------------------------------------------------------------------------------------------- learning
 
 
-@pytest.mark.parametrize(("algo", "best"), [("QMIX", 8.0), ("VDN", 7.0)])
-@pytest.mark.parametrize("state", [True, False])
+GAMES = [(algo, best, state) for algo, best in (("QMIX", 8.0), ("VDN", 7.0)) for state in (True, False)]
+
+
+@pytest.mark.parametrize(("algo", "best", "state"), in_the_suite(GAMES, *GAMES[:2], GAMES[3]))
 def test_the_two_step_game(algo, best, state):
     """QMIX finds the optimum, also if its mixer sees the observations; a sum cannot represent it."""
     agent = agent_of(algo, joint_spec(state=3 if state else 0))

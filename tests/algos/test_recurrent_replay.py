@@ -18,6 +18,7 @@ from tests.tools.actor_critic import ALL
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained, updated
 from tests.tools.distributed import config_of
+from tests.tools.paths import in_the_suite
 
 REPLAY = [name for name in ALL if not algos.get(name).Config().her_ratio]
 every = pytest.mark.parametrize("algo", REPLAY)
@@ -200,9 +201,10 @@ def test_statistics_of_crossq_are_those_of_the_steps_that_are_learned_from():
     assert found == {updates}
 
 
-@pytest.mark.parametrize(
-    ("algo", "remembers"), [("SAC_D", True), ("SAC_D", False), ("TD3", True), ("TD3", False), ("CrossQ", True)]
-)
+CUES = [("SAC_D", True), ("SAC_D", False), ("TD3", True), ("TD3", False), ("CrossQ", True)]
+
+
+@pytest.mark.parametrize(("algo", "remembers"), in_the_suite(CUES, ("SAC_D", True), ("TD3", True), ("TD3", False)))
 def test_a_cue_seen_at_the_first_step_is_remembered_with_a_memory_only(algo, remembers):
     """The largest return is 1; who always says the same has 0 on average."""
     env = toy(algo, rows=8)

@@ -484,7 +484,7 @@ def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(algo):
 
 
 @pytest.mark.parametrize(
-    "more", in_the_suite([{}, {"buffer_type": "PER"}, {"dueling": True}, REMEMBERS], {"dueling": True}, REMEMBERS)
+    "more", in_the_suite([{}, {"buffer_type": "PER"}, {"dueling": True}, REMEMBERS], {"dueling": True})
 )
 def test_the_bonus_widens_the_gap_between_the_actions(more):
     """Rewards 1 and -1 that end the episode, weight 1/2, temperature 1: Q(a) = r + (Q(a) - V) / 2, so that the gap of 2

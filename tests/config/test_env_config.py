@@ -1,10 +1,7 @@
 """What the env_cfg section of the config may say: ids, keywords, wrappers, and what the wrappers do."""
 
 import os
-import subprocess
-import sys
 from contextlib import closing
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -18,8 +15,7 @@ from envs.common.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize
 from envs.gym import Config, check
 from envs.gym import env as gym_env
 from tests.tools.envs import Corridor, corridor_with, everyone, sample
-
-ROOT = Path(__file__).parents[2]
+from tests.tools.process import forked
 
 
 @pytest.mark.parametrize(
@@ -292,19 +288,18 @@ def test_an_id_of_a_package_is_answered_with_its_module(name: str, package: str,
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_an_older_version_is_one_line_of_ours_and_none_of_gymnasium(tmp_path, rows):
+def test_an_older_version_is_one_line_of_ours_and_none_of_gymnasium(tmp_path, monkeypatch, rows):
+    monkeypatch.chdir(tmp_path)
     words = ["--algo", "DQN", "--env", "CartPole-v0", "general_cfg.max_episode=2", "general_cfg.save_fig=false"]
     words += [f"env_cfg.n_envs={rows}", "--into", str(tmp_path / "run")]
-    done = subprocess.run(
-        [sys.executable, ROOT / "main.py", *words], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = forked(*words)
+    assert done.returncode == 0, done.stderr
     both = done.stdout + done.stderr
     assert both.count("CartPole-v0 is an older version; the current one is CartPole-v1") == 1
     assert "DeprecationWarning" not in both
     assert "out of date" not in both
-    again = subprocess.run(
-        [sys.executable, ROOT / "main.py", "evaluate", "run"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    again = forked("evaluate", "run")
+    assert again.returncode == 0
     assert (again.stdout.count("\n"), again.stderr) == (1, "")  # it prints the score alone
 
 

@@ -19,6 +19,7 @@ from framework.disk.csv_table import read_csv
 from tests.tools import foreign_pages
 from tests.tools.compare import make_run
 from tests.tools.pages import blocks
+from tests.tools.paths import EVERY
 from tests.tools.process import forked, forked_program, forking
 
 __all__ = ["forking"]
@@ -277,13 +278,18 @@ def test_the_algorithm_of_the_page_trains_and_learns(tmp_path: Path, monkeypatch
     assert float(read_csv(task / "results" / "eval.csv")[-1]["mean"]) == 1.0
 
 
+THOUSANDS = re.compile(r"(?<=run\.train\()\d+000|(?<=max_total_step\": )\d+000")
+"""Lengths of trainings in steps."""
+
+
 @pytest.mark.usefixtures("forking")
 def test_the_programs_of_the_python_page_run(tmp_path: Path) -> None:
-    """Each block of code is a whole program, and the runs are in tasks/ afterwards."""
+    """Each block of code is a whole program, and the runs are in tasks/ afterwards. The suite shortens the trainings;
+    `python -m tests.stress.every_case` runs them as they are printed."""
     blocks = re.findall(r"```python\n(.*?)```", text(ROOT / "docs" / "python.md"), re.DOTALL)
     assert len(blocks) == 6
     for block in blocks:
-        done = forked_program(block)
+        done = forked_program(block if EVERY else THOUSANDS.sub(lambda steps: str(int(steps[0]) // 5), block))
         assert done.returncode == 0, done.stderr
     first, *_, last = sorted((tmp_path / "tasks").iterdir(), key=lambda path: path.stat().st_ctime)
     assert [row["iteration"] for row in read_csv(first / "results" / "progress.csv")] == list(range(1, 11))

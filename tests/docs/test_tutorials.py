@@ -1,6 +1,5 @@
 """A reader can follow the tutorials and the tour of the README: each command ends well, after those before it."""
 
-import importlib
 import re
 import shlex
 from importlib.util import find_spec
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from config.own import trust
-from framework.catalog import ALGOS
 from tests.tools.pages import NOT_RUN, ROOT, blocks
 from tests.tools.process import forked, forked_program, forking
 
@@ -29,22 +27,6 @@ OTHERS = {
 }
 FROM_DATA = {"general_cfg.max_update": "20", "general_cfg.online_eval_episode": "2", "general_cfg.save_fig": "false"}
 """The same for what learns from given data alone."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _loaded() -> None:
-    """Imports once what each forked process would import: torch, and the settings of all algorithms."""
-    for name in (
-        "joystick",
-        "gymnasium",
-        "framework.commands.work.entry",
-        "framework.commands.work.train",
-        "framework.runs.session",
-    ):
-        importlib.import_module(name)
-    importlib.import_module("framework.pages.figures")
-    for algo in ALGOS.available():
-        ALGOS.get(algo)
 
 
 def shortened(words: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from tests.tools.core import (
     written,
 )
 from tests.tools.envs import assembled, everyone
-from tests.tools.paths import in_the_suite
+from tests.tools.paths import EVERY, in_the_suite
 
 
 class Field(gymnasium.Env):
@@ -426,5 +426,6 @@ def test_a_point_learns_by_hindsight_to_go_where_it_is_told(algo, settings):
     assert moved_to_its_goal(algo, **settings) > -4
 
 
+@pytest.mark.skipif(not EVERY, reason="by tests.stress.every_case; a table shows the difference in the suite")
 def test_a_point_does_not_learn_it_without_hindsight():
     assert moved_to_its_goal("DDPG", exploration_type="gaussian", expl_noise=0.2, tau=0.05) < -10

@@ -16,6 +16,7 @@ from envs.gym import knows as gym_knows
 from envs.pettingzoo import Config, check, registry
 from envs.pettingzoo.env import make
 from tests.tools.agents import agent, flags, started, stepped
+from tests.tools.paths import in_the_suite
 
 installed = pytest.mark.skipif(
     registry.missing() is not None, reason=f"{registry.missing()} is not installed: {registry.INSTALL}"
@@ -48,9 +49,14 @@ def play(env, seed, draws, steps):
 # ------------------------------------------------------------------------------------------------ all environments
 
 
+APIS = {name: list(registry.lookup(name).entries) for name in NAMES}
+ENTRIES = [(name, api) for name, apis in APIS.items() for api in apis]
+IN_TURN = [(name, apis[number % len(apis)]) for number, (name, apis) in enumerate(APIS.items())]
+
+
 @installed
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("name", "api"), [(name, api) for name in NAMES for api in registry.lookup(name).entries])
+@pytest.mark.parametrize(("name", "api"), in_the_suite(ENTRIES, *IN_TURN))
 def test_every_environment_repeats_to_the_bit(name, api):
     """30 legal steps: in another environment, and in the same one after an episode of another seed."""
     env = made(name, global_state=name != "butterfly/cooperative_pong_v6", api=api)

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from config import program
 from framework.jobs import children
 from tests.tools import requirements
+from tests.tools.paths import in_the_suite
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("algos", "config", "envs", "framework")
@@ -169,7 +170,9 @@ def test_an_installed_copy_trains_in_an_unrelated_folder_and_writes_nothing_to_i
     assert sorted(installed.rglob("*")) == before
 
 
-@pytest.mark.parametrize("words", ["joystick --help", "joystick lst", "joystick list", "joystick describe"])
+@pytest.mark.parametrize(
+    "words", in_the_suite([f"joystick {word}" for word in ("--help", "lst", "list", "describe")], "joystick lst")
+)
 def test_an_installed_copy_names_its_own_command(installed: Path, tmp_path: Path, words: str) -> None:
     done = python(installed, tmp_path, "-m", *words.split())
     assert "joystick" in done.stdout + done.stderr

@@ -6,6 +6,7 @@ checkpoint. `python -m tests.stress.every_case` tries all of them.
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import algos
@@ -33,6 +34,7 @@ def one_of_each(names: Iterable[str]) -> list[str]:
     return every if EVERY else list(paths.values())
 
 
+@cache
 def _path(name: str) -> Any:
     """What decides which lines an algorithm takes outside its formulas."""
     package = algos.get(name)

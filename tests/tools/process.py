@@ -1,18 +1,22 @@
 """main.py in a process of its own that is forked, so that it need not import torch for three seconds."""
 
+import importlib
 import os
 import signal
 import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, BinaryIO
 
 import pytest
 
+from framework.catalog import ALGOS
 from framework.jobs import children
 from main import main
 
@@ -28,6 +32,7 @@ class Forked:
     def __init__(self, *words: str, new_session: bool = False, work: Callable[[], int] | None = None) -> None:
         """work: what the process does; None: main.py with these words."""
         self.returncode: int | None = None
+        _import_early()
         self._out, self._err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
         sys.stdout.flush()
         sys.stderr.flush()
@@ -63,6 +68,16 @@ class Forked:
         return _content(self._err)
 
 
+@cache
+def _import_early() -> None:
+    """Imports once what each forked process would import: torch, and the settings of all algorithms."""
+    for name in ("joystick", "gymnasium", "framework.commands.work.train", "framework.runs.session",
+                 "framework.pages.figures"):  # fmt: skip
+        importlib.import_module(name)
+    for algo in ALGOS.available():
+        ALGOS.get(algo)
+
+
 def forked(*words: str) -> Forked:
     """Runs main.py to its end."""
     process = Forked(*words)
@@ -96,6 +111,18 @@ def _forget_modules_of_tests() -> None:
             del sys.modules[name]
 
 
+def _show_warnings() -> None:
+    """Writes warnings to stderr by Python's own rules, as a new process does; pytest records all that are raised."""
+    warnings.resetwarnings()
+    for module in ("__main__", r"gymnasium\."):  # gymnasium has a rule of its own
+        warnings.filterwarnings("default", category=DeprecationWarning, module=module)
+    for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", category, append=True)
+    warnings.showwarning = lambda message, category, file, line, *_: sys.stderr.write(
+        warnings.formatwarning(message, category, file, line)
+    )
+
+
 def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None:
     """Ends this process, a forked one, with the exit status of the work. out, err: descriptors of the files that it
     prints to. failed: status after an error that the work does not catch."""
@@ -105,6 +132,7 @@ def become(work: Callable[[], int], out: int, err: int, failed: int = 1) -> None
         os.dup2(err, 2)
         sys.stdout, sys.stderr = (open(number, "w", closefd=False, buffering=1) for number in (1, 2))  # noqa: SIM115
         _forget_modules_of_tests()
+        _show_warnings()
         status = work()
     except SystemExit as end:
         status = int(end.code or 0)

@@ -188,7 +188,6 @@ def test_a_process_that_ends_is_a_sentence_and_the_next_sample_has_new_ones(monk
         sample(made(sys_nlu=own_dialog.Dies), RulePolicy(), 5, 2)
     assert processes._running == []
     assert len(sample(made(), RulePolicy(), 5, 2).reward) >= 5
-    processes.end_all()
 
 
 def test_an_error_in_another_process_is_raised_here() -> None:

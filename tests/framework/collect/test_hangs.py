@@ -12,6 +12,7 @@ from framework.disk.checkpoints import CheckpointStore
 from framework.disk.task_dir import TaskDir
 from framework.runs.signals import Watchdog
 from framework.seeding import number
+from tests.tools.paths import in_the_suite
 from tests.tools.process import forked
 
 MODULE = """
@@ -91,7 +92,10 @@ def test_a_call_that_never_returns_ends_the_run_which_is_saved(at, number):
     assert CheckpointStore(Path("run/models")).numbers()
 
 
-@pytest.mark.parametrize(("at", "number"), [("step", 3), ("step", 8), ("step", 33), ("reset", 3)])
+HANGS = [("step", 3), ("step", 8), ("step", 33), ("reset", 3)]
+
+
+@pytest.mark.parametrize(("at", "number"), in_the_suite(HANGS, ("step", 33), ("reset", 3)))
 def test_rows_in_processes_of_their_own_end_it_with_the_same_words_and_no_traceback(at, number):
     """Killing them ends the call that waits for them with an error, while the run is being saved."""
     done = run(at, number, "env_cfg.vectorization=async", "env_cfg.n_envs=3", "general_cfg.max_total_step=200")

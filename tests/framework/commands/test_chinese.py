@@ -10,18 +10,34 @@ import sys
 import pytest
 
 from config.program import ROOT
+from config.tell import language
 from config.tell.cells import cells
 from framework.commands.line import words
 from framework.commands.line.parser import OF_ARGPARSE
 from framework.jobs.children import Child
+from main import main
+from tests.tools.process import Forked
 
 WIDTH = 80
 
 
-def shown(*line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def started(*line: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "main.py"), *line]
     env = {**os.environ, "JOYSTICK_LANG": "zh", "COLUMNS": "80", **environment}
     return subprocess.run(command, capture_output=True, env=env, check=False, text=True, encoding="utf-8")
+
+
+def shown(*line: str, letters: str = "zh") -> Forked:
+    """The same in a forked process, whose modules are those of an English one."""
+
+    def work() -> int:
+        os.environ |= {"JOYSTICK_LANG": letters, "COLUMNS": "80"}
+        language.language.cache_clear()
+        return main(list(line))
+
+    process = Forked(work=work)
+    process.wait()
+    return process
 
 
 def test_sentences_of_argparse_are_those_that_it_has():
@@ -31,7 +47,7 @@ def test_sentences_of_argparse_are_those_that_it_has():
 
 
 def test_help_is_chinese_and_fits_a_terminal():
-    done = shown("--help")
+    done = started("--help")
     assert done.returncode == 0
     assert done.stdout.startswith("用法：python main.py [命令]")
     assert all(cells(line) <= WIDTH for line in done.stdout.splitlines())
@@ -76,7 +92,7 @@ def test_mistakes_are_answered_in_chinese(line, sentence):
 
 
 def test_an_output_without_chinese_letters_is_in_english_and_doctor_says_so():
-    done = shown("doctor", PYTHONIOENCODING="ascii")
+    done = started("doctor", PYTHONIOENCODING="ascii")
     assert "note   language" in done.stdout
     assert "English; JOYSTICK_LANG=zh cannot be shown in ascii" in done.stdout
     assert "?" not in done.stdout
@@ -84,12 +100,12 @@ def test_an_output_without_chinese_letters_is_in_english_and_doctor_says_so():
 
 def test_doctor_says_how_to_change_the_language():
     assert re.search("^正常   语言 +中文；JOYSTICK_LANG=en 可切换$", shown("doctor").stdout, re.MULTILINE)
-    assert "JOYSTICK_LANG=zh changes it" in shown("doctor", JOYSTICK_LANG="en").stdout
+    assert "JOYSTICK_LANG=zh changes it" in shown("doctor", letters="en").stdout
 
 
 def test_a_job_finds_the_error_of_a_chinese_child(tmp_path):
     errors = tmp_path / "errors.txt"
-    done = shown("--algo", "DQN", "--env", "Pendulum-v1")
+    done = started("--algo", "DQN", "--env", "Pendulum-v1")
     errors.write_text(f"a warning\n{done.stderr}", encoding="utf-8")
     code = f"""if True:
         from pathlib import Path
@@ -105,4 +121,4 @@ def test_a_job_finds_the_error_of_a_chinese_child(tmp_path):
 def test_the_reference_page_in_chinese_is_current():
     page = (ROOT / "docs" / "zh" / "config.md").read_text(encoding="utf-8")
     write = "write it anew: JOYSTICK_LANG=zh python main.py describe all > docs/zh/config.md"
-    assert page == shown("describe", "all").stdout, write
+    assert page == started("describe", "all").stdout, write

@@ -37,6 +37,7 @@ from tests.tools.dataset import episode, flat, jsonl, recorded
 from tests.tools.distributed import Run as Cluster
 from tests.tools.distributed import config_of, fake_rays, local, remote
 from tests.tools.fake_ray import FakeRay
+from tests.tools.paths import in_the_suite
 
 torch.set_num_threads(1)
 
@@ -212,8 +213,12 @@ def legal_of(obs: np.ndarray, mask: np.ndarray) -> None:
     assert mask[np.arange(len(obs)), (obs + 1) % 4].all()
 
 
-@pytest.mark.parametrize("said", ["info", "obs"])
-@pytest.mark.parametrize("form", FORMS)
+SAID = [(form, said) for form in FORMS for said in ("info", "obs")]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), in_the_suite(SAID, *((form, ("info", "obs")[n % 2]) for n, form in enumerate(FORMS)))
+)
 def test_a_run_writes_the_masks_of_its_steps(tmp_path: Path, form: str, said: str) -> None:
     more = f"env_cfg.mask={said}"
     found = all_of(open_data(results(tmp_path / "run", f"general_cfg.collect_format={form}", more)))

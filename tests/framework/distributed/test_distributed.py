@@ -66,7 +66,11 @@ def test_what_a_network_learns_from_begins_on_16_bytes_though_it_comes_from_anot
     assert not any(begins)
 
 
-@pytest.mark.parametrize("algo", one_of_each(of_one_agent()))
+IN_STEP = [*JOINED, *(algo for algo in one_of_each(of_one_agent()) if algo not in {*MAY_LAG, *JOINED})]
+"""The others learn from two workers that run ahead."""
+
+
+@pytest.mark.parametrize("algo", in_the_suite(of_one_agent(), *IN_STEP))
 def test_every_algorithm_learns_from_two_workers_in_lockstep(algo, added):
     config = config_of(algo, workers=2)
     run = Run(config, remote(config)).until(40).rest()
@@ -191,7 +195,7 @@ def test_the_backlog_never_exceeds_run_ahead_chunks(algo, order, workers, taken)
     assert 0.5 < max(found) <= 1 + 1e-6
 
 
-@pytest.mark.parametrize("workers", in_the_suite([1, 2, 4], 1, 4))
+@pytest.mark.parametrize("workers", in_the_suite([1, 2, 4], 4))
 def test_the_quick_start_learns_as_much_per_step_as_in_one_process(workers):
     """D1: at the end of the run nothing is owed, and 2 % at most is missing at any time after its beginning."""
     words = ("algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1", "algo_cfg.learning_starts=16")

@@ -56,9 +56,13 @@ def dies_once(kind, number, method, count, when):
 # ----------------------------------------------------------------------------------------------- workers that die
 
 
-@pytest.mark.parametrize("ahead", [0, 2])
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("count", [0, 1, 2, 7])
+CALLS = [(count, when, ahead) for count in (0, 1, 2, 7) for when in ("before", "after") for ahead in (0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("count", "when", "ahead"),
+    in_the_suite(CALLS, *(call for call in CALLS if call[0] in (0, 7)), (1, "after", 0), (2, "before", 2)),
+)
 def test_a_worker_that_dies_is_replaced_and_no_episode_is_counted_twice(count, when, ahead, monkeypatch):
     """RAY-1, RAY-8: its successor goes on with the step after the last that was accepted, with later episodes, and
     with random numbers of its own."""
@@ -202,8 +206,15 @@ def straight(algo):
     return Straight(run.state(), run.episodes())
 
 
-@pytest.mark.parametrize("algo", KINDS)
-@pytest.mark.parametrize("kind", ["LearnerActor", "DataServer"])
+DEAD = [(kind, algo) for kind in ("LearnerActor", "DataServer") for algo in KINDS]
+
+
+@pytest.mark.parametrize(
+    ("kind", "algo"),
+    in_the_suite(
+        DEAD, ("LearnerActor", "PER_DQN"), ("LearnerActor", "Sarsa"), ("DataServer", "DQN"), ("DataServer", "PPO")
+    ),
+)
 def test_what_learned_or_remembered_comes_back_and_the_run_is_the_same(kind, algo):
     """RAY-1: in lockstep, to the bit."""
     config = config_of(algo, *KINDS[algo], workers=2)

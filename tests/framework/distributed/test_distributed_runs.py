@@ -19,7 +19,7 @@ from tests.tools.paths import in_the_suite
 
 GENERAL = [
     "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.max_episode=-1", "general_cfg.online_eval=true",
-    "general_cfg.online_eval_episode=2", "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=100",
+    "general_cfg.online_eval_episode=2", "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=60",
     "general_cfg.env_timeout=0", "general_cfg.env_name=toy", "env_cfg.id=match", "env_cfg.steps=7", "env_cfg.n_envs=2",
 ]  # fmt: skip
 SMALL = "[{layer_type: linear, layer_size: [8]}]"
@@ -71,8 +71,8 @@ def counted_once(task):
 def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays, tmp_path):
     """RAY-7, TRJ-1: the curves, the evaluations, the checkpoint and the trajectories."""
     words = ("general_cfg.collect_traj=true",)
-    one = train(tmp_path / "one", algo, 400, *words)
-    other = train(tmp_path / "other", algo, 400, *words, *LOCKSTEP)
+    one = train(tmp_path / "one", algo, 240, *words)
+    other = train(tmp_path / "other", algo, 240, *words, *LOCKSTEP)
     assert fingerprint(one) == fingerprint(other)
     a, b = (read(task / "results/trajs.pkl") for task in (one, other))
     assert a.keys() == b.keys()
@@ -85,17 +85,17 @@ def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays,
 def test_a_run_with_several_workers_that_was_resumed_was_never_stopped(algo, rays, tmp_path):
     """RES-1: in lockstep, to the bit."""
     words = (*LOCKSTEP, "general_cfg.n_workers=2")
-    straight = train(tmp_path / "straight", algo, 600, *words)
-    cut = train(tmp_path / "cut", algo, 250, *words)
-    resume(cut, 600)
+    straight = train(tmp_path / "straight", algo, 360, *words)
+    cut = train(tmp_path / "cut", algo, 150, *words)
+    resume(cut, 360)
     assert fingerprint(cut) == fingerprint(straight)
 
 
 @pytest.mark.parametrize("algo", in_the_suite(ALGOS, "PER_DQN"))
 def test_a_run_goes_on_with_any_number_of_workers_and_repeats_no_seed(algo, rays, tmp_path):
     """RAY-4: two, three, one, two; each worker's rows go on where they stood."""
-    task = train(tmp_path / "run", algo, 200, *LOCKSTEP, "general_cfg.n_workers=2")
-    for steps, workers in ((400, 3), (600, 1), (800, 2)):
+    task = train(tmp_path / "run", algo, 120, *LOCKSTEP, "general_cfg.n_workers=2")
+    for steps, workers in ((240, 3), (360, 1), (480, 2)):
         before = len(counted_once(task))
         resume(task, steps, f"general_cfg.n_workers={workers}")
         assert {row["worker"] for row in counted_once(task)[before:]} == set(range(workers))
@@ -110,50 +110,50 @@ DEAD = [(algo, kind) for algo in ALGOS for kind in ("LearnerActor", "DataServer"
 )
 def test_a_learner_or_data_server_that_dies_leaves_no_trace_in_the_results(algo, kind, rays, tmp_path, capsys):
     """RAY-1, RAY-8: all begin again at the last checkpoint, and the curves have each episode once."""
-    straight = train(tmp_path / "straight", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    straight = train(tmp_path / "straight", algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
     method, count = ("learn", 5) if kind == "LearnerActor" else ("add", 4)
     rays.fate = lambda call: "before" if tuple(call) == (kind, 0, method, count) else None
-    broken = train(tmp_path / "broken", algo, 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", algo, 240, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert fingerprint(broken) == fingerprint(straight)
 
 
 def test_a_learner_that_dies_while_the_finished_run_is_saved_costs_no_more_than_time(rays, tmp_path, capsys):
     """RAY-1: the run has met its limit, and its last checkpoint is still to come."""
-    straight = train(tmp_path / "straight", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    straight = train(tmp_path / "straight", "DQN", 270, *LOCKSTEP, "general_cfg.n_workers=2")
     asked = []
     rays.fate = lambda call: asked.append(call) if call.method == "state" and call.kind == "LearnerActor" else None
-    train(tmp_path / "counted", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    train(tmp_path / "counted", "DQN", 270, *LOCKSTEP, "general_cfg.n_workers=2")
     rays.fate = lambda call: "before" if call == asked[-1] else None
-    broken = train(tmp_path / "broken", "DQN", 450, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", "DQN", 270, *LOCKSTEP, "general_cfg.n_workers=2")
     assert "all processes begin again at checkpoint" in capsys.readouterr().out
     assert fingerprint(broken) == fingerprint(straight)
 
 
 def test_processes_that_die_again_while_they_are_brought_back_are_brought_back(rays, tmp_path, capsys):
     """A node of a cluster is lost, and the cluster does not know yet: it places new processes there."""
-    straight = train(tmp_path / "straight", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    straight = train(tmp_path / "straight", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
     dying = [("LearnerActor", 0, "learn", 5), ("Worker", 2, "__init__", 0), ("LearnerActor", 2, "load_state", 0)]
     rays.fate = lambda call: "before" if tuple(call) in dying else None
-    broken = train(tmp_path / "broken", "DQN", 400, *LOCKSTEP, "general_cfg.n_workers=2")
+    broken = train(tmp_path / "broken", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
     assert capsys.readouterr().out.count("all processes begin again at checkpoint 0") == 3
     assert fingerprint(broken) == fingerprint(straight)
 
 
 def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays, tmp_path, capsys):
     rays.fate = lambda call: "before" if call.kind == "DataServer" and call.method == "add" else None
-    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=400")
+    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=240")
     assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
     assert capsys.readouterr().out.count("all processes begin again") == 5
 
 
 def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, tmp_path, capsys):
     """Before it has saved by its own clock."""
-    task = train(tmp_path / "run", "DQN", 300, *LOCKSTEP, "general_cfg.n_workers=2")
+    task = train(tmp_path / "run", "DQN", 180, *LOCKSTEP, "general_cfg.n_workers=2")
     words = (f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true", "general_cfg.n_workers=2")
     start = CheckpointStore(task / "models").numbers()[1]
     rays.fate = lambda call: "before" if tuple(call) == ("DataServer", 0, "add", 2) else None
-    train(tmp_path / "branch", "DQN", 300, *LOCKSTEP, *words, f"general_cfg.load_model_step={start}")
+    train(tmp_path / "branch", "DQN", 180, *LOCKSTEP, *words, f"general_cfg.load_model_step={start}")
     assert f"all processes begin again at checkpoint {start}" in capsys.readouterr().out
     numbers = [row["episode"] for row in read_csv(tmp_path / "branch" / "results/train.csv")]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
@@ -165,7 +165,7 @@ def test_workers_that_die_while_a_run_goes_on_are_replaced_and_said(ahead, rays,
     monkeypatch.setattr(worker_pool, "LONGEST_FRAGMENT", 8)
     rays.fate = lambda call: "after" if call.kind == "Worker" and call.method == "collect" and call.count == 5 else None
     words = ("general_cfg.mp_backend=ray", f"general_cfg.run_ahead={ahead}", "general_cfg.n_workers=2")
-    task = train(tmp_path / "run", "PER_DQN", 600, *words, "algo_cfg.train_fre=8")
+    task = train(tmp_path / "run", "PER_DQN", 360, *words, "algo_cfg.train_fre=8")
     assert "another takes its place" in capsys.readouterr().out
     rows = counted_once(task)
     assert {row["worker"] for row in rows} == {0, 1}
@@ -191,12 +191,12 @@ def test_a_worker_that_dies_again_and_again_ends_the_run_with_the_reason(rays, t
 @pytest.mark.parametrize("words", [(), (*LOCKSTEP, "general_cfg.n_workers=2")], ids=["one process", "two workers"])
 def test_a_branch_can_be_gone_on_with_as_if_it_had_never_stopped(words, rays, tmp_path):
     """RES-6: its own journal holds what it began with."""
-    task = train(tmp_path / "run", "DQN", 300, *words)
+    task = train(tmp_path / "run", "DQN", 180, *words)
     start = CheckpointStore(task / "models").numbers()[1]
     from_there = [f"general_cfg.load_path={task}", "general_cfg.load_checkpoint=true"]
-    for name, steps in (("straight", 500), ("cut", 400)):
+    for name, steps in (("straight", 300), ("cut", 240)):
         train(tmp_path / name, "DQN", steps, *words, *from_there, f"general_cfg.load_model_step={start}")
-    resume(tmp_path / "cut", 500)
+    resume(tmp_path / "cut", 300)
     assert fingerprint(tmp_path / "cut") == fingerprint(tmp_path / "straight")
 
 
@@ -208,6 +208,6 @@ def test_the_speed_of_the_whole_run_is_that_of_training(rays, monkeypatch, tmp_p
         RayBackend, "load", lambda self, whole=False: order.append(("load", whole)) or load(self, whole)
     )
     monkeypatch.setattr(Trainer, "finish", lambda self: order.append("finish") or finish(self))
-    train(tmp_path / "run", "DQN", 200, *LOCKSTEP)
+    train(tmp_path / "run", "DQN", 120, *LOCKSTEP)
     assert [event for event in order if event != ("load", False)] == [("load", True), "finish"]
     assert "busy, learners" in json.loads((tmp_path / "run" / "run.json").read_text())["processes_said"]

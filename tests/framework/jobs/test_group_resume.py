@@ -19,6 +19,7 @@ from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
 from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
 from tests.tools.fake_ray import Call
+from tests.tools.paths import in_the_suite
 from tests.tools.process import Forked, fork_runs, forked, forking
 from tests.tools.tuning import cluster
 
@@ -56,7 +57,10 @@ def outcome(group: str) -> dict[str, Any]:
     return {**bits, "table": [row[:where] + row[where + 1 :] for row in rows], "means": means}
 
 
-@pytest.mark.parametrize("words", [[*WORDS, "--seeds", "1..3"], [*EXPERIMENTS, "--seeds", "1,2"]])
+GROUPS = [[*WORDS, "--seeds", "1..3"], [*EXPERIMENTS, "--seeds", "1,2"]]
+
+
+@pytest.mark.parametrize("words", in_the_suite(GROUPS, GROUPS[1]))
 def test_a_group_whose_sessions_are_killed_ends_as_one_that_ran_through(words: list[str]) -> None:
     assert run(*words, "--into", "whole", "--jobs", "2") == 0
     process = Forked(*words, "--into", "parts", "--jobs", "2")

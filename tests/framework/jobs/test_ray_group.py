@@ -16,7 +16,9 @@ import pytest
 
 from framework.archive.run import RecordedRun
 from tests.framework.jobs.test_group_resume import WORDS, outcome
-from tests.framework.jobs.test_seeds import wait_for
+from tests.framework.jobs.test_seeds import run, wait_for
+from tests.tools import short_runs
+from tests.tools.process import fork_runs
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")
 
@@ -61,6 +63,7 @@ def test_a_group_in_a_cluster_goes_on_and_trains_no_finished_seed_again(
     again = subprocess.run([sys.executable, MAIN, *program[program.index("resume") :]], **PIPES)
     assert again.returncode == 0, again.stdout
     assert Path("there/seed_1/results/train.csv").stat() == before
-    here = subprocess.run([sys.executable, MAIN, *WORDS, "--seeds", "1..2", "--into", "here"], **PIPES)
-    assert here.returncode == 0, here.stdout
+    short_runs.end()  # the processes of the cluster have the defaults of the product
+    fork_runs(monkeypatch)
+    assert run(*WORDS, "--seeds", "1..2", "--into", "here") == 0
     assert outcome("there") == outcome("here")

@@ -247,7 +247,10 @@ class Picky(gymnasium.Env):
 
 gymnasium.register("Picky-v0", Picky)
 """
-PICKY = ["--allow-import", "mine", "env_cfg.id=mine:Picky-v0", "general_cfg.algo_name=QLearning"]
+PICKY = [
+    "--allow-import", "mine", "env_cfg.id=mine:Picky-v0", "general_cfg.algo_name=QLearning",
+    "general_cfg.save_fig=false",
+]  # fmt: skip
 
 
 def write_picky(**settings: float) -> None:
@@ -280,6 +283,7 @@ def test_a_run_that_fails_is_told_and_the_others_go_on() -> None:
     assert [one["reason"][: len(why)] for one in json.loads(task_list.as_json("seed_2"))] == [why]
 
 
+@pytest.mark.usefixtures("forking")
 def test_a_signal_reaches_every_run_and_each_can_be_gone_on_with() -> None:
     """OSX-1: sent to the whole process group, as by a terminal. The runs save, those that wait are not begun, and no
     process is left."""

@@ -72,10 +72,10 @@ algo_cfg: {{lr: {{grid: [0.01, 0.1, 0.5]}}, gamma: {{grid_search: [0.9, 0.99]}}}
 
 def test_population_based_training_goes_on_from_the_best_with_other_settings() -> None:
     written(f"""\
-general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 150}}
+general_cfg: {{{GENERAL}, algo_name: DQN, max_total_step: 90}}
 env_cfg: {{id: shifted}}
 algo_cfg: {{lr: {{log: [1e-4, 0.1]}}, batch_size: {{choice: [8, 16]}}, learning_starts: 20}}
-tune_cfg: {{samples: 4, scheduler: pbt, rungs: 50, score: return_mean}}
+tune_cfg: {{samples: 4, scheduler: pbt, rungs: 30, score: return_mean}}
 """)
     assert run("tune", "--yaml", "tune.yaml", "--into", "pbt") == 0
     rows = {row["name"]: row for row in table("pbt")}

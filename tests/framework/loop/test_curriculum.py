@@ -81,7 +81,7 @@ def by_callback(folder: Path, workers: int = 0) -> Path:
 # ----------------------------------------------------------------------------------------------------- phases
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", in_the_suite([0, 2], 0))
 def test_list_loop_and_callback_give_the_same_phases(tmp_path, workers):
     """The files of all three are equal to the byte."""
     one = by_config(tmp_path / "config", workers)

@@ -30,6 +30,7 @@ from framework.policies.plan import plan
 from tests.tools.core import FakeJournal, saved_and_read, written
 from tests.tools.distributed import Run, config_of, local, remote
 from tests.tools.fake_ray import FakeRay
+from tests.tools.paths import in_the_suite
 
 PAGE = Path(__file__).parents[3] / "docs" / "environments.md"
 DEPTH, SHAPE = 4, (4, 3, 2)
@@ -478,7 +479,7 @@ def run_of(algo, monkeypatch, least, backend=local, **settings):
     return Run(ours, backend(ours))
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("algo", in_the_suite(ALGORITHMS, "RainbowDQN", "DRQN", "DDPG_HER"))
 def test_a_run_learns_the_same_from_frames_to_the_bit(algo, monkeypatch):
     """Small observations as frames, which they are not by default; also from a checkpoint on, with all kinds of replay.
     Relabelled ones stay whole."""

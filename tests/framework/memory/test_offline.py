@@ -30,6 +30,7 @@ from framework.memory.offline_data import select_data
 from framework.memory.offline_replay import OfflineReplay
 from framework.runs import experiment, resume
 from framework.seeding import stream
+from tests.tools.paths import in_the_suite
 
 UNIT = np.float32(0.005)
 SMALL = {"layer_type": "linear", "layer_size": [8]}
@@ -356,7 +357,9 @@ def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.Mo
         resources.data_that_fit(None, None, 101)
 
 
-@pytest.mark.parametrize("algo", ["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer"])
+@pytest.mark.parametrize(
+    "algo", in_the_suite(["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer"], "BC", "IQL", "DiscreteCQL")
+)
 def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, algo: str) -> None:
     torch.set_num_threads(1)
     data = data_for(tmp_path, algo)

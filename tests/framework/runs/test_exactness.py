@@ -45,8 +45,7 @@ def test_facts_of_a_checkpoint_are_the_same_in_every_language():
             text=True,
             check=True,
         ).stdout
-        for letters in ("en", "zh")
-        for more in ({"JOYSTICK_LANG": letters}, {"JOYSTICK_LANG": letters, "JOYSTICK_PLAIN": "1"})
+        for more in ({"JOYSTICK_LANG": letters, "JOYSTICK_PLAIN": "1"} for letters in ("en", "zh"))
     ]
-    assert told[:2] == told[2:]
-    assert "off: all parts because JOYSTICK_PLAIN is set" in told[3]
+    assert told[0] == told[1]
+    assert "off: all parts because JOYSTICK_PLAIN is set" in told[1]

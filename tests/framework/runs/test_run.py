@@ -20,7 +20,7 @@ from framework.disk.csv_table import read_csv
 from framework.loop.evaluator import Evaluator
 from main import main
 from tests.tools.core import of_one_agent
-from tests.tools.paths import one_of_each
+from tests.tools.paths import in_the_suite, one_of_each
 from tests.tools.process import Forked, forked
 
 ROOT = Path(__file__).parents[3]
@@ -216,7 +216,16 @@ def manifest(model: Path) -> dict[str, Any]:
     return json.loads((model / "manifest.json").read_text().splitlines()[0])
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if name not in {*TINY_RUNS} - {*TRIED} | {*PLANNED}])
+RESUMED = [name for name in RUNS if name not in {*TINY_RUNS} - {*TRIED} | {*PLANNED}]
+AS_OTHERS = {
+    "DQN", "A2C", "PPO with a price", "PPO on a continuous action", "TRPO", "TQC", "CrossQ", "CrossQ with a memory",
+    "DDPG with a memory", "SAC_D with a memory", "DroQ", "DDPG", "DDPG_HER", "VDN", "ValueIteration",
+}  # fmt: skip
+"""Runs whose memory, collector and environments are those of another one that is resumed here; the agents are not, and
+test_contract.py loads the state of each."""
+
+
+@pytest.mark.parametrize("name", in_the_suite(RESUMED, *(name for name in RESUMED if name not in AS_OTHERS)))
 def test_stopped_and_resumed_is_never_stopped(name: str) -> None:
     """RES-1, RES-2, RES-3, RES-4, RES-8: byte for byte, with a cut in mid-episode; every kind of memory twice."""
     whole = settings(name)
@@ -247,9 +256,9 @@ def test_killed_at_any_moment_and_resumed_is_never_killed(name: str) -> None:
 
 def test_two_runs_with_one_seed_are_one_run_whatever_else_is_switched_on() -> None:
     """DET-1, DET-3: evaluation, trajectories, figures and threads of logging change no number."""
-    plain = settings("DQN", online_eval=False, collect_traj=False)
+    plain = settings("DQN", online_eval=False, collect_traj=False, max_total_step=250)
     a = train(plain)
-    b = train(settings("DQN", save_fig=True, model_summary_fre=1, interact_summary_fre=7))
+    b = train(settings("DQN", save_fig=True, model_summary_fre=1, interact_summary_fre=7, max_total_step=250))
     assert (a / "results/train.csv").read_bytes() == (b / "results/train.csv").read_bytes()
     states = [(last_model(task) / "state.safetensors").read_bytes() for task in (a, b)]
     assert states[0] == states[1]
@@ -309,7 +318,7 @@ def test_trajectories_hold_every_step_of_every_finished_episode() -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_and_says_how_to_go_on(number: signal.Signals, status: int) -> None:
     """OSX-1: then the resumed run equals the undisturbed one."""
-    run = settings("DQN", max_total_step=1000)
+    run = settings("DQN", max_total_step=600)
     straight = train(run)
     before = set(tasks())
     process = Forked("--yaml", "run.yaml")

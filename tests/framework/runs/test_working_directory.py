@@ -12,6 +12,7 @@ import pytest
 import joystick
 from config.read.paths import as_written, fixed
 from main import main
+from tests.tools.paths import in_the_suite
 from tests.tools.process import forking
 
 __all__ = ["forking"]
@@ -81,8 +82,10 @@ def stray(home: Path) -> list[Path]:
     return [path for path in home.glob("else/**/*") if path.name != "else"]
 
 
-@pytest.mark.parametrize("when", ["init", "reset", "step"])
-@pytest.mark.parametrize("into", [True, False])
+WHEN = [(when, into) for when in ("init", "reset", "step") for into in (True, False)]
+
+
+@pytest.mark.parametrize(("when", "into"), in_the_suite(WHEN, ("init", False), ("reset", True), ("step", False)))
 def test_an_environment_that_changes_the_working_directory_does_not_split_a_run(
     home: Path, when: str, into: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,7 +116,7 @@ def test_an_environment_that_changes_the_working_directory_does_not_split_a_run(
     assert not stray(home)
 
 
-@pytest.mark.parametrize("when", ["init", "step"])
+@pytest.mark.parametrize("when", in_the_suite(["init", "step"], "step"))
 def test_a_group_and_a_tuning_stay_where_they_were_begun(
     home: Path, when: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
