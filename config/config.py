@@ -17,7 +17,7 @@ from config.program import PROGRAM
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
-LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
+LOGGERS = ("csv", "tensorboard", "wandb", "mlflow", "swanlab", "trackio")
 """Loggers that come with the program."""
 HOW_TO_LOAD = ("load_checkpoint", "load_path", "load_model_step")
 """Settings that name the checkpoint to load; they do not change the run."""

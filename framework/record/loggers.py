@@ -12,6 +12,8 @@ HOMES = {
     "tensorboard": "framework.record.tensorboard:TensorBoard",
     "wandb": "framework.record.wandb_logger:WandbLogger",
     "mlflow": "framework.record.mlflow_logger:MlflowLogger",
+    "swanlab": "framework.record.swanlab_logger:SwanlabLogger",
+    "trackio": "framework.record.trackio_logger:TrackioLogger",
 }
 """Name in general_cfg.loggers -> class."""
 

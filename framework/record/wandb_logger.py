@@ -3,14 +3,15 @@
 import contextlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from algos.base import Tree
-from config.tell.language import tr
-from framework.errors import JoystickError
-from framework.record.loggers import Logger
+from framework.record import record_file
+from framework.record.service import PROJECT, Beyond, Service, package
 
 INSTALL = 'pip install "wandb>=0.31"'
 OFFLINE = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false"}
@@ -19,33 +20,34 @@ AXES = {"interact": "environment_step", "model": "update"}
 """Group -> name of its horizontal axis."""
 
 
-class WandbLogger(Logger):
+class WandbLogger(Service):
     """A run of wandb, with the name of the task directory. `wandb sync` sends one that was written offline."""
 
+    NAME = "wandb"
+
     def __init__(self) -> None:
+        super().__init__()
         for name, value in OFFLINE.items():
             os.environ.setdefault(name, value)
-        try:
-            import wandb
-        except ImportError as error:
-            raise JoystickError(
-                tr("wandb needs a package that is not installed here: {install}", install=INSTALL)
-            ) from error
-        self._wandb: Any = wandb
+        self._wandb = package(self.NAME, "wandb", INSTALL)
         self._run: Any = None
         self._folder: Path | None = None
 
-    def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
-        run_id = state.get("id") if isinstance(state, dict) else None
+    def _is_local(self) -> bool:
+        return os.environ["WANDB_MODE"] not in ("online", "shared")
+
+    def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         quiet = self._wandb.Settings(
             symlink=False, silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True
         )  # a task directory has no links, and says itself what it was made with
         self._folder = folder.absolute()
+        self.id = self.id or secrets.token_hex(4)
+        while next(folder.glob(f"wandb/offline-run-{time.strftime('%Y%m%d_%H%M%S')}-{self.id}"), None):
+            time.sleep(0.1)  # wandb would write over the file of a session that began in the same second
         try:
             self._run = self._wandb.init(
-                dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", "joystick"), name=folder.name,
-                config=dict(config), id=str(run_id) if run_id else None, resume="allow" if run_id else None,
-                settings=quiet,
+                dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", PROJECT), name=folder.name,
+                config=dict(config), id=self.id, resume="allow" if goes_on else None, settings=quiet,
             )  # fmt: skip
         finally:
             self._without_links()
@@ -53,8 +55,15 @@ class WandbLogger(Logger):
             self._run.define_metric(axis)
             self._run.define_metric(f"{group}/*", step_metric=axis)
 
-    def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
-        self._run.log({**{f"{group}/{name}": value for name, value in values.items()}, AXES[group]: step})
+    def _cut(self, folder: Path, beyond: Beyond) -> None:
+        for path in sorted(folder.glob(f"wandb/offline-run-*-{self.id}/run-{self.id}.wandb")):
+            for place, curves in _points(path):
+                if any([beyond(curve) for curve in curves]):
+                    record_file.cut(path, place)
+                    break
+
+    def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
+        self._run.log({**values, AXES[group]: step})
 
     def files(self, paths: Sequence[Path]) -> None:
         with contextlib.redirect_stderr(io.StringIO()):  # it prints a warning that a change would not be noticed
@@ -62,6 +71,7 @@ class WandbLogger(Logger):
                 self._run.save(str(path.absolute()), base_path=str(self._folder), policy="now")
 
     def close(self) -> None:
+        super().close()
         run, self._run = self._run, None
         try:
             if run is not None:
@@ -69,12 +79,19 @@ class WandbLogger(Logger):
         finally:
             self._without_links()
 
-    def state(self) -> Tree:
-        return {"id": self._run.id}
-
     def _without_links(self) -> None:
         """Deletes the link to wandb's log of its own process, which no setting prevents: a task directory with links
         is refused by a resume."""
         for path in (self._folder / "wandb").rglob("*") if self._folder else ():
             if path.is_symlink():
                 path.unlink()
+
+
+def _points(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yields the places of the records of a file that have points, and their curves."""
+    record = import_module("wandb.proto.wandb_internal_pb2").Record
+    for place, data in record_file.read(path):
+        items = record.FromString(data).history.item
+        names = [item.key or "/".join(item.nested_key) for item in items]
+        if curves := [name for name in names if name.partition("/")[0] in AXES]:
+            yield place, curves
