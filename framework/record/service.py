@@ -1,13 +1,15 @@
 """What the loggers of tracking services share: an import that may fail, and points that a resume does not double.
 
-A service gets each point at once, and a checkpoint counts the points of each curve. A run that goes on from a checkpoint
-cuts the service's own files back to these counts. Where the points are on a server that cannot forget them, `<name>.json`
-in logs/ has the last step that was sent, and points up to there are not sent again."""
+A service gets each point at once, and a checkpoint counts the points of each curve. A run that goes on from a
+checkpoint cuts the service's own files back to these counts, and sends again what a killed service had not written.
+Where the points are on a server that cannot forget them, `<name>.json` in logs/ has the last step that was sent, and
+points up to there are not sent again."""
 
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +24,10 @@ PROJECT = "joystick"
 """Name of the project or experiment that runs belong to."""
 MOST_BYTES = 4096
 """Size of the largest file of sent steps that is read."""
+WRITTEN_SECONDS = 5.0
+"""Time after which a service has written a point to its own files, even if it is killed then."""
+MOST_NEWEST = 500
+"""Number of points that a checkpoint keeps because they may not be written yet."""
 NAME = re.compile(r"\w[\w.-]{0,199}")
 """Names of runs that are read from a checkpoint."""
 Counts = Mapping[str, int]
@@ -43,11 +49,22 @@ class Beyond:
 
     def __init__(self, counts: Counts) -> None:
         self._left = Counter(counts)
+        """Curve -> number of points of the checkpoint that have not come yet; below 0 for those beyond it."""
 
     def __call__(self, curve: str) -> bool:
         """Returns True for a point of this curve that came after the checkpoint."""
         self._left[curve] -= 1
         return self._left[curve] < 0
+
+    def lost(self, newest: Sequence[Any]) -> Iterator[tuple[str, dict[str, float], int]]:
+        """Yields the points of a checkpoint that did not come: the service had not written them when it was killed.
+        newest: last points that were sent before the checkpoint, each as group, values by curve, and step."""
+        points = []
+        for group, values, step in reversed(newest):
+            mine = {curve: value for curve, value in values.items() if self._left[curve] > 0}
+            self._left.subtract(mine.keys())
+            points.append((str(group), mine, int(step)))
+        yield from (point for point in reversed(points) if point[1])
 
 
 class Service(Logger):
@@ -59,6 +76,8 @@ class Service(Logger):
         self.id = ""
         """Name of the run for the service, the same after a resume."""
         self._counts: Counter[str] = Counter()
+        self._newest: deque[tuple[float, Any]] = deque(maxlen=MOST_NEWEST)
+        """Points that the service may not have written yet, each with the time when it got them."""
         self._sent: dict[str, int] = {}
         """Group -> last step that a server has, of a run that went on."""
         self._last: dict[str, int] = {}
@@ -89,14 +108,19 @@ class Service(Logger):
     def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
         counts = state.get("counts") if isinstance(state, dict) else None
         self.id, self._counts = _name(state.get("id")) if counts is not None else "", Counter(_numbers(counts))
+        beyond = Beyond(self._counts)
         if local := self._is_local():
             if self.id:
-                self._cut(folder, Beyond(self._counts))
+                self._cut(folder, beyond)
         else:
             self._open_mark(folder / "logs" / f"{self.NAME}.json")
-        self._begin(folder, config, bool(self.id))
+        goes_on = bool(self.id)
+        self._begin(folder, config, goes_on)
         if not local:
             self._write_mark()
+        elif goes_on:
+            for point in beyond.lost(state.get("newest", ()) if isinstance(state, dict) else ()):
+                self._send(*point)
 
     def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
         named = {f"{group}/{name}": value for name, value in values.items()}
@@ -106,6 +130,8 @@ class Service(Logger):
         if self._mark is not None:  # before they are sent: a point may be missing after a crash, and none is twice
             self._last[group] = step
             self._write_mark()
+        else:
+            self._newest.append((time.monotonic(), [group, named, step]))
         self._send(group, named, step)
 
     def close(self) -> None:
@@ -114,7 +140,9 @@ class Service(Logger):
             self._mark = None
 
     def state(self) -> Tree:
-        return {"id": self.id, "counts": dict(self._counts)}
+        now = time.monotonic()
+        newest = [point for sent, point in self._newest if now - sent < WRITTEN_SECONDS]
+        return {"id": self.id, "counts": dict(self._counts), "newest": newest}
 
     def _open_mark(self, path: Path) -> None:
         """Reads which steps the server has of this run, and opens the file to note further ones."""

@@ -52,13 +52,14 @@ class SwanlabLogger(Service):
             )  # fmt: skip
 
     def _cut(self, folder: Path, beyond: Beyond) -> None:
-        record = import_module("swanlab.proto.swanlab.record.v1.record_pb2").Record
+        parsed = import_module("swanlab.proto.swanlab.record.v1.record_pb2").Record.FromString
+
+        def is_beyond(record: bytes) -> bool:
+            curve = parsed(record).scalar.key
+            return bool(curve) and beyond(curve)
+
         for path in sorted(folder.glob(f"swanlog/run-*-{self.id}/run-{self.id}.swanlab")):
-            for place, data in record_file.read(path):
-                curve = record.FromString(data).scalar.key
-                if curve and beyond(curve):
-                    record_file.cut(path, place)
-                    break
+            record_file.cut(path, is_beyond)
 
     def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
         self._run.log(dict(values), step=step)

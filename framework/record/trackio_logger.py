@@ -1,4 +1,5 @@
-"""Trackio: into its own folder, which its dashboard shows, unless TRACKIO_SPACE_ID or TRACKIO_SERVER_URL name a server."""
+"""Trackio: into its own folder, which its dashboard shows, unless TRACKIO_SPACE_ID or TRACKIO_SERVER_URL name a
+server."""
 
 import contextlib
 import io
@@ -7,12 +8,14 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
+from framework.log import LOGGER
 from framework.record.service import PROJECT, Beyond, Service, package
 
 INSTALL = 'pip install "trackio>=0.43"'
@@ -21,8 +24,8 @@ SERVERS = ("TRACKIO_SPACE_ID", "TRACKIO_SERVER_URL")
 
 
 class TrackioLogger(Service):
-    """A run of Trackio. Its name is that of the task directory with a few letters of its own: Trackio goes on with a run
-    by its name."""
+    """A run of Trackio. Its name is that of the task directory with a few letters of its own: Trackio goes on with a
+    run by its name."""
 
     NAME = "trackio"
 
@@ -43,7 +46,7 @@ class TrackioLogger(Service):
             self._run = _local_run()(url=None, project=project, client=None, name=self.id, run_id=self.id,
                                      config=dict(config))  # fmt: skip
             return
-        with contextlib.redirect_stdout(io.StringIO()):
+        with _in_the_log():
             self._run = self._trackio.init(
                 project, name=self.id, config=dict(config), resume="allow" if goes_on else "never", embed=False,
                 auto_log_gpu=False, auto_log_cpu=False,
@@ -66,14 +69,25 @@ class TrackioLogger(Service):
     def state(self) -> Tree:
         if self._is_local() and self._run is not None:  # a thread writes them twice a second, and a run may be killed
             self._run._flush_queues_inline()
+            return {**super().state(), "newest": []}
         return super().state()
 
     def close(self) -> None:
         super().close()
         run, self._run = self._run, None
         if run is not None:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with _in_the_log():
                 run.finish()
+
+
+@contextlib.contextmanager
+def _in_the_log() -> Iterator[None]:
+    """Keeps what Trackio prints from the terminal, and logs each of its warnings in a line."""
+    with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        LOGGER.warning("trackio: %s", " ".join(str(warning.message).split()))
 
 
 def _local_run() -> Any:

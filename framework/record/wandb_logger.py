@@ -5,7 +5,7 @@ import io
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from framework.record import record_file
 from framework.record.service import PROJECT, Beyond, Service, package
 
 INSTALL = 'pip install "wandb>=0.31"'
-OFFLINE = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false"}
-"""Variables that the user may set otherwise; by these, nothing is sent."""
+OFFLINE = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": "30"}
+"""Variables that the user may set otherwise; by these, nothing is sent, and a server is waited for half a minute."""
 AXES = {"interact": "environment_step", "model": "update"}
 """Group -> name of its horizontal axis."""
 
@@ -38,7 +38,13 @@ class WandbLogger(Service):
 
     def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         quiet = self._wandb.Settings(
-            symlink=False, silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True
+            symlink=False,
+            silent=True,
+            console="off",
+            disable_git=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_transaction_log_flush_interval=1.0,
         )  # a task directory has no links, and says itself what it was made with
         self._folder = folder.absolute()
         self.id = self.id or secrets.token_hex(4)
@@ -57,10 +63,7 @@ class WandbLogger(Service):
 
     def _cut(self, folder: Path, beyond: Beyond) -> None:
         for path in sorted(folder.glob(f"wandb/offline-run-*-{self.id}/run-{self.id}.wandb")):
-            for place, curves in _points(path):
-                if any([beyond(curve) for curve in curves]):
-                    record_file.cut(path, place)
-                    break
+            record_file.cut(path, lambda record: any([beyond(curve) for curve in _curves(record)]))
 
     def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
         self._run.log({**values, AXES[group]: step})
@@ -87,11 +90,8 @@ class WandbLogger(Service):
                 path.unlink()
 
 
-def _points(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yields the places of the records of a file that have points, and their curves."""
-    record = import_module("wandb.proto.wandb_internal_pb2").Record
-    for place, data in record_file.read(path):
-        items = record.FromString(data).history.item
-        names = [item.key or "/".join(item.nested_key) for item in items]
-        if curves := [name for name in names if name.partition("/")[0] in AXES]:
-            yield place, curves
+def _curves(data: bytes) -> list[str]:
+    """Returns the curves that a record has points of."""
+    items = import_module("wandb.proto.wandb_internal_pb2").Record.FromString(data).history.item
+    names = [item.key or "/".join(item.nested_key) for item in items]
+    return [name for name in names if name.partition("/")[0] in AXES]
