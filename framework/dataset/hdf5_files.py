@@ -1,6 +1,7 @@
 """Reads and writes HDF5 files of flat arrays, as those of D4RL: a data set of the file for each column."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,10 +25,12 @@ CACHE = 2**24
 def read(path: Path) -> Iterator[Block]:
     """Yields the steps of a file. Groups, such as the infos of D4RL, are left out."""
     h5py = _package()
-    with (
-        open(path, "rb", opener=regular) as file,
-        h5py.File(file, "r", rdcc_nbytes=CACHE) as content,
-    ):
+    with ExitStack() as stack:
+        file = stack.enter_context(open(path, "rb", opener=regular))
+        try:
+            content = stack.enter_context(h5py.File(file, "r", rdcc_nbytes=CACHE))
+        except OSError as error:  # which names no file, and has no number
+            raise DataError(tr("it is damaged: {reason}", reason=error)) from None
         size = path.stat().st_size
         kinds = {name: content.get(name, getclass=True, getlink=True) for name in content}
         names = [name for name, kind in kinds.items() if kind is not h5py.HardLink or _is_array(content, name)]
