@@ -51,7 +51,8 @@ class MlflowLogger(Service):
     def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         default = (folder / "mlruns").absolute().as_uri()
         self._client = self._client_of(tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or default)
-        if goes_on:
+        was_left = self._is_local() and not any(folder.glob(f"mlruns/*/{self.id}"))  # the run was copied without it
+        if goes_on and not was_left:
             self._client.update_run(self.id, status="RUNNING")
             return
         experiment = self._client.get_experiment_by_name(PROJECT)

@@ -10,6 +10,7 @@ import yaml
 from config.program import PROGRAM, version
 from config.tell.language import tr
 from framework.archive import statistics
+from framework.archive.groups import begun
 from framework.archive.run import RecordedRun
 from framework.disk.checkpoints import Saved
 from framework.screen.formatting import short
@@ -107,15 +108,15 @@ def _picture(shared: Sequence[Shared]) -> str:
 
 def _commands(address: Address, shared: Sequence[Shared], lacks_replay: bool) -> str:
     name = address.name + ("/" + shared[0].prefix.rstrip("/") if shared[0].prefix else "")
-    config = f"tasks/{address.name}/{shared[0].prefix}config.yaml"
+    folder = shared[0].run.group if shared[0].prefix else None
     lines = [
         f"{PROGRAM} pull {address}",
         f"{PROGRAM} film {name}",
         f"{PROGRAM} test {name}",
-        f"{PROGRAM} --yaml {config}" + ("" if not shared[0].prefix else _seeds(shared)),
+        f"{PROGRAM} --yaml tasks/{address.name}/config.yaml" + (_seeds(shared) if folder else ""),
     ]
     block = "\n".join(f"    {line}" for line in lines)
-    began = shared[0].run.facts.command_line
+    began = (begun(folder) if folder else shared[0].run.facts).command_line
     parts = [tr("## To play it, to score it, and to train it again"), block]
     if began:
         parts.append(tr("It was trained with `{command}`.", command=f"{PROGRAM} {shlex.join(_without_place(began))}"))
@@ -128,7 +129,7 @@ def _commands(address: Address, shared: Sequence[Shared], lacks_replay: bool) ->
 
 def _seeds(shared: Sequence[Shared]) -> str:
     seeds = [str(each.run.facts.seed) for each in shared if each.run.facts.seed is not None]
-    return f" general_cfg.seed=null --seeds {','.join(seeds)}" if seeds else ""
+    return f" --seeds {','.join(seeds)}" if seeds else ""
 
 
 def _without_place(words: Sequence[str]) -> list[str]:

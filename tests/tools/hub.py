@@ -1,7 +1,7 @@
 """A small server that speaks the calls of the Hugging Face hub that push and pull make; HF_ENDPOINT points to it.
 
-Repositories are kept in memory: branch -> path -> content. A token `write` may do all, `read` may read, and any other one
-is not valid; a private repository is not there for a request without a token."""
+Repositories are kept in memory: branch -> path -> content. A token `write` may do all, `read` may read, and any other
+one is not valid; a private repository is not there for a request without a token."""
 
 import base64
 import hashlib
@@ -11,7 +11,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 import yaml
@@ -223,3 +225,55 @@ ROUTES = (
     (rf"POST /api/models/{_NAME}/commit/([\w.-]+)", "commit"),
     (rf"(?:GET|HEAD) /{_NAME}/resolve/([\w.-]+)/(.+)", "resolve"),
 )
+
+
+# ---------------------------------------------------------------------------------------------------- ModelScope
+
+
+class ModelScopeApi:
+    """A client of ModelScope that keeps one repository in memory."""
+
+    errors: ClassVar[Any] = ModuleType("modelscope_hub.errors")
+    files: ClassVar[dict[str, bytes]] = {}
+    exists: ClassVar[bool] = False
+    private: ClassVar[str | None] = None
+    fails: ClassVar[Exception | None] = None
+    """Raised by the next upload."""
+
+    def repo_exists(self, name: str, kind: str) -> bool:
+        return self.exists
+
+    def create_repo(self, name: str, kind: str, visibility: str | None = None) -> None:
+        type(self).exists, type(self).private = True, visibility
+
+    def list_repo_files(self, name: str, kind: str, revision: str | None = None) -> list[Any]:
+        if not self.exists:
+            raise self.errors.NotExistError("no")
+        return [SimpleNamespace(path=path, size=len(data), is_dir=False) for path, data in self.files.items()]
+
+    def upload_folder(self, name: str, kind: str, folder: str, **options: Any) -> None:
+        if self.fails:
+            raise self.fails
+        files = (path for path in Path(folder).rglob("*") if path.is_file())
+        self.files.update({path.relative_to(folder).as_posix(): path.read_bytes() for path in files})
+
+    def delete_files(self, name: str, kind: str, paths: list[str], **options: Any) -> None:
+        for path in paths:
+            del self.files[path]
+
+    def download_file(self, name: str, kind: str, path: str, local_dir: str, revision: str | None) -> None:
+        target = Path(local_dir, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(self.files[path])
+
+
+for _name in ("Authentication", "QuotaExceeded", "PermissionDenied", "NotExist", "Network", "Hub"):
+    setattr(ModelScopeApi.errors, f"{_name}Error", type(f"{_name}Error", (Exception,), {}))
+
+
+def model_scope() -> dict[str, ModuleType]:
+    """The modules of a new client of ModelScope in memory, by their names."""
+    package = ModuleType("modelscope_hub")
+    state = {"files": {}, "exists": False, "private": None, "fails": None}
+    package.HubApi = type("HubApi", (ModelScopeApi,), state)  # type: ignore[attr-defined]
+    return {"modelscope_hub": package, "modelscope_hub.errors": ModelScopeApi.errors}
