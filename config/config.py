@@ -17,7 +17,7 @@ from config.program import PROGRAM
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
-LOGGERS = ("csv", "tensorboard", "wandb", "mlflow")
+LOGGERS = ("csv", "tensorboard", "wandb", "mlflow", "swanlab", "trackio")
 """Loggers that come with the program."""
 HOW_TO_LOAD = ("load_checkpoint", "load_path", "load_model_step")
 """Settings that name the checkpoint to load; they do not change the run."""
@@ -193,8 +193,8 @@ class GeneralConfig(Strict):
     # what to keep and show
     loggers: list[Annotated[str, Field(min_length=1)]] = ["csv", "tensorboard"]
     """Destinations of the numbers of training: csv (the files in results/, always), tensorboard (tb_logs/), wandb,
-    mlflow, or a class of your own, as my_module:MyLogger with --allow-import my_module. wandb and mlflow write into the
-    task directory and send nothing, unless their own environment variables say so (docs/logging.md)."""
+    mlflow, swanlab, trackio, or a class of your own, as my_module:MyLogger with --allow-import my_module. The services
+    write files and send nothing, unless their own environment variables say so (docs/logging.md)."""
     collect_traj: bool = False
     """Write every episode to results/trajs.pkl."""
     collect_format: Literal["pkl", "npz", "jsonl", "minari"] = "pkl"

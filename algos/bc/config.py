@@ -53,6 +53,10 @@ class Config(GivenData, NetworkConfig):
     burn_in: Annotated[Int, Field(ge=0)] = 8
     """With lstm or gru layers: preceding steps that only build up the recurrent state, which data do not have."""
 
+    @property
+    def reads_rewards(self) -> bool:
+        return False
+
     def memory(self, rows: int) -> ReplaySpec:
         sequence = self.burn_in + self.lookup_step if self.remembers() else 1
         return ReplaySpec(

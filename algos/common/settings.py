@@ -241,7 +241,15 @@ class GivenData(AlgoConfig):
         if self.data is None:
             return None
         paths = (self.data,) if isinstance(self.data, str) else tuple(self.data)
-        return DataSpec(paths, self.data_top, self.data_fraction, self.data_held_out, share, self.offline_updates_of())
+        return DataSpec(
+            paths, self.data_top, self.data_fraction, self.data_held_out, share, self.offline_updates_of(),
+            rewards=self.reads_rewards,
+        )  # fmt: skip
+
+    @property
+    def reads_rewards(self) -> bool:
+        """True if the rewards of the data are learned from."""
+        return True
 
     def data_epochs_of(self) -> int | None:
         return self.data_epochs if self.learns_offline else None
@@ -341,6 +349,10 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
     """With lstm or gru layers: steps of each sampled sequence that are trained on."""
     burn_in: Annotated[Int, Field(ge=0)] = 8
     """With lstm or gru layers: preceding steps that only refresh the recurrent state (burn-in)."""
+
+    @property
+    def reads_rewards(self) -> bool:
+        return not self.imitate
 
     def memory(self, rows: int) -> ReplaySpec:
         return ReplaySpec(

@@ -50,6 +50,10 @@ class DiscriminatorConfig(GivenData):
     """With shaping: g depends on the state alone, so that it holds in other surroundings too; false: on the action
     too."""
 
+    @property
+    def reads_rewards(self) -> bool:
+        return False
+
     def memory(self, rows: int) -> RolloutSpec:
         spec = super().memory(rows)
         assert isinstance(spec, RolloutSpec)

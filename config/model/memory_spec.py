@@ -34,6 +34,8 @@ class DataSpec:
     `timestep`, its number in the episode."""
     start: Path | None = None
     """Working directory that relative paths count from; None: the current one."""
+    rewards: bool = True
+    """True if the rewards of the data are learned from."""
 
 
 @dataclass(frozen=True)

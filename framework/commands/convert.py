@@ -12,10 +12,12 @@ from framework.commands.line.parser import Parser
 HELP = {
     "convert OLD.yaml > NEW.yaml": tr("a JoyRL file, for use here"),
     "convert ppo.yml --env ID > NEW.yaml": tr("the same for hyperparameters\nof rl-baselines3-zoo"),
-    "convert DATA NEW.npz": tr("data in another format: .pkl,\n    .npz, .jsonl, .jsonl.gz, .jsonl.zst, .minari"),
+    "convert DATA NEW.npz": tr(
+        "data in another format: .pkl,\n    .npz, .hdf5, .parquet, .jsonl, .jsonl.gz, .jsonl.zst, .minari"
+    ),
 }
 SETTINGS_ENDINGS = (".yaml", ".yml", ".json")
-DATA_ENDINGS = (".pkl", ".npz", ".jsonl", ".gz", ".zst", ".minari")
+DATA_ENDINGS = (".pkl", ".npz", ".hdf5", ".h5", ".parquet", ".jsonl", ".gz", ".zst", ".minari")
 
 
 def flags(parser: Parser) -> None:

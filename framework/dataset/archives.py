@@ -12,7 +12,8 @@ from numpy.lib import format as npy
 
 from config.read.opening import regular
 from config.tell.language import tr
-from framework.dataset.columns import PIECE_BYTES, Block, check_dtype, check_step, renamed
+from framework.dataset import flat
+from framework.dataset.columns import Block, check_dtype
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
@@ -28,20 +29,10 @@ def read(path: Path) -> Iterator[Block]:
         file = stack.enter_context(open(path, "rb", opener=regular))
         archive = stack.enter_context(zipfile.ZipFile(file))
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        names = renamed(members)
-        columns = {
-            column: _Array(column, members[name], stack.enter_context(member_of(archive, members[name], file)))
-            for column, name in names.items()
-        }
-        yield from _blocks(columns)
-
-
-NAMES = {
-    "obs": "observations", "action": "actions", "reward": "rewards", "next_obs": "next_observations",
-    "terminated": "terminals", "truncated": "timeouts", "action_mask": "action_masks",
-    "next_action_mask": "next_action_masks",
-}  # fmt: skip
-"""Column -> its name in the files that are written."""
+        yield from flat.steps(
+            members,
+            lambda name: _Array(name, members[name], stack.enter_context(member_of(archive, members[name], file))),
+        )
 
 
 def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, Iterable[np.ndarray]]]) -> None:
@@ -49,7 +40,7 @@ def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, It
     parts [K, ...]. Equal data give equal bytes."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, (example, parts) in columns.items():
-            with archive.open(f"{NAMES[name]}.npy", "w", force_zip64=True) as member:
+            with archive.open(f"{flat.NAMES[name]}.npy", "w", force_zip64=True) as member:
                 facts = {"descr": npy.dtype_to_descr(example.dtype), "fortran_order": False}
                 npy.write_array_header_1_0(member, {**facts, "shape": (count, *example.shape[1:])})
                 for part in parts:
@@ -77,31 +68,6 @@ def member_of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: BinaryIO) -
             )
         )
     return archive.open(info)
-
-
-def _blocks(columns: dict[str, "_Array"]) -> Iterator[Block]:
-    counts = {name: column.count for name, column in columns.items()}
-    if len(set(counts.values())) > 1:
-        raise DataError(
-            tr(
-                "the columns differ in length: {lengths}",
-                lengths=", ".join(f"{n} {count}" for n, count in counts.items()),
-            )
-        )
-    count = counts["reward"]
-    if not count:
-        raise DataError(tr("it holds no step"))
-    obs, action, mask = columns["obs"], columns["action"], columns.get("action_mask")
-    step = check_step(obs.shape, obs.dtype, action.shape, action.dtype, mask.step_bytes if mask else 0)
-    if max(column.step_bytes for column in columns.values()) > step:
-        raise DataError(
-            tr("next_obs, rewards and flags take more room than obs; obs has the shape {shape}", shape=obs.shape)
-        )
-    most = max(PIECE_BYTES // step, 1)
-    for first in range(0, count, most):
-        taken = min(most, count - first)
-        values = {name: column.take(first, taken) for name, column in columns.items()}
-        yield Block(values, "file" if first + taken == count else "", first=first)
 
 
 class _Array:

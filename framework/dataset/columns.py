@@ -41,6 +41,8 @@ class Block(NamedTuple):
     """Place in the file, such as `line 3`; empty for a file without parts."""
     first: int = 0
     """Number of the first step in its place, from 0."""
+    rewarded: bool = True
+    """False if the file has no rewards, and those in `columns` are 0."""
 
     def where(self, step: int) -> str:
         """Returns the place of a step for a message."""
@@ -117,7 +119,7 @@ def checked(block: Block) -> Block:
         )
         raise DataError(tr("{at}the columns differ in length: {lengths}", at=at, lengths=listed))
     for name in {"reward", "terminated", "truncated", "done"} & columns.keys():
-        columns[name] = _flat(at + name, columns[name])
+        columns[name] = one_each(at + name, columns[name])
     for name in {"terminated", "truncated", "done", *MASKS} & columns.keys():
         columns[name] = _flags(name, columns[name], block)
     if "done" in columns:
@@ -131,7 +133,7 @@ def checked(block: Block) -> Block:
     return block._replace(columns=columns)
 
 
-def _flat(name: str, column: np.ndarray) -> np.ndarray:
+def one_each(name: str, column: np.ndarray) -> np.ndarray:
     """Returns a column [K, 1, ...] of single numbers as [K]."""
     if column.size != len(column):
         raise DataError(

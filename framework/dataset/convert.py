@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,7 +12,7 @@ import numpy as np
 from config.program import PROGRAM
 from config.read.opening import regular
 from config.tell.language import tr
-from framework.dataset import archives, lines, minari_sets, sources, traces, trajectories
+from framework.dataset import archives, hdf5_files, lines, minari_sets, parquet_files, sources, traces, trajectories
 from framework.dataset.columns import MASKS
 from framework.dataset.data import Dataset, open_data
 from framework.dataset.episodes import episodes
@@ -103,14 +104,18 @@ def _pickle(file: BinaryIO, data: Dataset) -> None:
     file.write(trajectories.STOP)
 
 
-def _archive(file: BinaryIO, data: Dataset) -> None:
+def _columns(write: Callable[..., None], file: BinaryIO, data: Dataset) -> None:
     """Writes column after column; each one is a pass over the data, so that they need not fit into memory."""
     first = next(data.pieces())
 
     def parts(name: str) -> Iterator[np.ndarray]:
         return (piece[name] for piece in data.pieces())
 
-    archives.write(file, data.summary.transitions, {name: (first[name], parts(name)) for name in first})
+    write(file, data.summary.transitions, {name: (first[name], parts(name)) for name in first})
+
+
+def _parquet(file: BinaryIO, data: Dataset) -> None:
+    parquet_files.write(file, data.pieces())
 
 
 def _lines(file: Any, data: Dataset) -> None:
@@ -130,7 +135,10 @@ def _zstandard(file: BinaryIO, data: Dataset) -> None:
 
 WRITERS: dict[str, Callable[[BinaryIO, Dataset], None]] = {
     ".pkl": _pickle,
-    ".npz": _archive,
+    ".npz": partial(_columns, archives.write),
+    ".hdf5": partial(_columns, hdf5_files.write),
+    ".h5": partial(_columns, hdf5_files.write),
+    ".parquet": _parquet,
     ".jsonl": _lines,
     ".jsonl.gz": _gzipped,
     ".jsonl.zst": _zstandard,

@@ -13,7 +13,7 @@ import numpy as np
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.tell.language import tr
-from framework.dataset import archives, lines, minari_sets, pickles, sources, traces
+from framework.dataset import archives, hdf5_files, lines, minari_sets, parquet_files, pickles, sources, traces
 from framework.dataset.columns import Block, Columns
 from framework.dataset.steps import Changes, pieces, transitions
 from framework.dataset.summary import Gathering, Summary
@@ -24,6 +24,9 @@ from framework.screen.stages import each
 READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
     ".pkl": pickles.read,
     ".npz": archives.read,
+    ".hdf5": hdf5_files.read,
+    ".h5": hdf5_files.read,
+    ".parquet": parquet_files.read,
     ".jsonl": lines.read,
     ".jsonl.gz": lines.read,
     ".jsonl.zst": lines.read,
@@ -85,7 +88,10 @@ class Dataset:
             self.notes += [f"{as_written(path)}: {note}" for note in changes.notes()]
             all_changes.append(changes)
         derived = any(changes.derived for changes in all_changes)
-        return gathering.result(not derived, not any(changes.no_truncated for changes in all_changes))
+        truncated, reward = (
+            not any(getattr(changes, name) for changes in all_changes) for name in ("no_truncated", "no_reward")
+        )
+        return gathering.result(not derived, truncated, reward)
 
     def _pieces(self, path: Path, changes: Changes) -> Iterator[Columns]:
         """Yields the transitions of a file with the dtypes of the first one."""

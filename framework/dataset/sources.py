@@ -12,7 +12,7 @@ from config.tell.language import tr
 from framework.dataset import minari_sets, traces
 from framework.errors import DataError, JoystickError
 
-SUFFIXES = (".pkl", ".npz", ".jsonl", ".jsonl.gz", ".jsonl.zst", traces.SUFFIX)
+SUFFIXES = (".pkl", ".npz", ".hdf5", ".h5", ".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", traces.SUFFIX)
 """Endings of data files."""
 MINARI = "minari:"
 """Beginning of a word that names a data set of Minari by its id."""

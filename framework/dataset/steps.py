@@ -26,9 +26,13 @@ class Changes:
     """True if next_obs was not given."""
     no_truncated: bool = False
     """True if truncated was not given."""
+    no_reward: bool = False
+    """True if rewards were not given."""
 
     def notes(self) -> Iterator[str]:
         """Yields a sentence on each."""
+        if self.no_reward:
+            yield tr("rewards are not given, and each is 0: fit for learning from actions alone, as BC does")
         if self.unmarked:
             why = tr("truncated is not given") if self.no_truncated else tr("no flag marks it")
             yield tr(
@@ -52,6 +56,7 @@ def transitions(blocks: Iterable[Block], changes: Changes) -> Iterator[Columns]:
     for block in map(checked, blocks):
         columns, whole = dict(block.columns), bool(block.end)
         changes.derived |= "next_obs" not in columns
+        changes.no_reward |= not block.rewarded
         changes.no_truncated |= "truncated" not in columns
         columns.setdefault("truncated", np.zeros_like(columns["terminated"]))
         if held is not None:

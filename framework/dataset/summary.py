@@ -43,6 +43,7 @@ class Summary:
     action: Range
     next_obs_given: bool = True
     truncated_given: bool = True
+    reward_given: bool = True
     """False if that column was derived in any file."""
     transitions: int = 0
     returns: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -119,10 +120,11 @@ class Gathering:
         self._open += float(reward[last:].sum())
         self._since += len(reward) - last
 
-    def result(self, next_obs_given: bool, truncated_given: bool) -> Summary:
+    def result(self, next_obs_given: bool, truncated_given: bool, reward_given: bool) -> Summary:
         """Returns the summary of the pieces, at least one."""
         assert self._summary is not None
         self._summary.returns = np.concatenate(self._returns)
         self._summary.lengths = np.concatenate(self._lengths)
         self._summary.next_obs_given, self._summary.truncated_given = next_obs_given, truncated_given
+        self._summary.reward_given = reward_given
         return self._summary

@@ -118,6 +118,10 @@ def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = T
     data = _opened(data_spec)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
+    if data_spec.rewards and not data.summary.reward_given:
+        raise JoystickError(
+            tr("algo_cfg.data: it has no rewards, which this algorithm learns from; BC learns from actions alone")
+        )
     chosen, held_out = _chosen(data_spec, data.summary, seed)
     returns = learned_returns(data.summary, chosen) if data_spec.returns else None
     offline = OfflineData(data, spec, chosen, returns)

@@ -12,6 +12,8 @@ HOMES = {
     "tensorboard": "framework.record.tensorboard:TensorBoard",
     "wandb": "framework.record.wandb_logger:WandbLogger",
     "mlflow": "framework.record.mlflow_logger:MlflowLogger",
+    "swanlab": "framework.record.swanlab_logger:SwanlabLogger",
+    "trackio": "framework.record.trackio_logger:TrackioLogger",
 }
 """Name in general_cfg.loggers -> class."""
 
@@ -113,7 +115,8 @@ class Loggers:
             return result
         except (Exception, SystemExit) as error:  # a service may fail in any way, and the numbers are in the CSV files
             plain = str(error) and not isinstance(error, SystemExit)
-            self._drop(name, str(error) if plain else f"{type(error).__name__}: {error}", method)
+            text = str(error) if plain else f"{type(error).__name__}: {error}"
+            self._drop(name, " ".join(text.split()).rstrip("."), method)
             return None
 
     def _drop(self, name: str, why: str, method: str) -> None:

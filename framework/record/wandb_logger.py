@@ -3,49 +3,57 @@
 import contextlib
 import io
 import os
+import secrets
+import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from algos.base import Tree
-from config.tell.language import tr
-from framework.errors import JoystickError
-from framework.record.loggers import Logger
+from framework.record import record_file
+from framework.record.service import PROJECT, Beyond, Service, package
 
 INSTALL = 'pip install "wandb>=0.31"'
-OFFLINE = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false"}
-"""Variables that the user may set otherwise; by these, nothing is sent."""
+OFFLINE = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": "30"}
+"""Variables that the user may set otherwise; by these, nothing is sent, and a server is waited for half a minute."""
 AXES = {"interact": "environment_step", "model": "update"}
 """Group -> name of its horizontal axis."""
 
 
-class WandbLogger(Logger):
+class WandbLogger(Service):
     """A run of wandb, with the name of the task directory. `wandb sync` sends one that was written offline."""
 
+    NAME = "wandb"
+
     def __init__(self) -> None:
+        super().__init__()
         for name, value in OFFLINE.items():
             os.environ.setdefault(name, value)
-        try:
-            import wandb
-        except ImportError as error:
-            raise JoystickError(
-                tr("wandb needs a package that is not installed here: {install}", install=INSTALL)
-            ) from error
-        self._wandb: Any = wandb
+        self._wandb = package(self.NAME, "wandb", INSTALL)
         self._run: Any = None
         self._folder: Path | None = None
 
-    def start(self, folder: Path, config: Mapping[str, Any], state: Tree) -> None:
-        run_id = state.get("id") if isinstance(state, dict) else None
+    def _is_local(self) -> bool:
+        return os.environ["WANDB_MODE"] not in ("online", "shared")
+
+    def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         quiet = self._wandb.Settings(
-            symlink=False, silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True
+            symlink=False,
+            silent=True,
+            console="off",
+            disable_git=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_transaction_log_flush_interval=1.0,
         )  # a task directory has no links, and says itself what it was made with
         self._folder = folder.absolute()
+        self.id = self.id or secrets.token_hex(4)
+        while next(folder.glob(f"wandb/offline-run-{time.strftime('%Y%m%d_%H%M%S')}-{self.id}"), None):
+            time.sleep(0.1)  # wandb would write over the file of a session that began in the same second
         try:
             self._run = self._wandb.init(
-                dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", "joystick"), name=folder.name,
-                config=dict(config), id=str(run_id) if run_id else None, resume="allow" if run_id else None,
-                settings=quiet,
+                dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", PROJECT), name=folder.name,
+                config=dict(config), id=self.id, resume="allow" if goes_on else None, settings=quiet,
             )  # fmt: skip
         finally:
             self._without_links()
@@ -53,8 +61,12 @@ class WandbLogger(Logger):
             self._run.define_metric(axis)
             self._run.define_metric(f"{group}/*", step_metric=axis)
 
-    def scalars(self, group: str, values: Mapping[str, float], step: int) -> None:
-        self._run.log({**{f"{group}/{name}": value for name, value in values.items()}, AXES[group]: step})
+    def _cut(self, folder: Path, beyond: Beyond) -> None:
+        for path in sorted(folder.glob(f"wandb/offline-run-*-{self.id}/run-{self.id}.wandb")):
+            record_file.cut(path, lambda record: any([beyond(curve) for curve in _curves(record)]))
+
+    def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
+        self._run.log({**values, AXES[group]: step})
 
     def files(self, paths: Sequence[Path]) -> None:
         with contextlib.redirect_stderr(io.StringIO()):  # it prints a warning that a change would not be noticed
@@ -62,6 +74,7 @@ class WandbLogger(Logger):
                 self._run.save(str(path.absolute()), base_path=str(self._folder), policy="now")
 
     def close(self) -> None:
+        super().close()
         run, self._run = self._run, None
         try:
             if run is not None:
@@ -69,12 +82,16 @@ class WandbLogger(Logger):
         finally:
             self._without_links()
 
-    def state(self) -> Tree:
-        return {"id": self._run.id}
-
     def _without_links(self) -> None:
         """Deletes the link to wandb's log of its own process, which no setting prevents: a task directory with links
         is refused by a resume."""
         for path in (self._folder / "wandb").rglob("*") if self._folder else ():
             if path.is_symlink():
                 path.unlink()
+
+
+def _curves(data: bytes) -> list[str]:
+    """Returns the curves that a record has points of."""
+    items = import_module("wandb.proto.wandb_internal_pb2").Record.FromString(data).history.item
+    names = [item.key or "/".join(item.nested_key) for item in items]
+    return [name for name in names if name.partition("/")[0] in AXES]

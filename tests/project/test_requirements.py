@@ -156,4 +156,4 @@ def test_the_lowest_versions_are_constraints() -> None:
 
 def test_all_extras_are_one_but_for_the_loggers_that_send() -> None:
     table = requirements.extras()
-    assert table.keys() - set(requirements.parts_of_all()) == {"wandb", "mlflow"}
+    assert table.keys() - set(requirements.parts_of_all()) == {"wandb", "mlflow", "swanlab", "trackio"}

@@ -28,6 +28,7 @@ ROOMS = (
     ("loop",),
     ("record",),
     ("pages",),
+    ("sharing",),
     ("film",),
     ("assemble",),
     ("data",),

@@ -249,7 +249,7 @@ def test_pieces_of_any_size_are_the_same_transitions(
         case _:
             path = npz(tmp_path / "a.npz", flat(*made, without=("next_obs",) if form == "bare" else ()))
     expected, summary = whole(open_data(path)), open_data(path).summary
-    for module in (columns, steps, sys.modules["framework.dataset.archives"]):
+    for module in (columns, steps, sys.modules["framework.dataset.flat"]):
         monkeypatch.setattr(module, "PIECE_BYTES", size)
     data = open_data(path)
     pieces = list(data.pieces())

@@ -88,7 +88,7 @@ def test_what_is_no_regular_data_file_is_refused_at_once(tmp_path: Path) -> None
     (tmp_path / "folder").mkdir()
     refused(tmp_path / "folder", "is a folder without data")
     (tmp_path / "a.csv").write_text("obs\n1\n")
-    refused(tmp_path / "a.csv", "is none of the data files that are read: .pkl, .npz, .jsonl")
+    refused(tmp_path / "a.csv", "is none of the data files that are read: .pkl, .npz, .hdf5")
     refused(tmp_path / "none.npz", "does not exist")
     refused(tmp_path / "h5" / "x.hdf5", "does not exist")
     with pytest.raises(DataError, match=r"no file matches .*/b\*\.npz"):

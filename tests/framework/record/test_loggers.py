@@ -1,6 +1,5 @@
 """Loggers: one contract for TensorBoard, wandb, mlflow and a class of the user's own."""
 
-import builtins
 import json
 import os
 import struct
@@ -141,18 +140,14 @@ def test_a_run_without_tensorboard_has_no_event_files_and_a_test_needs_no_logger
 # ------------------------------------------------------------------------------------------- wandb and mlflow
 
 
-@pytest.mark.parametrize(("name", "package"), [("wandb", "wandb"), ("mlflow", "mlflow-skinny")])
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [("wandb", "wandb"), ("mlflow", "mlflow-skinny"), ("swanlab", "swanlab"), ("trackio", "trackio")],
+)
 def test_a_missing_package_is_named_in_one_line(
     name: str, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = builtins.__import__
-
-    def missing(module: str, *given: Any, **options: Any) -> Any:
-        if module.split(".")[0] == name:
-            raise ImportError(f"No module named {module}")
-        return real(module, *given, **options)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, name, None)  # Python raises ImportError for it
     train("run", loggers=f"csv,{name}", status=2)
     assert f'{name} needs a package that is not installed here: pip install "{package}>=' in capsys.readouterr().err
     assert not Path("tasks").exists()

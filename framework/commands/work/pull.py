@@ -1,0 +1,102 @@
+"""Command pull: downloads a run, or a group of seeds, and verifies it before it gets its name."""
+
+import shutil
+from argparse import Namespace
+from pathlib import Path
+
+from config.program import PROGRAM
+from config.read.opening import fault_below
+from config.read.paths import as_written, fixed
+from config.read.task_config import has_config
+from config.read.task_files import GROUP
+from config.tell.language import tr
+from framework.archive.groups import members
+from framework.disk.atomic import discard, ensure_folder, finish_folder, unfinished
+from framework.disk.checkpoints import CheckpointStore
+from framework.disk.task_dir import ROOT
+from framework.errors import JoystickError, TaskDirError
+from framework.screen.formatting import byte_size, counted
+from framework.screen.stages import each, stage
+from framework.sharing import address, bundle, hub
+
+
+def run(request: Namespace) -> int:
+    """Downloads it, and prints what to do with it. Returns the exit status."""
+    source = address.parse(request.address)
+    place = fixed(Path(request.into) if request.into else ROOT / source.name)
+    _check_free(place)
+    service = hub.hub_of(source)
+    with stage(tr("asking {address}", address=source)):
+        listing = service.listing(source, request.revision)
+    if listing is None:
+        raise hub.missing(source, request.revision)
+    paths = bundle.wanted(listing, source)
+    _check_room(bundle.total(listing, paths), place)
+    ensure_folder(place.parent)
+    new = unfinished(place)
+    discard(new)  # of a download that was killed
+    try:
+        for path in each(tr("downloading {address}", address=source), paths, tr("files")):
+            service.download(source, path, new, request.revision)
+        _keep_only(new, paths)
+        if fault := fault_below(new):
+            raise JoystickError(fault)
+        with stage(tr("verifying the files")):
+            bundle.verify(new, source)
+            _read_models(new, source)
+        finish_folder(new, place)
+    except BaseException:
+        discard(new)
+        raise
+    size = byte_size(bundle.total(listing, paths))
+    print(
+        tr(
+            "{folder}: {count}, {size}, verified",
+            folder=as_written(place),
+            count=counted(len(paths), "file"),
+            size=size,
+        )
+    )
+    if others := [path for path in listing if not bundle.is_known(path) and path != ".gitattributes"]:
+        print(tr("left out: {count}, such as {path}", count=counted(len(others), "file"), path=min(others)[:80]))
+    name = _playable(place)
+    print(tr("to watch it  {program} film {name}", program=PROGRAM, name=name))
+    return 0
+
+
+def _check_free(place: Path) -> None:
+    if place.exists() or place.is_symlink():
+        raise TaskDirError(tr("{path} exists; --into FOLDER names another place", path=as_written(place)))
+
+
+def _check_room(size: int, place: Path) -> None:
+    """Raises JoystickError if the files do not fit onto the disk."""
+    parent = next(folder for folder in place.parents if folder.is_dir())
+    free = shutil.disk_usage(parent).free
+    if size > free:
+        raise JoystickError(
+            tr("it has {size}, and {free} are free on the disk", size=byte_size(size), free=byte_size(free))
+        )
+
+
+def _keep_only(folder: Path, paths: list[str]) -> None:
+    """Deletes what a client keeps beside the files that it was asked for."""
+    for entry in list(folder.iterdir()):
+        if entry.name not in {path.partition("/")[0] for path in paths}:
+            discard(entry)
+
+
+def _read_models(folder: Path, source: address.Address) -> None:
+    """Raises JoystickError unless the model of each run can be read as that of a stranger's folder."""
+    runs = [path for _, path in members(folder) if has_config(path)]
+    if not runs:
+        raise JoystickError(tr("{where}: it holds no run", where=source))
+    for path in runs:
+        CheckpointStore(path / "models").read("best", with_journal=False)
+
+
+def _playable(place: Path) -> str:
+    """Returns the name of the run, or of the first run of a group, as commands take it."""
+    runs = sorted(path for _, path in members(place)) if (place / GROUP).is_file() else [place]
+    run = as_written(runs[0])
+    return str(run.relative_to(ROOT)) if run.is_relative_to(ROOT) else str(run)

@@ -1,0 +1,101 @@
+"""Command push: uploads a run, or a group of seeds, with a card."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from config.read import tasks
+from config.read.paths import as_written
+from config.read.task_config import has_config
+from config.read.task_files import GROUP, TUNING
+from config.tell.language import tr
+from framework.archive.groups import members, order_of
+from framework.archive.run import RecordedRun
+from framework.disk.task_dir import ROOT, TaskDir, is_locked
+from framework.errors import JoystickError, TaskDirError
+from framework.screen.formatting import byte_size, counted
+from framework.screen.stages import stage
+from framework.screen.terminal import fitted
+from framework.sharing import address, bundle, card, hub
+from framework.sharing.card import Shared
+from framework.sharing.hub import Upload
+
+
+def run(request: Namespace) -> int:
+    """Uploads it, and prints where it can be seen. Returns the exit status."""
+    target = address.parse(request.to)
+    service = hub.hub_of(target)
+    folder = _folder(request.name)
+    with stage(tr("reading the run")):
+        shared = _shared(folder, request.model or "best")
+        files, left_out = _files(folder, shared, request.replay)
+        sums = bundle.checksums(files)
+        content: dict[str, Path | bytes] = {**files, bundle.CHECKSUMS: sums}
+        content[bundle.CARD] = card.text(target, shared, left_out)
+    with stage(tr("asking {address}", address=target)):
+        there = service.listing(target, request.revision) or {}
+    old = [path for path in there if bundle.is_known(path)]
+    if old and not request.overwrite:
+        raise JoystickError(
+            tr(
+                "{address} has {count} already, such as {path}; --overwrite replaces them, and its history keeps them",
+                address=target,
+                count=counted(len(old), "file"),
+                path=bundle.CARD if bundle.CARD in old else min(old),
+            )
+        )
+    size = byte_size(sum(file.stat().st_size for file in files.values()))
+    deleted = [path for path in old if path not in content]
+    change = Upload(content, deleted, folder.name, request.private or None, request.revision)
+    with stage(tr("uploading {count}, {size}", count=counted(len(content), "file"), size=size)):
+        place = service.upload(target, change)
+    if left_out:
+        print(
+            fitted(tr("the replay buffer was left out because of its size; --replay uploads it, and a resume needs it"))
+        )
+    print(tr("{count}, {size}: {place}", count=counted(len(content), "file"), size=size, place=place))
+    return 0
+
+
+def _folder(name: str) -> Path:
+    """Returns the folder of a run, or of a group of seeds. Raises TaskDirError for anything else."""
+    if (group := tasks.group_named(name, ROOT)) is not None:
+        return group
+    try:
+        return tasks.find(name, ROOT)
+    except tasks.TaskError as error:
+        raise TaskDirError(str(error)) from None
+
+
+def _shared(folder: Path, model: str | int) -> list[Shared]:
+    """Returns the runs of a folder with the model of each. Raises JoystickError for one that trains, or has none."""
+    TaskDir(folder).check()
+    runs = [path for _, path in members(folder) if has_config(path)]
+    if not runs or (folder / TUNING).is_file():
+        raise TaskDirError(tr("{path} has no runs to upload", path=as_written(folder)))
+    order = order_of(folder)
+    runs.sort(key=lambda path: (order.get(path.name, len(order)), path.name))
+    in_group = (folder / GROUP).is_file()
+    for path in runs:
+        if is_locked(path):
+            raise TaskDirError(
+                tr("{path} is being written by a run; wait for it, or stop it first", path=as_written(path))
+            )
+    return [Shared(RecordedRun(path), bundle.chosen(path, model), f"{path.name}/" if in_group else "") for path in runs]
+
+
+def _files(folder: Path, shared: list[Shared], replay: bool) -> tuple[Mapping[str, Path], bool]:
+    """Returns the files by their paths in the repository, and whether a replay buffer was left out."""
+    files: dict[str, Path] = {}
+    left_out = False
+    for each in shared:
+        mine = bundle.files_of(each.run.folder, each.saved, replay)
+        left_out |= bundle.lacks_replay(each.run.folder, mine)
+        files |= {each.prefix + path: file for path, file in mine.items()}
+    if shared[0].prefix:
+        names = ("config.yaml", "group.json", "report.html", "seeds.csv", "runs.csv", "learning_curves.png")
+        files |= {name: folder / name for name in names if (folder / name).is_file()}
+    unknown = [path for path in files if not bundle.is_known(path)]
+    if unknown:
+        raise TaskDirError(tr("{path}: a run of a group needs a name of letters and digits", path=unknown[0]))
+    return files, left_out

@@ -1,0 +1,88 @@
+"""Files of flat arrays: the steps of all episodes one after the other, an array for each column, read in pieces."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from config.tell.language import tr
+from framework.dataset.columns import PIECE_BYTES, Block, check_step, one_each, renamed
+from framework.errors import DataError
+
+NAMES = {
+    "obs": "observations", "action": "actions", "reward": "rewards", "next_obs": "next_observations",
+    "terminated": "terminals", "truncated": "timeouts", "action_mask": "action_masks",
+    "next_action_mask": "next_action_masks",
+}  # fmt: skip
+"""Column -> its name in the files that are written."""
+OGBENCH = ("masks", "qpos", "button_states")
+"""Arrays of which OGBench's files have one, and others none."""
+
+
+class Flat(Protocol):
+    """An array of a file, whose header is read and checked, and whose values are read in order."""
+
+    count: int
+    """Number of its steps."""
+    shape: tuple[int, ...]
+    """Shape of a step."""
+    dtype: np.dtype
+
+    @property
+    def step_bytes(self) -> int:
+        """Bytes of a step."""
+
+    def take(self, first: int, count: int) -> np.ndarray:
+        """Returns the next steps; first: number of the first one."""
+
+
+def steps(names: Collection[str], opened: Callable[[str], Flat]) -> Iterator[Block]:
+    """Yields the steps of a file. names: of its arrays; opened: returns the array of a name."""
+    if "terminals" in names and any(name in names for name in OGBENCH):
+        yield from _ogbench(names, opened)
+    else:
+        yield from blocks({column: opened(name) for column, name in renamed(names).items()})
+
+
+def _ogbench(names: Collection[str], opened: Callable[[str], Flat]) -> Iterator[Block]:
+    """Yields the steps of a file of OGBench: `terminals` ends a trajectory that was cut off, and where the task is
+    over, `masks` is 0. There may be no rewards, which its programs compute from a goal."""
+    given = [name for name in names if name not in ("terminals", "masks", "truncated", "timeouts")]
+    rewarded = not {"reward", "rewards"}.isdisjoint(given)
+    known = renamed([*given, *([] if rewarded else ["rewards"]), "terminals"])
+    columns = {column: opened(name) for column, name in known.items() if rewarded or column != "reward"}
+    if "masks" in names:
+        columns["mask"] = opened("masks")
+    for block in blocks(columns):
+        values = dict(block.columns)
+        ends, goes_on = one_each("terminals", values["terminated"]), values.pop("mask", np.ones(len(values["obs"])))
+        over = one_each("masks", goes_on) == 0
+        values |= {"terminated": over, "truncated": (ends != 0) & ~over}
+        values.setdefault("reward", np.zeros(len(ends), np.float32))
+        yield block._replace(columns=values, rewarded=rewarded)
+
+
+def blocks(columns: Mapping[str, Flat]) -> Iterator[Block]:
+    """Yields the steps of columns, in pieces of a few MiB."""
+    counts = {name: column.count for name, column in columns.items()}
+    if len(set(counts.values())) > 1:
+        raise DataError(
+            tr(
+                "the columns differ in length: {lengths}",
+                lengths=", ".join(f"{n} {count}" for n, count in counts.items()),
+            )
+        )
+    count = counts["obs"]
+    if not count:
+        raise DataError(tr("it holds no step"))
+    obs, action, mask = columns["obs"], columns["action"], columns.get("action_mask")
+    step = check_step(obs.shape, obs.dtype, action.shape, action.dtype, mask.step_bytes if mask else 0)
+    if max(column.step_bytes for column in columns.values()) > step:
+        raise DataError(
+            tr("next_obs, rewards and flags take more room than obs; obs has the shape {shape}", shape=obs.shape)
+        )
+    most = max(PIECE_BYTES // step, 1)
+    for first in range(0, count, most):
+        taken = min(most, count - first)
+        values = {name: column.take(first, taken) for name, column in columns.items()}
+        yield Block(values, "file" if first + taken == count else "", first=first)

@@ -1,0 +1,85 @@
+"""SwanLab: offline, into swanlog/ of the task directory, unless SWANLAB_MODE says otherwise."""
+
+import contextlib
+import io
+import os
+import secrets
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from algos.base import Tree
+from framework.record import record_file
+from framework.record.service import PROJECT, Beyond, Service, package
+
+INSTALL = 'pip install "swanlab>=0.10"'
+OFFLINE = {"SWANLAB_MODE": "offline", "SWANLAB_INTERACTIVE": "false"}
+"""Variables that the user may set otherwise; by these, nothing is sent, and nothing is asked."""
+ONLINE = ("online", "cloud")
+"""Modes in which points go to a server."""
+
+
+class SwanlabLogger(Service):
+    """A run of SwanLab, with the name of the task directory. `swanlab sync` sends one that was written offline."""
+
+    NAME = "swanlab"
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, value in OFFLINE.items():
+            os.environ.setdefault(name, value)
+        self._swanlab = package(self.NAME, "swanlab", INSTALL)
+        self._run: Any = None
+
+    def _is_local(self) -> bool:
+        return os.environ["SWANLAB_MODE"] not in ONLINE
+
+    def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
+        self.id = self.id or secrets.token_hex(8)
+        settings = self._swanlab.Settings
+        quiet = settings(
+            probe=settings.Probe(
+                hardware=False, runtime=False, requirements=False, git=False, swanlab=False, monitor=False
+            ),
+            terminal=settings.Terminal(proxy_type="none"),
+        )  # a task directory says itself what it was made with, and the terminal is ours
+        with _silence():
+            self._run = self._swanlab.init(
+                log_dir=str((folder / "swanlog").absolute()), mode=os.environ["SWANLAB_MODE"],
+                project=os.environ.get("SWANLAB_PROJ_NAME", PROJECT), name=folder.name, config=dict(config),
+                id=self.id, resume="allow", settings=quiet,
+            )  # fmt: skip
+
+    def _cut(self, folder: Path, beyond: Beyond) -> None:
+        parsed = import_module("swanlab.proto.swanlab.record.v1.record_pb2").Record.FromString
+
+        def is_beyond(record: bytes) -> bool:
+            curve = parsed(record).scalar.key
+            return bool(curve) and beyond(curve)
+
+        for path in sorted(folder.glob(f"swanlog/run-*-{self.id}/run-{self.id}.swanlab")):
+            record_file.cut(path, is_beyond)
+
+    def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
+        self._run.log(dict(values), step=step)
+
+    def state(self) -> Tree:
+        store = getattr(getattr(self._run, "_core", None), "_store", None)
+        if store is not None:  # SwanLab itself writes its buffer at the end alone, and a run may be killed before
+            store.ensure_flushed()
+        return super().state()
+
+    def close(self) -> None:
+        super().close()
+        run, self._run = self._run, None
+        if run is not None:
+            with _silence():
+                run.finish()
+
+
+@contextlib.contextmanager
+def _silence() -> Any:
+    """Keeps SwanLab's greeting, its animation and its advertisement from the terminal."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield

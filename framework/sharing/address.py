@@ -1,0 +1,38 @@
+"""Addresses of repositories: hf://user/name for the Hugging Face hub, ms://user/name for ModelScope."""
+
+import re
+from typing import NamedTuple
+
+from config.tell.language import tr
+from framework.errors import JoystickError
+
+HUBS = {"hf": "Hugging Face", "ms": "ModelScope"}
+"""Beginning of an address -> name of the hub."""
+_ADDRESS = re.compile(r"(hf|ms)://([\w][\w.-]{0,95})/([\w][\w.-]{0,95})/?")
+
+
+class Address(NamedTuple):
+    """A repository of a hub."""
+
+    hub: str
+    """One of HUBS."""
+    user: str
+    name: str
+
+    @property
+    def repository(self) -> str:
+        """Its name for the hub."""
+        return f"{self.user}/{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.hub}://{self.repository}"
+
+
+def parse(text: str) -> Address:
+    """Returns the repository that an address names, or raises JoystickError."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or ".." in text:
+        raise JoystickError(
+            tr("{text!r} is no address of a repository; write hf://user/name, or ms://user/name", text=text)
+        )
+    return Address(*match.groups())

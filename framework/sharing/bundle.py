@@ -1,0 +1,131 @@
+"""Which files of a run, or of a group of seeds, go to a repository, and which of a repository are downloaded.
+
+A repository has the layout of a task directory, so that a downloaded one is one: the chosen model as models/best and,
+if the run has it, as a numbered checkpoint, which a resume goes on from. checksums.sha256 has the SHA-256 of every
+file."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from config.read.opening import entries_below, read_regular, regular
+from config.read.paths import as_written
+from config.read.task_files import GROUP, REPORT, RUN
+from config.tell.language import tr
+from framework.disk.checkpoints import CheckpointStore, Saved
+from framework.errors import CheckpointError, JoystickError
+
+CHECKSUMS = "checksums.sha256"
+CARD = "README.md"
+MOST_FILES = 2000
+"""Number of files of the largest repository that is downloaded."""
+MOST_CHECKSUMS = 2**20
+"""Bytes of the largest file of checksums."""
+MOST_REPLAY = 2**26
+"""Bytes of a replay buffer that is uploaded unasked."""
+_MODEL = r"models/(best|\d{1,18})/(manifest\.json|state\.safetensors)"
+_OF_A_RUN = (
+    rf"config\.yaml|params\.json|run\.json|report\.html|results/[\w-]+\.(csv|png)|{_MODEL}|models/journal/\d+\.log"
+)
+_OF_A_GROUP = r"group\.json|\w+s\.csv|learning_curves\.png"
+_KNOWN = re.compile(rf"(\w[\w.-]*/)?({_OF_A_RUN})|{_OF_A_GROUP}|{re.escape(CARD)}|{re.escape(CHECKSUMS)}")
+"""Files of a repository that are uploaded and downloaded; others are neither."""
+_ROOT = ("config.yaml", "params.json", RUN, REPORT, GROUP, "seeds.csv", "runs.csv", "learning_curves.png")
+_RESULTS = ("train.csv", "eval.csv", "progress.csv", "learning_curve.png")
+
+
+def is_known(path: str) -> bool:
+    """Returns True for a path of a repository that a run, or a group, may have."""
+    return _KNOWN.fullmatch(path) is not None and ".." not in path
+
+
+def chosen(run: Path, model: str | int) -> Saved:
+    """Returns the checkpoint to upload, verified; model: best, latest or an update."""
+    store = CheckpointStore(run / "models")
+    if model == "best" and not store.has_best():
+        model = "latest"
+    if model == "latest":
+        if not (numbers := store.numbers()):
+            raise CheckpointError(tr("no checkpoint in {path}", path=as_written(store.folder)))
+        model = numbers[-1]
+    return store.read(model, with_journal=False)
+
+
+def files_of(run: Path, saved: Saved, replay: bool) -> dict[str, Path]:
+    """Returns what goes to a repository of a run: path there -> file. replay: True to upload the replay buffer, however
+    large it is."""
+    files = {name: run / name for name in _ROOT if (run / name).is_file()}
+    files |= {f"results/{name}": run / "results" / name for name in _RESULTS if (run / "results" / name).is_file()}
+    names = ("manifest.json", "state.safetensors")
+    files |= {f"models/best/{name}": saved.path / name for name in names}
+    number = str(saved.facts["update"])
+    if (run / "models" / number).is_dir():
+        files |= {f"models/{number}/{name}": run / "models" / number / name for name in names}
+        journal = sorted((run / "models" / "journal").glob("*.log"))
+        if replay or sum(path.stat().st_size for path in journal) <= MOST_REPLAY:
+            files |= {f"models/journal/{path.name}": path for path in journal}
+    return files
+
+
+def lacks_replay(run: Path, files: Mapping[str, Path]) -> bool:
+    """Returns True if the replay buffer of a run was left out because of its size."""
+    return any((run / "models" / "journal").glob("*.log")) and not any("models/journal/" in path for path in files)
+
+
+def sha256_of(path: Path) -> str:
+    """Returns the SHA-256 of a file as hexadecimal digits."""
+    with open(path, "rb", opener=regular) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksums(files: Mapping[str, Path]) -> bytes:
+    """Returns the file of checksums, in the format of sha256sum."""
+    return "".join(f"{sha256_of(file)}  {path}\n" for path, file in sorted(files.items())).encode()
+
+
+def wanted(listing: Mapping[str, int], where: object) -> list[str]:
+    """Returns which files of a repository are downloaded. Raises JoystickError if none of it is a run. listing: path ->
+    bytes."""
+    paths = [path for path in listing if is_known(path)]
+    if CHECKSUMS not in paths:
+        raise JoystickError(tr("{where} has no {name}: it was not uploaded by push", where=where, name=CHECKSUMS))
+    if len(paths) > MOST_FILES:
+        raise JoystickError(
+            tr(
+                "{where} has {count:,} files of runs; {most:,} are downloaded",
+                where=where,
+                count=len(paths),
+                most=MOST_FILES,
+            )
+        )
+    return paths
+
+
+def verify(folder: Path, where: object) -> None:
+    """Raises JoystickError unless the files of a folder are those of its checksums."""
+    expected = dict(_lines(read_regular(folder / CHECKSUMS, MOST_CHECKSUMS), where))
+    there = {Path(entry.path).relative_to(folder).as_posix() for entry in entries_below(folder)} - {CARD, CHECKSUMS}
+    for path in sorted(there | expected.keys()):
+        if path not in expected:
+            fault = tr("{path} has no checksum", path=path)
+        elif path not in there:
+            fault = tr("{path} is missing", path=path)
+        elif sha256_of(folder / path) != expected[path]:
+            fault = tr("{path} does not match its checksum", path=path)
+        else:
+            continue
+        raise JoystickError(tr("{where}: {fault}; nothing was kept", where=where, fault=fault))
+
+
+def _lines(text: bytes, where: object) -> Iterable[tuple[str, str]]:
+    for line in text.decode(errors="replace").splitlines():
+        match = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+        if match is None or not is_known(match[2]):
+            raise JoystickError(tr("{where}: {name} is damaged", where=where, name=CHECKSUMS))
+        yield match[2], match[1]
+
+
+def total(listing: Mapping[str, int], paths: Iterable[str]) -> int:
+    """Returns the bytes of some of the files of a repository."""
+    return sum(max(listing[path], 0) for path in paths)

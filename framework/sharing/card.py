@@ -1,0 +1,149 @@
+"""The card of a repository: README.md with metadata that a hub reads, scores, seeds, versions, and commands."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+
+from config.program import PROGRAM, version
+from config.tell.language import tr
+from framework.archive import statistics
+from framework.archive.groups import begun
+from framework.archive.run import RecordedRun
+from framework.disk.checkpoints import Saved
+from framework.screen.formatting import short
+from framework.sharing.address import Address
+from framework.sharing.bundle import sha256_of
+
+
+class Shared(NamedTuple):
+    """A run, and the model of it that is uploaded."""
+
+    run: RecordedRun
+    saved: Saved
+    prefix: str
+    """Folder of the run in the repository, with a slash; empty for a run of its own."""
+
+
+def text(address: Address, shared: Sequence[Shared], lacks_replay: bool) -> bytes:
+    """Returns the card of one run, or of a group of seeds."""
+    first = shared[0].run
+    parts = [
+        f"---\n{yaml.safe_dump(_metadata(shared), sort_keys=False, allow_unicode=True)}---",
+        f"# {first.algorithm} · {first.environment}",
+        tr(
+            "A policy of {algorithm} for {environment}, trained with Joystick {version}.",
+            algorithm=first.algorithm,
+            environment=first.environment,
+            version=version(),
+        ),
+        _scores(shared),
+        _picture(shared),
+        _commands(address, shared, lacks_replay),
+        _made_with(first),
+        tr("Files are verified by `checksums.sha256`; the model of each run is `models/best/`."),
+    ]
+    return ("\n\n".join(part for part in parts if part) + "\n").encode()
+
+
+def _metadata(shared: Sequence[Shared]) -> dict[str, Any]:
+    """Returns what a hub reads of a card."""
+    run = shared[0].run
+    means = [mean for mean, _ in map(_score, shared) if mean is not None]
+    metrics = []
+    if means:
+        spread = float(np.std(means)) if len(means) > 1 else _score(shared[0])[1]
+        value = f"{np.mean(means):.2f}" + ("" if spread is None else f" +/- {spread:.2f}")
+        metrics = [{"type": "mean_reward", "name": "mean_reward", "value": value, "verified": False}]
+    result = {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"name": run.environment, "type": run.environment},
+        "metrics": metrics,
+    }
+    return {
+        "library_name": "joystick",
+        "pipeline_tag": "reinforcement-learning",
+        "tags": ["reinforcement-learning", "deep-reinforcement-learning", run.algorithm, run.environment, "joystick"],
+        "model-index": [{"name": run.algorithm, "results": [result]}],
+    }
+
+
+def _score(shared: Shared) -> tuple[float | None, float | None]:
+    """Returns mean and standard deviation of the evaluation of the model."""
+    rows = [row for row in shared.run.evaluations if row["update"] == shared.saved.facts["update"]]
+    return (float(rows[-1]["mean"]), float(rows[-1]["std"])) if rows else (None, None)
+
+
+def _scores(shared: Sequence[Shared]) -> str:
+    heads = (tr("seed"), tr("score"), tr("update"), tr("step"), tr("SHA-256 of the model"))
+    rows = [" | ".join(heads), " | ".join("---" for _ in heads)]
+    for each in shared:
+        mean, std = _score(each)
+        score = tr("not evaluated") if mean is None else f"{short(mean)} ± {short(std or 0.0)}"
+        digest = sha256_of(each.saved.path / "state.safetensors")
+        facts = each.saved.facts
+        values = (each.run.facts.seed, score, facts["update"], facts["step"], f"`{digest[:16]}…`")
+        rows.append(" | ".join(map(str, values)))
+    table = "\n".join(f"| {row} |" for row in rows)
+    means = np.array([mean for mean, _ in map(_score, shared) if mean is not None])
+    if len(means) < 2:
+        return table
+    between = statistics.interval(means, statistics.mean)
+    sentence = tr("Mean over {count} seeds: {mean}", count=len(means), mean=short(float(means.mean())))
+    if between is not None:
+        name = statistics.name_of_interval(len(means))
+        sentence += f" ({name}: {short(between[0])} … {short(between[1])})"
+    return f"{table}\n\n{sentence}"
+
+
+def _picture(shared: Sequence[Shared]) -> str:
+    first = shared[0]
+    name, folder = ("learning_curves.png", first.run.folder.parent) if first.prefix else (
+        "results/learning_curve.png", first.run.folder
+    )  # fmt: skip
+    return f"![{tr('learning curve')}]({name})" if (folder / name).is_file() else ""
+
+
+def _commands(address: Address, shared: Sequence[Shared], lacks_replay: bool) -> str:
+    name = address.name + ("/" + shared[0].prefix.rstrip("/") if shared[0].prefix else "")
+    folder = shared[0].run.group if shared[0].prefix else None
+    lines = [
+        f"{PROGRAM} pull {address}",
+        f"{PROGRAM} film {name}",
+        f"{PROGRAM} test {name}",
+        f"{PROGRAM} --yaml tasks/{address.name}/config.yaml" + (_seeds(shared) if folder else ""),
+    ]
+    block = "\n".join(f"    {line}" for line in lines)
+    began = (begun(folder) if folder else shared[0].run.facts).command_line
+    parts = [tr("## To play it, to score it, and to train it again"), block]
+    if began:
+        parts.append(tr("It was trained with `{command}`.", command=f"{PROGRAM} {shlex.join(_without_place(began))}"))
+    if lacks_replay:
+        parts.append(
+            tr("The replay buffer was not uploaded, so `resume` cannot go on; the weights can be trained further.")
+        )
+    return "\n\n".join(parts)
+
+
+def _seeds(shared: Sequence[Shared]) -> str:
+    seeds = [str(each.run.facts.seed) for each in shared if each.run.facts.seed is not None]
+    return f" --seeds {','.join(seeds)}" if seeds else ""
+
+
+def _without_place(words: Sequence[str]) -> list[str]:
+    """Returns a command line without --into and its folder, which may have the name of a user."""
+    kept, skips = [], False
+    for word in words:
+        if not skips and not word.startswith("--into"):
+            kept.append(word)
+        skips = word == "--into"
+    return kept
+
+
+def _made_with(run: RecordedRun) -> str:
+    versions = {"python": run.facts.python, **(run.facts.versions or {})}
+    listed = ", ".join(f"{name} {number}" for name, number in versions.items() if number)
+    commit = f" ({run.facts.git_commit})" if run.facts.git_commit else ""
+    return tr("Trained with {versions}{commit}.", versions=listed, commit=commit) if listed else ""
