@@ -43,7 +43,7 @@ def packages(lines: list[str]) -> set[str]:
 
 DEPENDENCIES = packages(requirements.project()["dependencies"])
 EXTRAS = {name for needed in requirements.extras().values() for name in packages(needed)}
-LOADERS = ("import_module", "find_spec")
+LOADERS = ("import_module", "find_spec", "hub.package")
 
 
 @cache
@@ -73,7 +73,7 @@ def names_of(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         return [str(node.module)]
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in LOADERS and node.args:
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(LOADERS) and node.args:
         value = node.args[0]
         return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
     return []
@@ -111,12 +111,12 @@ def test_the_sentence_covers_all_packages() -> None:
 def test_every_extra_has_a_line_in_doctor_with_its_versions() -> None:
     named = {word.strip('"') for _, pip in doctor.EXTRAS.values() for word in pip.split()}
     ranges = {str(each.name): each for needed in requirements.extras().values() for each in map(Requirement, needed)}
-    assert {Requirement(word).name for word in named} | {"mujoco", "h5py"} == ranges.keys()
+    assert {Requirement(word).name for word in named} | {"mujoco"} == ranges.keys()
     for word in map(Requirement, named):
         floor = str(ranges[word.name].specifier).split(",")
         assert not word.specifier or str(word.specifier) in floor, word
     modules = {module for words in doctor.EXTRAS for module in words.split()}
-    assert modules == {module_of(name) for name in ranges.keys() - {"gymnasium", "h5py"}}
+    assert modules == {module_of(name) for name in ranges.keys() - {"gymnasium"}}
 
 
 def test_versions_that_the_code_asks_for_are_those_that_are_declared() -> None:
