@@ -28,6 +28,14 @@ def test_the_citation_and_the_changes_name_the_version() -> None:
     assert newest == VERSION
 
 
+def test_the_hosted_check_of_other_systems_runs_tests_that_exist() -> None:
+    job = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]["systems"]
+    assert {system.partition("-")[0] for system in job["strategy"]["matrix"]["system"]} == {"macos", "windows"}
+    *_, files = (step["run"].partition("-n 0 ")[2].split() for step in job["steps"] if "run" in step)
+    assert files
+    assert all((ROOT / file).is_file() for file in files)
+
+
 def test_the_hosted_check_is_make_check_with_every_python_that_the_package_names() -> None:
     job = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]["check"]
     assert [step["run"].split()[:2] for step in job["steps"] if "run" in step] == [["make", "check"]]

@@ -1,5 +1,5 @@
-"""The commands on an imitation of Windows (tests/tools/windows.py): what our own code asks of the system. On Windows and
-macOS the same commands run on the system itself."""
+"""The commands on an imitation of Windows (tests/tools/windows.py): what our own code asks of the system. On Windows
+and macOS the same commands run on the system itself."""
 
 import os
 import signal
@@ -101,9 +101,8 @@ def test_a_group_is_stopped_by_ctrl_break(tmp_path: Path) -> None:
     limits = ("general_cfg.max_episode=-1", "general_cfg.max_total_step=100000000")
     words = ("--algo", "QLearning", "--env", "CliffWalking-v1", "--seeds", "1..2", "--into", "group", *limits, *SHORT)
     command = [*PYTHON, "-m", "tests.tools.windows", *words]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(tmp_path), stdout=-1, stderr=-3, **out_of_reach()
-    ) as group:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), **streams, **out_of_reach()) as group:
         assert group.stdout is not None
         rows = [tmp_path / "group" / f"seed_{seed}" / "results" / "train.csv" for seed in (1, 2)]
         until = time.monotonic() + 200

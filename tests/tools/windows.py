@@ -126,7 +126,7 @@ def _locking(fcntl: Any) -> types.ModuleType:
 
 
 def imitate() -> None:
-    """Makes this process imitate Windows, on Linux; on Windows and macOS nothing, so that a test tries the system itself.
+    """Makes this process imitate Windows, on Linux. Elsewhere it does nothing, so that a test tries the system itself.
     To be called before our own modules are imported."""
     if sys.platform != "linux":
         return
