@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from config.program import PROGRAM
+from config.read import stores
 from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
@@ -33,10 +34,24 @@ def group_of(run: Path) -> Path | None:
     return next(filter(is_group, list(run.absolute().parents)[:MOST_LEVELS]), None)
 
 
-def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
-    """Returns the task directory of that name or path; see _folder_of. start: working directory that relative paths
-    count from, and the result is an absolute path; None: the current one, and the path as it is written."""
-    path, tasks = Path(load_path), _counted(tasks, start)
+def find(
+    load_path: str,
+    tasks: Path,
+    start: Path | None = None,
+    go_on: bool = False,
+    model: str | int = "best",
+    take_over: bool = False,
+) -> Path:
+    """Returns the task directory of that name, path or URL; see _folder_of. start: working directory that relative
+    paths count from, and the result is an absolute path; None: the current one, and the path as it is written. The
+    others are for a URL: see stores.bring."""
+    tasks = _counted(tasks, start)
+    if stores.is_url(load_path):
+        try:
+            load_path = str(stores.bring(load_path, tasks, go_on, model, take_over))
+        except stores.StoreError as error:
+            raise TaskError(str(error)) from error
+    path = Path(load_path)
     if ".." in path.parts:
         raise TaskError(
             tr(
