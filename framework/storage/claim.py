@@ -128,6 +128,8 @@ class Claim:
         if index is None:
             return ""
         if self.record is None:
+            if not index.checkpoints:  # it was killed before there was anything to go on with
+                return ""
             return tr("{url} exists already; name a new run", url=url)
         if self.record.index.run != index.run:
             return tr("{url} is another run than this one, though it has its name", url=url)

@@ -17,7 +17,7 @@ from typing import IO
 
 from config.program import PROGRAM
 from config.read.opening import regular
-from config.read.paths import as_written, fixed
+from config.read.paths import as_written, fixed, spell
 from config.read.stores import StoreError, of_run
 from config.read.task_files import GROUPS, LOCK, NOTES, RUN, TaskFiles
 from config.tell.language import tr
@@ -27,7 +27,7 @@ from framework.disk.task_dir import held_lock, is_locked
 from framework.screen.formatting import byte_size
 from framework.screen.stages import stage
 from framework.storage import claim
-from framework.storage.index import KEY, Index, Parts
+from framework.storage.index import KEY, Index, Parts, checkpoint_of
 from framework.storage.record import Record, Stamp, files_of, pending
 from framework.storage.store import MissingObject, StorageError, Store, patiently
 
@@ -56,7 +56,9 @@ def cache() -> Path:
 def place_of(url: str) -> Path:
     """Returns the folder in the cache for a URL."""
     scheme, _, path = url.partition("://")
-    return cache() / scheme / path.strip("/")
+    place = cache() / scheme / path.strip("/")
+    spell(place, url)
+    return place
 
 
 # ---------------------------------------------------------------------------------------------- what is needed
@@ -84,20 +86,14 @@ def model(which: str | int, with_journal: bool) -> Wanted:
     def wanted(path: str, index: Index) -> bool:
         if results(path, index):
             return not path.startswith(("tb_logs/", "videos/"))
-        numbers = sorted({int(name) for file in index.files if (name := _checkpoint(file)).isdecimal()})
-        has_best = any(_checkpoint(file) == "best" for file in index.files)
+        numbers = index.checkpoints
+        has_best = any(checkpoint_of(file) == "best" for file in index.files)
         newest = which == "latest" or (which == "best" and not has_best)
         name = str(numbers[-1]) if newest and numbers else str(which)
         journal = path.startswith("models/journal/")
-        return (journal and (with_journal or newest)) or _checkpoint(path) == name
+        return (journal and (with_journal or newest)) or checkpoint_of(path) == name
 
     return wanted
-
-
-def _checkpoint(path: str) -> str:
-    """Returns the name of the checkpoint that a file belongs to; empty for other files."""
-    names = path.split("/")
-    return names[1] if len(names) == 3 and names[0] == "models" and names[1] != "journal" else ""
 
 
 # ---------------------------------------------------------------------------------------------- for config
@@ -151,6 +147,10 @@ def working_copy(url: str, tasks: Path, take_over: bool) -> Path:
         raise StorageError(_absent(store), lasting=True)
     if any(name in index.files for name in GROUPS):
         raise StorageError(_members(store), lasting=True)
+    if not index.checkpoints:
+        text = tr("{url} has no checkpoint yet; {program} --into {url} with the settings of the run begins it anew",
+                  url=url, program=PROGRAM)  # fmt: skip
+        raise StorageError(text, lasting=True)
     if record is not None and not _is_behind(record, index, folder, url):
         return folder
     size = byte_size(index.size)

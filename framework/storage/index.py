@@ -107,6 +107,11 @@ class Index:
         """Bytes of all files."""
         return sum(part.size for parts in self.files.values() for part in parts)
 
+    @property
+    def checkpoints(self) -> list[int]:
+        """Numbers of the checkpoints."""
+        return sorted({int(name) for path in self.files if (name := checkpoint_of(path)).isdecimal()})
+
     def keys(self) -> set[str]:
         """Returns the keys of its objects."""
         return {part.key for parts in self.files.values() for part in parts}
@@ -148,6 +153,12 @@ class Index:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = tr("{url}/{key} is damaged: {error}", url=url, key=KEY, error=error)
             raise StorageError(why, lasting=True) from None
+
+
+def checkpoint_of(path: str) -> str:
+    """Returns the name of the checkpoint that a file belongs to: its number, or best; empty for any other file."""
+    names = path.split("/")
+    return names[1] if len(names) == 3 and names[0] == "models" and names[1] != "journal" else ""
 
 
 def _safe(path: str) -> str:

@@ -23,7 +23,7 @@ from config.tell.language import tr
 from framework.screen.formatting import byte_size
 from framework.screen.stages import stage
 from framework.storage.claim import Claim, Claimed
-from framework.storage.index import KEY, PART_BYTES, Part, Parts
+from framework.storage.index import KEY, PART_BYTES, Part, Parts, checkpoint_of
 from framework.storage.record import Record, Stamp, entries_in, files_of, pending
 from framework.storage.store import StorageError, Store
 
@@ -158,7 +158,7 @@ class Mirror:
             now = self._checkpoints()
             # a folder that was replaced meanwhile may have given us a file of each; of the others, all or none
             if all(now.get(name, number) == number for name, number in before.items()):
-                return [entry for entry in held if _checkpoint(entry[0]) in (None, *(now.keys() & before.keys()))]
+                return [entry for entry in held if checkpoint_of(entry[0]) in ("", *(now.keys() & before.keys()))]
         raise StorageError(tr("the checkpoints in {folder} change too fast", folder=as_written(self.folder)))
 
     def _checkpoints(self) -> dict[str, int]:
@@ -353,7 +353,3 @@ def _session(name: str) -> str:
     return ""
 
 
-def _checkpoint(path: str) -> str | None:
-    """Returns the name of the checkpoint that a file belongs to; None for any other file."""
-    parts = PurePosixPath(path).parts
-    return parts[1] if len(parts) == 3 and parts[0] == "models" and parts[1] != "journal" else None

@@ -61,6 +61,12 @@ class Record:
         return self.index.files.get(path) if self.stamps.get(path) == stamp else None
 
 
+def size_in_store(folder: Path) -> int:
+    """Returns the bytes of a run of which only a part was brought here; 0 for any other folder."""
+    record = Record.read(folder)
+    return 0 if record is None or record.session else record.index.size
+
+
 def files_of(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yields the files of a run that belong into its copy, checkpoints first and then the journal: what is yielded
     later is at least as new, as a resume needs it. Of a group its own files alone, not those of its runs."""

@@ -1,6 +1,7 @@
 """A folder in a store that fsspec reaches. Its objects are put whole, and every error is a sentence."""
 
 import errno
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ LOCAL = ("file", "local")
 SECONDS = 20
 """Seconds after which a connection to a store of the kind of S3 counts as lost."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
+_TALKATIVE = ("aiobotocore", "aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "google", "ossfs", "oss2", "s3fs")
+"""Loggers of libraries that print tracebacks of errors that are told here in a sentence."""
 _DENIED = ("NoCredentialsError", "PartialCredentialsError", "PermissionError", "RefreshError", "DefaultCredentialsError")
 _WRONG = ("ParamValidationError", "InvalidRegionError", "ProfileNotFound", "UnknownServiceError")
 
@@ -54,6 +57,8 @@ class Store:
     def __init__(self, url: str) -> None:
         """Imports what reaches the store. Raises StorageError without it."""
         self.url, self.scheme = url, url.partition(":")[0]
+        for name in _TALKATIVE:
+            logging.getLogger(name).addHandler(logging.NullHandler())
         self._conditional = True
         with self._sentences():
             from fsspec.core import url_to_fs
