@@ -142,24 +142,24 @@ class Mirror:
                 try:
                     files[path] = self._put(path, place) if parts is None else parts
                     stamps[path] = stamp
-                except FileNotFoundError:  # it was deleted meanwhile
-                    if path.startswith("models/"):  # on a file system without links
-                        raise StorageError(tr("{path} was deleted while it was copied", path=path)) from None
+                except FileNotFoundError:  # on a file system without links
+                    raise StorageError(tr("{path} was deleted while it was copied", path=path)) from None
         finally:
             shutil.rmtree(self.folder / LINKS, ignore_errors=True)
         return files, stamps
 
     def _held(self) -> list[Held]:
-        """Returns the files with the places where they can be read and their stamps. Those of models/ get a second name
-        at once, in the order that a resume needs."""
+        """Returns the files with the places where they can be read and their stamps. What has changed gets a second
+        name at once, in the order that a resume needs, so that the run may delete and rename the first one."""
         for _ in range(LOOKS):
             before = self._checkpoints()
-            held = self._look()
-            now = self._checkpoints()
-            # a folder that was replaced meanwhile may have given us a file of each; of the others, all or none
-            if all(now.get(name, number) == number for name, number in before.items()):
-                return [entry for entry in held if checkpoint_of(entry[0]) in ("", *(now.keys() & before.keys()))]
-        raise StorageError(tr("the checkpoints in {folder} change too fast", folder=as_written(self.folder)))
+            with contextlib.suppress(FileNotFoundError):  # it was deleted or renamed meanwhile
+                held = self._look()
+                # a list of a folder that changes may lack what was renamed; a checkpoint that was replaced may have
+                # given us a file of each
+                if self._checkpoints() == before and {path for path, _ in files_of(self.folder)} == {p for p, *_ in held}:
+                    return held
+        raise StorageError(tr("the files in {folder} change too fast", folder=as_written(self.folder)))
 
     def _checkpoints(self) -> dict[str, int]:
         """Returns the folders of checkpoints with their numbers on the disk."""
@@ -171,12 +171,9 @@ class Mirror:
         shutil.rmtree(self.folder / LINKS, ignore_errors=True)
         for path, entry in files_of(self.folder):
             place = Path(entry.path)
-            try:
-                stamp = Stamp.of(os.stat(place, follow_symlinks=False))
-                if path.startswith("models/") and not (self.record and self.record.parts_of(path, stamp)):
-                    place = self._linked(path, place)
-            except FileNotFoundError:
-                continue
+            stamp = Stamp.of(os.stat(place, follow_symlinks=False))
+            if not (self.record and self.record.parts_of(path, stamp)):
+                place = self._linked(path, place)
             held.append((path, place, stamp))
         return held
 
@@ -287,7 +284,12 @@ class Mirror:
     def close(self) -> None:
         """Copies what is left, and ends the thread; gives up once the store takes nothing for a while."""
         self._ending.set()
-        if self._thread is not None:
+        if self._thread is None:  # the run has ended before it began to train
+            try:
+                self.upload(last=True)
+            except StorageError as error:
+                self.fault, self.lost = error, isinstance(error, Claimed)
+        else:
             self._moved = time.monotonic()
             with stage(tr("copying the rest to {url}", url=self.url)):
                 try:
