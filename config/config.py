@@ -13,8 +13,8 @@ from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, low
 from config.model.inherit import Condition
 from config.model.run_length import RunLength
 from config.own import objects as own
-from config.read.stores import url
 from config.program import PROGRAM
+from config.read.stores import url
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
@@ -194,8 +194,8 @@ class GeneralConfig(Strict):
 
     # what to keep and show
     storage: Annotated[str, AfterValidator(url)] | None = None
-    """URL of a folder in a store, such as s3://bucket/prefix: while it trains, the task directory is copied there, below
-    its name (docs/storage.md); --into s3://bucket/prefix/NAME names both. null: none."""
+    """URL of a folder in a store, such as s3://bucket/prefix: the task directory is copied there while it trains, below
+    its own name (docs/storage.md). --into s3://bucket/prefix/NAME names both. null: none."""
     loggers: list[Annotated[str, Field(min_length=1)]] = ["csv", "tensorboard"]
     """Destinations of the numbers of training: csv (the files in results/, always), tensorboard (tb_logs/), wandb,
     mlflow, or a class of your own, as my_module:MyLogger with --allow-import my_module. wandb and mlflow write into the

@@ -9,6 +9,7 @@ from config.tell.language import tr
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """Beginning of what is meant as a URL, be it well-formed or not. A drive such as C:/ has one letter."""
 URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)")
+MODEL = re.compile(r"(.+)/models/(\d+|best|latest)")
 WEB = ("http", "https")
 
 
@@ -25,7 +26,7 @@ def url(text: str) -> str:
     """Returns the URL of a folder in a store, without a slash at its end. Raises ValueError with a sentence if it is
     none."""
     match = URL.fullmatch(text.rstrip("/") if not text.endswith("://") else text)
-    if match is None or match[2].startswith("/") and match[1] not in ("file", "local", "memory"):
+    if match is None or (match[2].startswith("/") and match[1] not in ("file", "local", "memory")):
         raise ValueError(tr("a URL of a folder in a store, such as s3://bucket/prefix"))
     scheme, place = match[1], match[2]
     if scheme in WEB:
@@ -68,6 +69,10 @@ def bring(text: str, tasks: Path, go_on: bool = False, model: str | int | None =
         address = url(text)
     except ValueError as error:
         raise StoreError(tr("{url!r} is not {what}", url=text, what=error)) from None
+    if inside := MODEL.fullmatch(address):
+        why = tr("{url} is a model; name its run, {run}, and set general_cfg.load_model_step={step}",
+                 url=address, run=inside[1], step=inside[2])  # fmt: skip
+        raise StoreError(why)
     if _bring is None:
         raise StoreError(tr("{url!r} cannot be read here", url=text))
     return _bring(address, tasks, go_on, model, take_over)

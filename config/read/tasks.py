@@ -46,12 +46,7 @@ def find(
     paths count from, and the result is an absolute path; None: the current one, and the path as it is written. The
     others are for a URL: see stores.bring."""
     tasks = _counted(tasks, start)
-    if stores.is_url(load_path):
-        try:
-            load_path = str(stores.bring(load_path, tasks, go_on, model, take_over))
-        except stores.StoreError as error:
-            raise TaskError(str(error)) from error
-    path = Path(load_path)
+    path = Path(_brought(load_path, tasks, go_on, model, take_over))
     if ".." in path.parts:
         raise TaskError(
             tr(
@@ -66,7 +61,7 @@ def find(
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError(tr("{name!r} cannot be read: {error}", name=load_path, error=error)) from None
-    if "models" in path.parts[1:]:
+    if "models" in path.parts[1:] and not stores.is_url(load_path):
         raise TaskError(_inside(load_path, path, tasks))
     if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
         raise TaskError(
@@ -84,6 +79,16 @@ def find(
     if not complete:
         raise TaskError(tr("{name!r} is not a task directory: it needs config.yaml and models/", name=load_path))
     return folder
+
+
+def _brought(load_path: str, tasks: Path, go_on: bool, model: str | int, take_over: bool) -> str:
+    """Returns the path of a run that is brought here from a store; any other name or path as it is."""
+    if not stores.is_url(load_path):
+        return load_path
+    try:
+        return str(stores.bring(load_path, tasks, go_on, model, take_over))
+    except stores.StoreError as error:
+        raise TaskError(str(error)) from error
 
 
 def group_named(load_path: str, tasks: Path) -> Path | None:

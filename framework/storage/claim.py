@@ -143,15 +143,20 @@ class Claim:
             program=PROGRAM,
         )
 
+    @property
+    def last(self) -> Index:
+        """The index as it was written last."""
+        assert self.index is not None
+        return self.index
+
     def commit(self, files: dict[str, Parts], closed: bool = False) -> Index:
         """Writes the index with these files. Raises Claimed if the claim was taken over."""
-        assert self.index is not None
-        return self._write(self.index.next(files, closed), self._mine())
+        return self._write(self.last.next(files, closed), self._mine())
 
     def beat(self) -> None:
         """Shows that this session is alive, if it is time to."""
         if self.index is not None and time.monotonic() >= self._next_beat:
-            self._write(self.index.next(), self._mine())
+            self._write(self.last.next(), self._mine())
 
     def _mine(self) -> Seen | None:
         """Returns the index in the store, which is to be replaced. Raises Claimed if it is another session's."""
@@ -183,5 +188,3 @@ class Claim:
         self.index = index
         self._next_beat = time.monotonic() + self.every
         return index
-
-

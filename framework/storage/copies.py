@@ -128,15 +128,7 @@ def working_copy(url: str, tasks: Path, take_over: bool) -> Path:
     except ValueError as error:
         raise StorageError(tr("{url!r} is not {what}", url=url, what=error), lasting=True) from None
     store, folder = Store(url), fixed(tasks / name)
-    record = Record.read(folder) if folder.is_dir() else None
-    if folder.exists() and (record is None or record.url != url):
-        raise StorageError(
-            tr("{folder} exists, and is no copy of {url}; move it away, or work in another folder",
-               folder=as_written(folder), url=url),
-            lasting=True,
-        )  # fmt: skip
-    if folder.exists() and is_locked(folder):
-        raise StorageError(tr("{folder} is being written by another run", folder=as_written(folder)), lasting=True)
+    record = _record_here(folder, url)
     try:
         _, index = patiently(lambda: claim.wait_until_free(store, record, take_over), ATTEMPTS, time.sleep)
     except StorageError as error:
@@ -146,26 +138,65 @@ def working_copy(url: str, tasks: Path, take_over: bool) -> Path:
     if index is None:
         raise StorageError(_absent(store), lasting=True)
     if any(name in index.files for name in GROUPS):
-        raise StorageError(_members(store), lasting=True)
+        if record is None:
+            _make(folder, lambda new: _bring_group(store, new, take_over))
+        return folder
     if not index.checkpoints:
         text = tr("{url} has no checkpoint yet; {program} --into {url} with the settings of the run begins it anew",
                   url=url, program=PROGRAM)  # fmt: skip
         raise StorageError(text, lasting=True)
-    if record is not None and not _is_behind(record, index, folder, url):
-        return folder
-    size = byte_size(index.size)
-    with stage(tr("bringing {url} here, {size}", url=url, size=size)):
-        if record is not None:
-            _bring(store, folder, index, everything)
-        else:
-            new = folder.with_name(f".{name}.{secrets.token_hex(4)}.tmp")
-            try:
-                _bring(store, new, index, everything)
-                finish_folder(new, folder)
-            except BaseException:
-                discard(new)
-                raise
+    if record is None or _is_behind(record, index, folder, url):
+        with stage(tr("bringing {url} here, {size}", url=url, size=byte_size(index.size))):
+            if record is None:
+                _make(folder, lambda new: _bring(store, new, index, everything))
+            else:
+                _bring(store, folder, index, everything)
     return folder
+
+
+def _record_here(folder: Path, url: str) -> Record | None:
+    """Returns the record of the folder in which a run is to go on; None if the folder does not exist yet. Raises
+    StorageError for another folder of this name."""
+    if not os.path.lexists(folder):
+        return None
+    record = Record.read(folder)
+    if record is None or record.url != url:
+        text = tr("{folder} exists, and is no copy of {url}; move it away, or work in another folder",
+                  folder=as_written(folder), url=url)  # fmt: skip
+        raise StorageError(text, lasting=True)
+    if is_locked(folder):
+        raise StorageError(tr("{folder} is being written by another run", folder=as_written(folder)), lasting=True)
+    return record
+
+
+def _make(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Makes a folder, whole or not at all."""
+    new = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.tmp")
+    ensure_folder(folder.parent)
+    try:
+        fill(new)
+        finish_folder(new, folder)
+    except BaseException:
+        discard(new)
+        raise
+
+
+def _bring_group(store: Store, folder: Path, take_over: bool, levels: int = 4) -> None:
+    """Brings a group with all of its runs here, to be trained further."""
+    _, index = patiently(lambda: claim.wait_until_free(store, None, take_over), ATTEMPTS, time.sleep)
+    if index is not None:
+        if not index.closed:  # the processes of its runs are told of no --take-over
+            index = _closed(store, index)
+        _bring(store, folder, index, everything)
+    if levels and (index is None or any(name in index.files for name in GROUPS)):
+        for name in _folders(store):
+            _bring_group(store.below(name), folder / name, take_over, levels - 1)
+
+
+def _closed(store: Store, index: Index) -> Index:
+    """Ends the claim of a writer that was killed."""
+    mine = claim.Claim(store, index.every, Record(store.url, index), take_over=True)
+    return mine.commit(mine.take().files, closed=True)
 
 
 def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
@@ -177,7 +208,8 @@ def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
         return False
     if pending(folder, record):
         text = tr(
-            "{folder} and {url} have both gone on since they were the same; to go on from the store, move {folder} away",
+            "{folder} and {url} have both gone on since they were the same; to go on from the store, "
+            "move the folder away",
             folder=as_written(folder),
             url=url,
         )
@@ -271,7 +303,9 @@ def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
             break
         except MissingObject as error:
             if attempt == ATTEMPTS - 1:
-                raise StorageError(tr("{url} is incomplete: {error}", url=store.url, error=error), lasting=True) from None
+                raise StorageError(
+                    tr("{url} is incomplete: {error}", url=store.url, error=error), lasting=True
+                ) from None
             time.sleep(0.2 * 2**attempt)
             index = _index(store) or index
     with contextlib.suppress(OSError):
@@ -296,13 +330,15 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
     for path in here.keys() - index.files.keys():
         (folder / path).unlink(missing_ok=True)
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        for (path, _), stamp in zip(missing, threads.map(lambda file: _file(store, folder, *file), missing), strict=True):
+        for (path, _), stamp in zip(
+            missing, threads.map(lambda file: _file(store, folder, *file), missing), strict=True
+        ):
             stamps[path] = stamp
     for name in ("results", "logs", "models"):
         (folder / name).mkdir(exist_ok=True)
     _drop_empty(TaskFiles(folder).models)
-    kept = {path: stamp for path, stamp in here.items() if path in index.files and objects.get(path) == index.files[path]
-            and before.get(path) == stamp}  # fmt: skip
+    kept = {path: stamp for path, stamp in here.items() if path in index.files and path not in stamps
+            and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip
     Record(store.url, index, kept | stamps).write(folder)
 
 
@@ -372,4 +408,3 @@ def _absent(store: Store) -> str:
 def _members(store: Store, names: Iterable[str] | None = None) -> str:
     shown = sorted(_folders(store) if names is None else names)[-MOST_LISTED:]
     return tr("{url} is a folder of runs; name one of them: {names}", url=store.url, names=", ".join(shown))
-

@@ -124,7 +124,8 @@ class Index:
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT, "run": self.run, "owner": self.owner._asdict(), "beat": self.beat, "every": self.every,
-            "closed": self.closed, "written": self.written, "files": {path: self.files[path] for path in sorted(self.files)},
+            "closed": self.closed, "written": self.written,
+            "files": {path: self.files[path] for path in sorted(self.files)},
         }  # fmt: skip
 
     def to_bytes(self) -> bytes:

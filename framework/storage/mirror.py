@@ -11,7 +11,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from config.program import PROGRAM
@@ -23,7 +23,7 @@ from config.tell.language import tr
 from framework.screen.formatting import byte_size
 from framework.screen.stages import stage
 from framework.storage.claim import Claim, Claimed
-from framework.storage.index import KEY, PART_BYTES, Part, Parts, checkpoint_of
+from framework.storage.index import KEY, PART_BYTES, Part, Parts
 from framework.storage.record import Record, Stamp, entries_in, files_of, pending
 from framework.storage.store import StorageError, Store
 
@@ -56,7 +56,9 @@ def seconds() -> float:
 class Mirror:
     """The copy of a folder in a store. `upload` makes a pass; `start` begins a thread that makes them."""
 
-    def __init__(self, folder: Path, url: str, take_over: bool = False, say: Callable[[str, bool], None] = print) -> None:
+    def __init__(
+        self, folder: Path, url: str, take_over: bool = False, say: Callable[[str, bool], None] = print
+    ) -> None:
         """say: tells a sentence; True as its second argument for a warning. Called from the thread, too."""
         self.folder, self.url, self.say = folder, url, say
         self.every = seconds()
@@ -65,7 +67,6 @@ class Mirror:
             self.record = None
         self._take_over = take_over
         self._claim: Claim | None = None
-        self._store: Store | None = None
         self._counter = 0
         self._uncommitted: dict[str, Part] = {}
         """Checksum -> an object that was put, and that no index lists yet."""
@@ -87,8 +88,7 @@ class Mirror:
     def take(self) -> None:
         """Takes the claim. Raises StorageError."""
         if self._claim is None:
-            self._store = Store(self.url)
-            self._claim = Claim(self._store, self.every, self.record, self._take_over)
+            self._claim = Claim(Store(self.url), self.every, self.record, self._take_over)
         if self._claim.index is None:
             index = self._claim.take(self._pause)
             self._record(self.record.stamps if self.record else {})
@@ -98,8 +98,7 @@ class Mirror:
     def _orphans(self, listed: set[str]) -> list[str]:
         """Returns the objects that sessions have left which were killed; those of the runs of a group are not its
         own."""
-        assert self._store is not None
-        keys = self._store.keys()
+        keys = self._mine.store.keys()
         others = tuple(key.removesuffix(KEY) for key in keys if key.endswith(f"/{KEY}"))
         below = any((self.folder / name).is_file() for name in GROUPS)
         own = (key for key in keys if not key.startswith(others) and not (below and "/" in key))
@@ -108,16 +107,16 @@ class Mirror:
     def upload(self, last: bool = False) -> None:
         """Makes a pass. last: True for the last one of this session. Raises StorageError."""
         self.take()
-        claim = self._claim
-        assert claim is not None and claim.index is not None
+        claim = self._mine
         files, stamps = self._files()
-        changed = files != claim.index.files
+        changed = files != claim.last.files
         if changed or last:
-            before = claim.index.keys()
+            before = claim.last.keys()
             claim.commit(files, closed=last)
+            before |= {part.key for part in self._uncommitted.values()}
             self._uncommitted.clear()
             self._record(stamps)
-            gone, self._unlisted = self._unlisted, sorted(before - claim.index.keys())
+            gone, self._unlisted = self._unlisted, sorted(before - claim.last.keys())
             with contextlib.suppress(StorageError):  # not every user may delete; what is left lies there unlisted
                 claim.store.delete(gone if not last else [*gone, *self._unlisted])
         else:
@@ -126,9 +125,14 @@ class Mirror:
                 self.record.stamps = stamps
         self.fault, self._moved = None, time.monotonic()
 
+    @property
+    def _mine(self) -> Claim:
+        """The claim, once it is taken."""
+        assert self._claim is not None
+        return self._claim
+
     def _record(self, stamps: dict[str, Stamp]) -> None:
-        assert self._claim is not None and self._claim.index is not None
-        self.record = Record(self.url, self._claim.index, stamps, self._claim.owner.session)
+        self.record = Record(self.url, self._mine.last, stamps, self._mine.owner.session)
         with contextlib.suppress(OSError):  # a full disk costs what it must: the next session compares all files
             self.record.write(self.folder)
 
@@ -157,7 +161,9 @@ class Mirror:
                 held = self._look()
                 # a list of a folder that changes may lack what was renamed; a checkpoint that was replaced may have
                 # given us a file of each
-                if self._checkpoints() == before and {path for path, _ in files_of(self.folder)} == {p for p, *_ in held}:
+                if self._checkpoints() == before and {path for path, _ in files_of(self.folder)} == {
+                    p for p, *_ in held
+                }:
                     return held
         raise StorageError(tr("the files in {folder} change too fast", folder=as_written(self.folder)))
 
@@ -190,13 +196,13 @@ class Mirror:
 
     def _put(self, path: str, place: Path) -> Parts:
         """Puts a file, except for those of its parts that are in the store."""
-        assert self._claim is not None and self._claim.index is not None
-        listed = {part.sha256: part for part in self._claim.index.files.get(path, ())}
+        files = self._mine.last.files
+        listed = {part.sha256: part for part in files.get(path, ())}
         if path.startswith("models/best/"):  # the same file as that of a numbered checkpoint
             name = PurePosixPath(path).name
-            listed |= {p.sha256: p for other, parts in self._claim.index.files.items()
+            listed |= {p.sha256: p for other, parts in files.items()
                        if other.endswith(f"/{name}") for p in parts}  # fmt: skip
-        parts = []
+        parts: list[Part] = []
         with open(place, "rb", opener=regular) as file:
             while (data := file.read(PART_BYTES)) or not parts:
                 digest = hashlib.sha256(data).hexdigest()
@@ -207,13 +213,12 @@ class Mirror:
         return tuple(parts)
 
     def _put_part(self, path: str, digest: str, data: bytes) -> Part:
-        assert self._claim is not None
-        self._claim.beat()
+        self._mine.beat()
         self._counter += 1
         pure = PurePosixPath(path)
-        name = f"{pure.stem}.{self._claim.owner.session}-{self._counter}{pure.suffix}"
+        name = f"{pure.stem}.{self._mine.owner.session}-{self._counter}{pure.suffix}"
         part = Part(str(pure.with_name(name)), len(data), digest)
-        self._claim.store.put(part.key, data)
+        self._mine.store.put(part.key, data)
         self._uncommitted[digest] = part
         self._moved = time.monotonic()
         return part
@@ -256,9 +261,11 @@ class Mirror:
                 self.say(str(error), True)
                 break
             except Exception as error:  # whatever a library of a store raises: the training goes on
-                self.fault = error if isinstance(error, StorageError) else StorageError(f"{type(error).__name__}: {error}")
+                self.fault = (
+                    error if isinstance(error, StorageError) else StorageError(f"{type(error).__name__}: {error}")
+                )
                 self._tell_fault()
-            if (last and self.fault is None) or self._stopped.is_set():
+            if (last and (self.fault is None or self.fault.lasting)) or self._stopped.is_set():
                 break
             if self.fault is None:
                 self._rest(checkpoints)
@@ -299,8 +306,8 @@ class Mirror:
                     self._stopped.set()
         if not self.is_behind:
             self.say(tr("copied to {url}", url=self.url), False)
-        elif not self.lost:
-            self.say(self._left(), True)
+        else:
+            self.say(str(self.fault) if self.lost else self._left(), True)
 
     @property
     def is_behind(self) -> bool:
@@ -338,6 +345,21 @@ def url_of(folder: Path, storage: str | None, explicit: bool) -> str | None:
     return f"{storage}/{name}"
 
 
+@contextlib.contextmanager
+def mirrored(folder: Path, storage: str | None, explicit: bool, say: Callable[[str, bool], None]) -> Iterator[None]:
+    """Copies the files of a group of runs meanwhile; each of its runs copies its own."""
+    mirror = mirror_of(folder, storage, explicit, False, say)
+    if mirror is None:
+        yield
+        return
+    mirror.begin()
+    mirror.start()
+    try:
+        yield
+    finally:
+        mirror.close()
+
+
 def mirror_of(
     folder: Path, storage: str | None, explicit: bool, take_over: bool, say: Callable[[str, bool], None]
 ) -> Mirror | None:
@@ -350,8 +372,11 @@ def _session(name: str) -> str:
     """Returns the session in the name of an object; empty for a name that is not one of ours."""
     for piece in PurePosixPath(name).name.split("."):
         session, dash, number = piece.partition("-")
-        if dash and len(session) == 8 and number.isdecimal() and all(letter in "0123456789abcdef" for letter in session):
+        if (
+            dash
+            and len(session) == 8
+            and number.isdecimal()
+            and all(letter in "0123456789abcdef" for letter in session)
+        ):
             return session
     return ""
-
-

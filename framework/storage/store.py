@@ -22,7 +22,13 @@ SECONDS = 20
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _TALKATIVE = ("aiobotocore", "aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "google", "ossfs", "oss2", "s3fs")
 """Loggers of libraries that print tracebacks of errors that are told here in a sentence."""
-_DENIED = ("NoCredentialsError", "PartialCredentialsError", "PermissionError", "RefreshError", "DefaultCredentialsError")
+_DENIED = (
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "PermissionError",
+    "RefreshError",
+    "DefaultCredentialsError",
+)
 _WRONG = ("ParamValidationError", "InvalidRegionError", "ProfileNotFound", "UnknownServiceError")
 
 
@@ -199,15 +205,17 @@ class Store:
         if "Protocol not known" in text:
             why = tr("{url}: no store is called {scheme}://; use s3, gs, oss or file", url=self.url, scheme=self.scheme)
             return StorageError(why, lasting=True)
-        if "NoSuchBucket" in text or "bucket does not exist" in text.lower() or (
-            isinstance(error, FileNotFoundError) and key is None and self.scheme not in (*LOCAL, "memory")
+        if (
+            "NoSuchBucket" in text
+            or "bucket does not exist" in text.lower()
+            or (isinstance(error, FileNotFoundError) and key is None and self.scheme not in (*LOCAL, "memory"))
         ):
             return StorageError(tr("{url}: there is no such bucket", url=self.url), lasting=True)
         if isinstance(error, FileNotFoundError):
             return MissingObject(tr("{url}/{key} is not in the store", url=self.url, key=key))
         if isinstance(error, FileExistsError) or "PreconditionFailed" in text or "ConditionalRequestConflict" in text:
             return Changed(tr("{url} was changed by another writer", url=self.url))
-        if isinstance(error, OSError) and error.errno in FULL or "QuotaExceeded" in text or "XMinioStorageFull" in text:
+        if getattr(error, "errno", None) in FULL or "QuotaExceeded" in text or "XMinioStorageFull" in text:
             return StorageError(tr("{url}: the store is full, or its quota is used up", url=self.url))
         reason = (next(iter(str(error).splitlines()), "") or type(error).__name__)[:300]
         if names & set(_DENIED) or "AccessDenied" in text or "Forbidden" in text or "ExpiredToken" in text:
@@ -243,7 +251,7 @@ class _Alone:
         self._file = None
         if self.path is not None:
             ensure_folder(self.path.parent)
-            self._file = open(self.path.with_name(".lock"), "a+", opener=regular)  # noqa: SIM115  # until __exit__
+            self._file = open(self.path.with_name(".lock"), "a+", opener=regular)  # until __exit__
             if not take_lock(self._file):
                 self._file.close()
                 raise StorageError(tr("{path} is locked by another writer", path=self.path))

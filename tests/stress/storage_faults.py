@@ -1,5 +1,5 @@
-"""Kills runs that are copied to a real S3 server (moto), while requests go wrong, and goes on from the store alone: each
-time in an empty folder, as on another machine. Compares weights and CSV files byte for byte with a run that nobody
+"""Kills runs that are copied to a real S3 server (moto), while requests go wrong, and goes on from the store alone,
+each time in an empty folder, as on another machine. Compares weights and CSV files byte for byte with a run that nobody
 killed. Then two writers of one run. Needs: pip install "moto[server]" s3fs
 
 python -m tests.stress.storage_faults [--runs N] [--kills K] [--share 0.05] [--seed S] [--algorithm DQN|QLearning]
@@ -22,14 +22,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.tools import process as processes
 from tests.tools import s3
 from tests.tools.io_faults import ALGORITHMS, OUTPUTS
-from tests.tools import process as processes
 from tests.tools.process import Forked
 
 STEPS = 1000
 SETTINGS = (
-    "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.keep_checkpoints=3", *OUTPUTS["all"], "general_cfg.iteration_steps=100",
+    "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.keep_checkpoints=3", *OUTPUTS["all"],
+    "general_cfg.iteration_steps=100",
     f"general_cfg.max_total_step={STEPS}", "general_cfg.model_save_fre=50",
 )  # fmt: skip
 COMPARED = ("train.csv", "eval.csv", "progress.csv")
@@ -77,8 +78,8 @@ def words_for(url: str, new: list[str], said: str) -> list[str]:
 
 
 def one_run(base: Path, url: str, new: list[str], kills: int, rng: random.Random, counts: Counter[str]) -> Path | None:
-    """Trains one run over several machines, each of which but the last is killed. Returns its folder; None if it did not
-    come to its end."""
+    """Trains one run over several machines, each of which but the last is killed. Returns its folder; None if it did
+    not come to its end."""
     said, left = "", kills
     for attempt in range(8 * kills + 40):
         machine = Machine(base, f"machine{attempt}")
@@ -173,9 +174,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--algorithm", choices=list(ALGORITHMS), default="DQN")
     request = parser.parse_args()
-    import torch  # noqa: F401  # once, before the processes are forked
+    import torch  # once, before the processes are forked
 
-    import framework.commands.work.train  # noqa: F401
+    import framework.commands.work.sync
+    import framework.commands.work.train
+    import framework.storage.copies
+    import framework.storage.mirror  # noqa: F401
 
     torch.set_num_threads(1)
     processes._forget_modules_of_tests = lambda: None  # packages may lie in a virtual environment below this one
@@ -208,10 +212,16 @@ def main() -> int:
             same = found == expected == stored
             lost += not same
             counts["runs"] += 1
-            print(f"run {number}: {'the same bytes' if same else 'DIFFERENT'}, {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"run {number}: {'the same bytes' if same else 'DIFFERENT'}, {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
             if not same:
                 names = {*expected, *found, *stored}
-                print([name for name in names if len({expected.get(name), found.get(name), stored.get(name)}) > 1], copied.stderr[-800:])
+                print(
+                    [name for name in names if len({expected.get(name), found.get(name), stored.get(name)}) > 1],
+                    copied.stderr[-800:],
+                )
             proxy.close()
             shutil.rmtree(place, ignore_errors=True)
         proxy = s3.Proxy(port)
@@ -223,8 +233,14 @@ def main() -> int:
             lost += not two_writers(place, f"s3://{s3.BUCKET}/two{number}/run", longer, counts)
     shutil.rmtree(base, ignore_errors=True)
     print(json.dumps({"tried": counts, "requests": faults}))
-    print(f"\n| tried | number |\n|---|---|\n" + "".join(f"| {name} | {count} |\n" for name, count in sorted(counts.items())))
-    print("".join(f"| fault: {name or 'none'} | {count} |\n" for name, count in sorted(faults.items())) + f"| lost | {lost} |")
+    print(
+        "\n| tried | number |\n|---|---|\n"
+        + "".join(f"| {name} | {count} |\n" for name, count in sorted(counts.items()))
+    )
+    print(
+        "".join(f"| fault: {name or 'none'} | {count} |\n" for name, count in sorted(faults.items()))
+        + f"| lost | {lost} |"
+    )
     return 1 if lost else 0
 
 

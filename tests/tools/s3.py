@@ -108,7 +108,11 @@ class Proxy:
             return
         body = handler.rfile.read(size) if size else b""
         if kind in ("slow", "error", "denied"):
-            status, code = {"slow": (503, "SlowDown"), "error": (500, "InternalError"), "denied": (403, "AccessDenied")}[kind]
+            status, code = {
+                "slow": (503, "SlowDown"),
+                "error": (500, "InternalError"),
+                "denied": (403, "AccessDenied"),
+            }[kind]
             text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
             self._reply(handler, status, [("Content-Type", "application/xml")], text)
             return
