@@ -18,7 +18,10 @@ OWN_IMPORTS = (
     (re.compile(rf"^( *)(from|import) (?=({NAMES})\b)", re.MULTILINE), r"\1\2 joystick."),
 )
 """An import of one of our packages, and the same for type checkers. A program finds them beside joystick.py."""
-EXTRA = Path(__file__).with_name("requirements-extra.txt").read_text(encoding="utf-8").splitlines()
+EXTRA, STORAGE = (
+    Path(__file__).with_name(f"requirements-{name}.txt").read_text(encoding="utf-8").splitlines()
+    for name in ("extra", "storage")
+)
 
 
 class Build(build_py):
@@ -66,6 +69,9 @@ setup(
         "joystick.framework.pages": ["*.css", "*.js"],
     },
     include_package_data=False,
-    extras_require={"extra": [line for line in EXTRA if line and not line.startswith(("#", "-r"))]},
+    extras_require={
+        name: [line for line in lines if line and not line.startswith(("#", "-r"))]
+        for name, lines in (("extra", EXTRA), ("storage", STORAGE))
+    },
     cmdclass={"build_py": Build, "editable_wheel": Editable},
 )

@@ -334,8 +334,8 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
             missing, threads.map(lambda file: _file(store, folder, *file), missing), strict=True
         ):
             stamps[path] = stamp
-    for name in ("results", "logs", "models"):
-        (folder / name).mkdir(exist_ok=True)
+    for name in ("results", "logs", "models") if not any(group in index.files for group in GROUPS) else ():
+        (folder / name).mkdir(exist_ok=True)  # a run has them from its first moment
     _drop_empty(TaskFiles(folder).models)
     kept = {path: stamp for path, stamp in here.items() if path in index.files and path not in stamps
             and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip

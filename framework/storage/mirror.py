@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from config.program import PROGRAM
 from config.read.opening import regular
 from config.read.paths import as_written
 from config.read.task_files import GROUPS, TaskFiles
 from config.read.tasks import group_of
 from config.tell.language import tr
-from framework.screen.formatting import byte_size
+from framework.screen.formatting import byte_size, counted, sync_command
 from framework.screen.stages import stage
 from framework.storage.claim import Claim, Claimed
 from framework.storage.index import KEY, PART_BYTES, Part, Parts
@@ -320,14 +319,13 @@ class Mirror:
         left = pending(self.folder, self.record)
         reason = self.fault or tr("there was no time")
         return tr(
-            "{url} does not have everything: {count} files, {size}, are in {folder} alone ({reason}). "
-            "Later: {program} sync {folder}",
+            "{url} lacks {files} ({size}) of {folder}: {reason}. To copy the rest: {command}",
             url=self.url,
-            count=len(left),
+            files=counted(len(left), "file"),
             size=byte_size(sum(left.values())),
             folder=as_written(self.folder),
             reason=reason,
-            program=PROGRAM,
+            command=sync_command(self.folder),
         )
 
 

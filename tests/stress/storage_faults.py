@@ -107,7 +107,7 @@ def one_run(base: Path, url: str, new: list[str], kills: int, rng: random.Random
         if os.environ.get("VERBOSE"):
             print("   ", status, last[0][:300], flush=True)
         local = machine.folder / "tasks" / "run"
-        if "does not have everything" in text and local.exists():  # the sentence names the command
+        if "To copy the rest" in text and local.exists():  # the sentence names the command
             again = machine.start("sync", "run")
             again.wait(300)
             counts["synced"] += again.returncode == 0

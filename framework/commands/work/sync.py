@@ -10,7 +10,7 @@ from config.read.paths import as_written, fixed
 from config.read.yaml_reader import DocumentError
 from config.tell.language import tr
 from framework.archive.groups import members
-from framework.archive.run import RecordedRun
+from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT, held_lock
 from framework.errors import MISTAKE, TaskDirError
 from framework.storage.mirror import Mirror, url_of
@@ -22,7 +22,8 @@ def run(request: Namespace) -> int:
         raise TaskDirError(tr("sync copies a folder of this machine to a store: sync NAME {url}", url=request.run))
     folder = _folder(request.run)
     storage = _url(request.url)
-    places = [folder] if not tasks.is_group(folder) else [*(run for _, run in members(folder)), folder]
+    places = [run for _, run in members(folder) if is_run(run)]
+    places += [folder] if folder not in places else []
     behind = [place for place in places if not _copied(place, storage, request)]
     return MISTAKE if behind else 0
 
