@@ -8,22 +8,16 @@ from collections.abc import Callable
 from config.program import PROGRAM
 from config.tell.language import tr
 from framework.screen.stages import stage
+from framework.storage.errors import Changed, Claimed, StorageError
 from framework.storage.index import KEY, Index, Owner, Parts
 from framework.storage.record import Record
-from framework.storage.store import Changed, Seen, StorageError, Store
+from framework.storage.store import Seen, Store
 
 SILENCE = 3
 """Number of beats without a sign of its owner after which a claim may be taken over."""
 LOOK_SECONDS = 1.0
 _silent: dict[str, tuple[str, int]] = {}
 """URL -> session and beat of an owner for which this process has waited, in vain."""
-
-
-class Claimed(StorageError):
-    """Another session writes this run, or has changed it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text, lasting=True)
 
 
 def seen(store: Store) -> tuple[Seen | None, Index | None]:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from config.tell.language import tr
-from framework.storage.store import StorageError
+from framework.storage.errors import StorageError
 
 KEY = "joystick.json"
 FORMAT = 1

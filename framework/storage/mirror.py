@@ -21,10 +21,11 @@ from config.read.tasks import group_of
 from config.tell.language import tr
 from framework.screen.formatting import byte_size, counted, sync_command
 from framework.screen.stages import stage
-from framework.storage.claim import Claim, Claimed
+from framework.storage.claim import Claim
+from framework.storage.errors import Claimed, StorageError
 from framework.storage.index import KEY, PART_BYTES, Part, Parts
 from framework.storage.record import Record, Stamp, entries_in, files_of, pending
-from framework.storage.store import StorageError, Store
+from framework.storage.store import Store
 
 SECONDS_VARIABLE = "JOYSTICK_STORAGE_SECONDS"
 """Environment variable with the seconds between two passes."""

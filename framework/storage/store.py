@@ -11,7 +11,7 @@ from config.read.opening import regular
 from config.tell.language import tr
 from framework.disk.atomic import ensure_folder
 from framework.disk.task_dir import take_lock
-from framework.errors import JoystickError
+from framework.storage.errors import Changed, MissingObject, StorageError
 
 T = TypeVar("T")
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "oss": "ossfs"}
@@ -30,23 +30,6 @@ _DENIED = (
     "DefaultCredentialsError",
 )
 _WRONG = ("ParamValidationError", "InvalidRegionError", "ProfileNotFound", "UnknownServiceError")
-
-
-class StorageError(JoystickError):
-    """A store cannot be reached, read or written."""
-
-    def __init__(self, text: str, lasting: bool = False) -> None:
-        """lasting: True for a fault that waiting does not mend, such as a bucket that does not exist."""
-        super().__init__(text)
-        self.lasting = lasting
-
-
-class MissingObject(StorageError):
-    """An object is not in the store."""
-
-
-class Changed(StorageError):
-    """Another writer was first."""
 
 
 class Seen(NamedTuple):

@@ -12,11 +12,11 @@ import pytest
 
 from config.read.opening import fault_below
 from framework.storage import claim, copies, mirror
-from framework.storage.claim import Claimed
+from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
 from framework.storage.mirror import Mirror, url_of
 from framework.storage.record import Record, files_of, pending
-from framework.storage.store import MissingObject, StorageError, Store
+from framework.storage.store import Store
 
 FILES = {
     "config.yaml": b"general_cfg: {}\n",
