@@ -1,6 +1,9 @@
 """Runs that are copied to a store, and what commands make of a URL, with the stores of fsspec that need no package."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from config.read.loader import ConfigError
 from framework.storage import claim, copies, mirror
 from main import main
 
+ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {
     "general_cfg": {"max_total_step": 120, "model_save_fre": 20, "save_fig": False, "online_eval": True,
                     "online_eval_episode": 2, "collect_traj": True},
@@ -46,9 +50,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def finished(a_run: joystick.Run) -> Path:
     with a_run:
-        while a_run.train(40):
-            if a_run.done:
-                break
+        while not a_run.train(40)["done"]:
+            pass
     return a_run.task
 
 
@@ -58,10 +61,11 @@ def test_a_killed_run_goes_on_from_the_store_to_the_same_bytes(tmp_path, monkeyp
     killed.train(80)
     copy = killed._experiment.mirror
     assert copy is not None
-    copy._stopped.set()
-    copy._ending.set()
-    assert copy._thread is not None
-    copy._thread.join()
+    until = time.monotonic() + 60
+    while not copy.record or not copy.record.index.checkpoints:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    copy.upload = lambda last=False: None  # it is asleep, as far as the store can tell
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     with pytest.raises(ConfigError, match="is being written by"):
@@ -69,9 +73,7 @@ def test_a_killed_run_goes_on_from_the_store_to_the_same_bytes(tmp_path, monkeyp
     resumed = joystick.Run.resume("memory://bucket/p/NAME", take_over=True)
     assert resumed.task == tmp_path / "other/tasks/NAME"
     assert files(finished(resumed)) == straight
-    copy._stopped.clear()
-    copy._ending.clear()
-    copy.fault = None
+    del copy.upload
     killed.close()
     assert copy.lost, "the first writer was not told"
     assert files(copies.cached("memory://bucket/p/NAME", copies.everything)) == straight
@@ -115,17 +117,14 @@ def test_a_run_that_cannot_be_copied_begins_nothing(tmp_path):
     assert not (tmp_path / "tasks/NAME").exists()
 
 
-def test_without_a_store_nothing_of_it_is_imported(tmp_path):
-    from tests.tools.process import forked_program
-
+def test_without_a_store_nothing_of_it_is_imported():
     program = """
 import sys
-import joystick
-with joystick.Run("DQN", env_name="toy", env_cfg={"id": "match"}, into="tasks/x", general_cfg={"max_total_step": 20}) as run:
-    run.train(20)
-assert not [name for name in sys.modules if name.startswith(("framework.storage.mirror", "framework.storage.copies"))]
+import framework.commands.work.train, framework.commands.work.compare, framework.commands.runs, framework.jobs.many_runs
+names = ("framework.storage.mirror", "framework.storage.copies", "framework.storage.store", "s3fs", "aiobotocore")
+assert not set(names) & set(sys.modules)
 """
-    done = forked_program(program)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
