@@ -39,6 +39,7 @@ def run(request: Namespace) -> int:
 
 
 def _serve(request: Namespace) -> int:
+    from config.read.paths import as_written
     from framework.disk.task_dir import ROOT
     from framework.errors import JoystickError
     from framework.live.server import Server
@@ -64,7 +65,7 @@ def _serve(request: Namespace) -> int:
         print(
             tr(
                 "the runs in {folder}\n\n  {address}\n\nCtrl-C ends it.",
-                folder=server.answers.folder,
+                folder=as_written(Path(server.answers.folder)),
                 address=server.address,
             ),
             flush=True,

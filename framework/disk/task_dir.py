@@ -16,6 +16,7 @@ from typing import IO, Any
 from config.program import MAIN
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
+from config.read.stores import is_url
 from config.read.task_files import LOCK, TaskFiles
 from config.tell.language import tr
 from framework.disk.atomic import make_folder, sync_folder, write_whole
@@ -129,6 +130,8 @@ def new_folder(
     """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
     the same folder. start: working directory that into and tasks/ are in; None: the current one. mark: end of a name
     that is chosen here, for one that other machines must not choose in the same second."""
+    if into and is_url(str(into)):
+        raise TaskDirError(tr("{into}: only what trains is copied to a store; name a folder of this machine", into=into))
     into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = env_id.replace("/", "-").replace(":", "-")
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}{mark}"
