@@ -131,7 +131,9 @@ def new_folder(
     the same folder. start: working directory that into and tasks/ are in; None: the current one. mark: end of a name
     that is chosen here, for one that other machines must not choose in the same second."""
     if into and is_url(str(into)):
-        raise TaskDirError(tr("{into}: only what trains is copied to a store; name a folder of this machine", into=into))
+        raise TaskDirError(
+            tr("{into}: only what trains is copied to a store; name a folder of this machine", into=into)
+        )
     into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = env_id.replace("/", "-").replace(":", "-")
     name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}{mark}"
