@@ -11,6 +11,7 @@ import fsspec
 import pytest
 
 from config.read.opening import fault_below
+from framework.disk.atomic import remove_folder, replace_folder
 from framework.storage import claim, copies, mirror
 from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
@@ -126,8 +127,6 @@ def test_after_a_fault_at_any_put_the_store_has_the_state_before(failing, folder
 
 def test_a_checkpoint_is_listed_with_all_of_its_files_while_it_is_replaced(folder, url):
     """A thread replaces checkpoints as a run does; every index that is ever written has whole ones."""
-    from framework.disk.atomic import remove_folder, replace_folder
-
     done, faults = threading.Event(), []
 
     def train() -> None:
@@ -159,6 +158,43 @@ def test_a_checkpoint_is_listed_with_all_of_its_files_while_it_is_replaced(folde
     thread.join()
     assert passes >= 3
     assert not faults
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_looked_at_is_looked_at_again(folder, url, monkeypatch):
+    best = {"models/best/manifest.json": b"old", "models/best/state.safetensors": b"old"}
+    written(folder, best)
+    real, done = Mirror._linked, []
+
+    def replaced(self: Mirror, path: str, place: Path) -> Path:
+        link = real(self, path, place)
+        if path == "models/best/manifest.json" and not done:
+            done.append(path)
+            new = written(folder / "models/new.tmp", {"manifest.json": b"new", "state.safetensors": b"new"})
+            replace_folder(new, folder / "models/best")
+        return link
+
+    monkeypatch.setattr(Mirror, "_linked", replaced)
+    quiet(folder, url).upload()
+    assert done
+    assert {path: data for path, data in brought(url).items() if "best" in path} == dict.fromkeys(best, b"new")
+
+
+def test_a_file_that_is_renamed_while_the_folder_is_looked_at_is_not_lost(folder, url, monkeypatch):
+    """As trajs.pkl, which becomes trajs_0.pkl with the second file."""
+    written(folder, {"results/trajs.pkl": b"episodes"})
+    real, done = Mirror._linked, []
+
+    def renamed(self: Mirror, path: str, place: Path) -> Path:
+        link = real(self, path, place)
+        if path == "results/train.csv" and not done:
+            done.append(path)
+            (folder / "results/trajs.pkl").rename(folder / "results/a_trajs_0.pkl")
+        return link
+
+    monkeypatch.setattr(Mirror, "_linked", renamed)
+    quiet(folder, url).upload()
+    assert done
+    assert brought(url)["results/a_trajs_0.pkl"] == b"episodes"
 
 
 def test_what_is_pruned_here_is_pruned_there_after_the_index(folder, url, monkeypatch):
