@@ -14,6 +14,7 @@ from config.model.inherit import Condition
 from config.model.run_length import RunLength
 from config.own import objects as own
 from config.program import PROGRAM
+from config.read.stores import url
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
@@ -26,7 +27,7 @@ HARMLESS = (
     "traces_file_mb", "video_fre", "video_format", "log_level", "result_names", "loggers", "interact_summary_fre",
     "model_summary_fre", "keep_checkpoints", "save_best_model", "env_timeout", "torch_threads", "device", "ray_address",
     "num_cpus_per_worker", "num_gpus_per_worker", "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners",
-    "run_ahead", "compile",
+    "run_ahead", "compile", "storage",
 )  # fmt: skip
 """Settings that change no number, or that are compared as facts of the checkpoint."""
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
@@ -191,6 +192,9 @@ class GeneralConfig(Strict):
     before each reset, the environment's method gets the value of the phase. null: none."""
 
     # what to keep and show
+    storage: Annotated[str, AfterValidator(url)] | None = None
+    """URL of a folder in a store, such as s3://bucket/prefix: the task directory is copied there while it trains, below
+    its own name (docs/storage.md). --into s3://bucket/prefix/NAME names both. null: none."""
     loggers: list[Annotated[str, Field(min_length=1)]] = ["csv", "tensorboard"]
     """Destinations of the numbers of training: csv (the files in results/, always), tensorboard (tb_logs/), wandb,
     mlflow, swanlab, trackio, or a class of your own, as my_module:MyLogger with --allow-import my_module. The services

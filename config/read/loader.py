@@ -14,7 +14,7 @@ from config.model.schema import AlgoConfig
 from config.own import envs as own_env
 from config.own import objects as own
 from config.own import packages
-from config.read import limits, presets, sources, tasks, unused_settings
+from config.read import limits, presets, sources, stores, tasks, unused_settings
 from config.read.checks import Checks
 from config.read.finder import Finder
 from config.read.opening import fault_below, named
@@ -68,6 +68,7 @@ def load(
     checkpoint_freq: int | None = None,
     episodes: int | None = None,
     model: str | int | None = None,
+    take_over: bool = False,
     word: str = "",
     abbreviated: Sequence[foreign_flags.Abbreviated] = (),
     of_rllib: bool = False,
@@ -100,11 +101,13 @@ def load(
             choice.note_absence(document, str(yaml_path))
     except DocumentError as error:
         raise ConfigError([str(error)]) from None
-    earlier = work.add_earlier(task_root, expected_env)
+    folder = work.place(into, task_root, typed)
+    earlier = work.add_earlier(task_root, expected_env, take_over)
     return work.finish(
         choice,
         expected_return=choice.promised(document or earlier, preset),
-        into=fixed(Path(into)) if into else None,
+        into=folder,
+        take_over=take_over,
         pause_at_step=pause_at_step,
         no_evaluation=no_evaluation,
     )
@@ -178,10 +181,28 @@ class _Assembly(SourceStack):
         self.needless += changes.needless
         self.problems += changes.problems
 
-    def add_earlier(self, root: Path, env: str) -> Document | None:
+    def place(self, into: str | None, root: Path, typed: sources.Source) -> Path | None:
+        """Returns the absolute path of the folder that --into names; None without one. That of a URL is a folder of
+        its name in `root`, with the setting that it is copied to the store."""
+        if not into or not stores.is_url(into):
+            return fixed(Path(into)) if into else None
+        if self.general("mode") == "test":
+            self.problems.append(tr("--into {url}: a test is written to a folder of this machine", url=into))
+            return None
+        try:
+            parent, name = stores.of_run(into)
+        except ValueError as error:
+            self.problems.append(tr("--into {url!r}: expected {what}", url=into, what=error))
+            return None
+        if self.general("storage") not in (None, parent):
+            self.problems.append(tr("--into {url} and general_cfg.storage name two places; leave one out", url=into))
+        typed.put("general_cfg", "storage", parent, Place("--into", "general_cfg.storage"))
+        return fixed(root / name)
+
+    def add_earlier(self, root: Path, env: str, take_over: bool) -> Document | None:
         """Puts the run that is loaded below all other sources, and returns its settings. env: the environment that it
-        has to have; empty for any."""
-        self.task = self._task(root)
+        has to have; empty for any. take_over: see stores.bring."""
+        self.task = self._task(root, take_over)
         if self.task is None:
             return None
         earlier = self._earlier(self.task)
@@ -198,13 +219,17 @@ class _Assembly(SourceStack):
         self._compare(earlier, self.task, env)
         return earlier
 
-    def _task(self, root: Path) -> Path | None:
+    def _task(self, root: Path, take_over: bool) -> Path | None:
         """Returns the task directory to load from."""
         path = self.general("load_path")
         if self.general("load_checkpoint") is not True or not isinstance(path, str) or not path:
             return None
         try:
-            return tasks.find(path, root)
+            step = self.general("load_model_step")
+            branch = self.writes("general_cfg", "load_model_step") and step != "latest"
+            go_on = self.general("mode") != "test" and not branch
+            model = step if isinstance(step, int | str) else "best"
+            return tasks.find(path, root, go_on=go_on, model=model, take_over=take_over)
         except tasks.TaskError as error:
             self.report("general_cfg", "load_path", str(error))
             return None

@@ -7,6 +7,19 @@ _SPELLINGS: dict[str, Path] = {}
 """Absolute path -> the path as it was written, from the working directory of that moment."""
 
 
+class _UrlPath(type(Path())):  # type: ignore[misc]  # the class of paths of this system
+    """URL of a copy in a store, which is shown and never opened."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text.replace(":/", ":///" if text.startswith(("file:", "local:")) else "://", 1)
+
+
+def spell(path: Path, url: str) -> None:
+    """Lets a copy, and what is below it, be shown as its URL."""
+    _SPELLINGS[str(path)] = _UrlPath(url)
+
+
 def fixed(path: Path, start: Path | None = None) -> Path:
     """Returns a path as an absolute one. start: working directory that a relative one counts from; None: the current
     one."""

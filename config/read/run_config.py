@@ -39,6 +39,8 @@ class RunConfig:
     """Working directory when the settings were read, from which relative paths count; an environment may change it."""
     pause_at_step: int | None = None
     """Environment step at which training pauses, from --pause-at-step; limits and schedules do not depend on it."""
+    take_over: bool = False
+    """True, from --take-over, to go on with a copy in a store whose writer has gone silent."""
     no_evaluation: bool = False
     """True, from --no-evaluation, to play only the evaluations of online_eval."""
     allow_import: tuple[str, ...] = ()

@@ -12,6 +12,8 @@ REPORT = "report.html"
 """Name of the page of a run, a test, a group or a tuning."""
 LOCK = ".lock"
 """File that is locked while a process writes to a run, or drives a tuning."""
+COPY = ".copy.json"
+"""File that says what a folder has in common with its copy in a store."""
 NOTES = "notes.json"
 """File with the tags and the note that a user gives a run or a group."""
 

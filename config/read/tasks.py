@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from config.program import PROGRAM
+from config.read import stores
 from config.read.opening import read_regular
 from config.read.paths import as_written, fixed
 from config.read.task_config import has_config
@@ -33,10 +34,19 @@ def group_of(run: Path) -> Path | None:
     return next(filter(is_group, list(run.absolute().parents)[:MOST_LEVELS]), None)
 
 
-def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
-    """Returns the task directory of that name or path; see _folder_of. start: working directory that relative paths
-    count from, and the result is an absolute path; None: the current one, and the path as it is written."""
-    path, tasks = Path(load_path), _counted(tasks, start)
+def find(
+    load_path: str,
+    tasks: Path,
+    start: Path | None = None,
+    go_on: bool = False,
+    model: str | int = "best",
+    take_over: bool = False,
+) -> Path:
+    """Returns the task directory of that name, path or URL; see _folder_of. start: working directory that relative
+    paths count from, and the result is an absolute path; None: the current one, and the path as it is written. The
+    others are for a URL: see stores.bring."""
+    tasks = _counted(tasks, start)
+    path = Path(_brought(load_path, tasks, go_on, model, take_over))
     if ".." in path.parts:
         raise TaskError(
             tr(
@@ -51,7 +61,7 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
         exists, complete = folder.exists(), (folder / "models").is_dir() and has_config(folder)
     except (OSError, ValueError) as error:
         raise TaskError(tr("{name!r} cannot be read: {error}", name=load_path, error=error)) from None
-    if "models" in path.parts[1:]:
+    if "models" in path.parts[1:] and not stores.is_url(load_path):
         raise TaskError(_inside(load_path, path, tasks))
     if _counted(path, start).resolve() == tasks.resolve() or path == Path(tasks.name):
         raise TaskError(
@@ -69,6 +79,16 @@ def find(load_path: str, tasks: Path, start: Path | None = None) -> Path:
     if not complete:
         raise TaskError(tr("{name!r} is not a task directory: it needs config.yaml and models/", name=load_path))
     return folder
+
+
+def _brought(load_path: str, tasks: Path, go_on: bool, model: str | int, take_over: bool) -> str:
+    """Returns the path of a run that is brought here from a store; any other name or path as it is."""
+    if not stores.is_url(load_path):
+        return load_path
+    try:
+        return str(stores.bring(load_path, tasks, go_on, model, take_over))
+    except stores.StoreError as error:
+        raise TaskError(str(error)) from error
 
 
 def group_named(load_path: str, tasks: Path) -> Path | None:

@@ -18,6 +18,7 @@ from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
+from config.read.stores import is_url
 from config.read.task_files import TUNING
 from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
 from config.tell import hints
@@ -191,6 +192,10 @@ def _tuning(
     **options: Any,
 ) -> Tuning:
     problems = list(document.duplicates)
+    if into and is_url(str(into)):
+        problems.append(
+            tr("{dashes}into {url}: a tuning is written to a folder of this machine", dashes=dashes, url=into)
+        )
     document = replace(document, duplicates=[])
     if not isinstance(document.value, dict):
         problem = tr(

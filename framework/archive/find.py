@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from config.program import PROGRAM
+from config.read.stores import is_url
 from config.read.task_config import has_config
 from config.read.tasks import is_group
 from config.tell.language import tr
@@ -29,6 +30,10 @@ def find(words: Iterable[str], root: Path) -> list[Path]:
 
 
 def _named(word: str, root: Path) -> list[Path]:
+    if is_url(word):
+        from framework.storage import copies  # only who names a URL needs it
+
+        return [run for folder in copies.find(word) for run in _runs(folder)]
     try:
         place = next((path for path in (root / word, Path(word)) if path.exists()), None)
     except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from config.read.opening import entries_below
+from config.read.paths import as_written
 from config.tell.language import tr
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
@@ -21,6 +22,7 @@ from framework.screen.outcome import shown
 from framework.screen.stages import each
 from framework.screen.tables import aligned
 from framework.screen.terminal import fitted
+from framework.storage.record import size_in_store
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""
@@ -59,7 +61,7 @@ def listing(part: str = "", root: Path = ROOT, tag: str | None = None) -> str:
     terminal is too narrow for it, each name has a line of its own. tag: one that they have."""
     runs = find_runs(part, root, tag)
     if not runs:
-        return f"{_nothing(part, tag, root.absolute())}\n"
+        return f"{_nothing(part, tag, as_written(root.absolute()))}\n"
     rows = [_HEADS, *map(_cells, runs)]
     if not any(run.tags for run in runs):
         rows = [row[:-1] for row in rows]
@@ -111,7 +113,7 @@ def _listed(name: str, folder: Path) -> Listed | None:
         state=run.state,
         score=run.score,
         age=round(max(0.0, time.time() - folder.lstat().st_mtime), 3),
-        size=_size(folder),
+        size=max(_size(folder), size_in_store(folder)),
         tags=run.notes.tags,
         note=run.notes.note,
         reason=run.unread or (run.reason if run.state == "failed" else ""),

@@ -101,9 +101,18 @@ def _resume_group(request: Namespace) -> int | None:
     """Goes on with a group of runs. Returns None if no group is named, or all of its runs have finished."""
     from config.read import tasks
     from config.read.loader import ConfigError
+    from config.read.paths import as_written
+    from config.read.stores import StoreError, bring, is_url
     from framework.catalog import ALGOS, ENVS
     from framework.jobs import members
 
+    if is_url(request.resume):
+        try:
+            request.resume = str(
+                as_written(bring(request.resume, Path("tasks"), go_on=True, take_over=request.take_over))
+            )
+        except StoreError as error:
+            return start.nothing_started(ConfigError([str(error)]))
     folder = tasks.group_named(request.resume, Path("tasks"))
     unfinished = members.unfinished(folder) if folder and not (request.print_config or request.dry_run) else []
     if folder is None or not unfinished:

@@ -13,18 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.read import arguments
+from config.read.stores import is_url
 from config.tell.language import tr
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {"watch [FOLDER] [--port N] [--open]": tr("see them train, in a browser")}
+STORE_SECONDS = 15.0
+"""Seconds between two looks at a store."""
 LOOK_SECONDS = 0.1
 """Seconds between two looks for a signal."""
 
 
 def flags(parser: Parser) -> None:
     shared.add(parser, "--allow-import")
-    help_text = tr("folder of runs (default tasks), or one run or group")
+    help_text = tr("folder of runs (default tasks) or its URL, or one run or group")
     parser.add_argument("folder", metavar="FOLDER", type=arguments.text, nargs="?", help=help_text)
     parser.add_argument("--port", metavar="N", type=arguments.port, default=0, help=tr("default: a free one"))
     parser.switch("--open", tr("open the page in the browser"))
@@ -36,6 +39,7 @@ def run(request: Namespace) -> int:
 
 
 def _serve(request: Namespace) -> int:
+    from config.read.paths import as_written
     from framework.disk.task_dir import ROOT
     from framework.errors import JoystickError
     from framework.live.server import Server
@@ -43,7 +47,7 @@ def _serve(request: Namespace) -> int:
     from framework.screen.stages import shown_on
     from framework.screen.terminal import Screen
 
-    root, port = Path(request.folder or ROOT), request.port
+    root, port = _root(request.folder, ROOT), request.port
     if request.folder and not root.is_dir():
         raise JoystickError(
             tr("watch: {root} is not a folder; name a folder of runs, or one run or group, or leave it out", root=root)
@@ -61,7 +65,7 @@ def _serve(request: Namespace) -> int:
         print(
             tr(
                 "the runs in {folder}\n\n  {address}\n\nCtrl-C ends it.",
-                folder=server.answers.folder,
+                folder=as_written(Path(server.answers.folder)),
                 address=server.address,
             ),
             flush=True,
@@ -74,6 +78,24 @@ def _serve(request: Namespace) -> int:
             time.sleep(LOOK_SECONDS)
         server.shutdown()
     return signals.exit_status
+
+
+def _root(folder: str | None, usual: Path) -> Path:
+    """Returns the folder of runs to show. That of a store is brought here again and again, in a thread."""
+    if not folder or not is_url(folder):
+        return Path(folder or usual)
+    from framework.errors import JoystickError
+    from framework.storage import copies
+
+    def again() -> None:
+        while True:
+            time.sleep(STORE_SECONDS)
+            with contextlib.suppress(JoystickError, OSError):  # the store may answer the next time
+                copies.listed(folder, copies.results)
+
+    root = copies.listed(folder, copies.results)
+    threading.Thread(target=again, name="store", daemon=True).start()
+    return root
 
 
 @contextlib.contextmanager

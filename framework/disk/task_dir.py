@@ -18,6 +18,7 @@ from config.machine import PROC
 from config.program import MAIN
 from config.read.opening import fault_below, read_regular, regular
 from config.read.paths import as_written, fixed
+from config.read.stores import is_url
 from config.read.task_files import LOCK, TaskFiles
 from config.system.files import lock
 from config.system.processes import at_fork
@@ -51,10 +52,10 @@ class TaskDir(TaskFiles):
 
     @classmethod
     def create(
-        cls, mode: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None
+        cls, mode: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None, mark: str = ""
     ) -> "TaskDir":
-        """Creates and opens a new folder under tasks/, or the one that --into names."""
-        task = cls(new_folder(mode, env_id, algo, into, start))
+        """Creates and opens a new folder under tasks/, or the one that --into names. mark: see new_folder."""
+        task = cls(new_folder(mode, env_id, algo, into, start, mark))
         task.open(training=mode == "train")
         return task
 
@@ -129,12 +130,19 @@ def check_new(into: Path | None, start: Path | None = None) -> None:
         raise TaskDirError(tr("{path} exists; --into names a new folder", path=as_written(fixed(into, start))))
 
 
-def new_folder(kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None) -> Path:
+def new_folder(
+    kind: str, env_id: str, algo: str, into: Path | None = None, start: Path | None = None, mark: str = ""
+) -> Path:
     """Creates the folder of a run, and returns its absolute path. A second run in the same second gets a suffix, never
-    the same folder. start: working directory that into and tasks/ are in; None: the current one."""
+    the same folder. start: working directory that into and tasks/ are in; None: the current one. mark: end of a name
+    that is chosen here, for one that other machines must not choose in the same second."""
+    if into and is_url(str(into)):
+        raise TaskDirError(
+            tr("{into}: only what trains is copied to a store; name a folder of this machine", into=into)
+        )
     into, root = into and fixed(into, start), fixed(ROOT, start)
     safe = _NOT_IN_NAMES.sub("-", env_id)
-    name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}"
+    name = f"{kind.capitalize()}_{safe}_{algo}_{time.strftime('%Y%m%d-%H%M%S')}{mark}"
     suffixes = ("", *(f"_{attempt}" for attempt in range(2, 1000)))
     for path in [into] if into else [root / f"{name}{suffix}" for suffix in suffixes]:
         try:

@@ -1,7 +1,8 @@
 """Checks and trains a group of runs: one for each seed, or for each experiment of a file."""
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from config.read.loader import ConfigError, RunConfig
+from config.read.task_files import COPY
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
@@ -147,12 +149,27 @@ def _train(
         is_new = not work.files.group.exists()
         if is_new:
             work.write_settings()
-        with locked(folder, next(iter(members)).file, TRAINED):
+        with locked(folder, next(iter(members)).file, TRAINED), _copied(folder, config, work.screen):
             if is_new:
                 work.begin(command_line)
             else:
                 work.take_up()
             return work, work.drive()
+
+
+@contextlib.contextmanager
+def _copied(folder: Path, config: RunConfig, screen: terminal.Screen) -> Iterator[None]:
+    """Copies the files of the group to a store meanwhile, if its runs are copied."""
+    if config.general.storage is None and not (folder / COPY).exists():
+        yield
+        return
+    from framework.storage.mirror import mirrored  # only a group that is copied needs it
+
+    def say(text: str, is_warning: bool) -> None:
+        screen.say(tr("warning: {text}", text=text) if is_warning else text, "red" if is_warning else "")
+
+    with mirrored(folder, config.general.storage, "general_cfg.storage" in config.explicit, say):
+        yield
 
 
 def beside_others(config: RunConfig) -> RunConfig:

@@ -6,18 +6,20 @@ The command line trains it to its end (framework/commands/work/train.py), and jo
 import contextlib
 import functools
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from algos.base import TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
+from config.read.task_files import COPY
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.archive import sentences
@@ -28,6 +30,7 @@ from framework.assemble.identity import identity, with_seed
 from framework.collect.env_calls import Watch
 from framework.dataset.store import StepStore
 from framework.dataset.writers import episode_writer
+from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError
@@ -55,6 +58,9 @@ from framework.runs.sampling import Sampler
 from framework.screen import outcome
 from framework.screen.formatting import counted, resume_command
 from framework.screen.stages import stage
+
+if TYPE_CHECKING:
+    from framework.storage.mirror import Mirror
 
 T = TypeVar("T")
 LEAST_NOTED = 2**19
@@ -97,8 +103,12 @@ class Experiment:
         """True while the state of the Trainer is whole, so that it may be saved: not before a checkpoint is loaded."""
         self.trained = False
         """True after the last save: whatever fails later costs a warning."""
+        self.mirror: Mirror | None = None
+        """Copy of the task directory in a store; None without one."""
         self.load = ""
         """Load of the processes over the whole training."""
+        self._telling = False
+        """True while the console is open."""
         self._env_changes = 0
         self._pids: Sequence[int] = ()
         """Processes of Ray on this machine that train."""
@@ -170,6 +180,7 @@ class Experiment:
             build.keep_threads(config, (self.start.saved.facts.get("exactness") or {}).get("torch_threads"))
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
+        self._open_mirror()
         if self.env.metrics:
             self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
@@ -182,6 +193,8 @@ class Experiment:
         )  # fmt: skip
         self._stack.callback(log.close)
         self._stack.callback(self.console.close)
+        self._telling = True
+        self._stack.callback(setattr, self, "_telling", False)
         self.numbers = exactness.facts(config, backend.agent.device)
         facts = {
             **identity(config, self.spec),
@@ -211,6 +224,36 @@ class Experiment:
         self._stack.callback(system.close)  # its last row has the counters of the trainer
         if cfg.profile:
             self.trainer.profile = enter(profiling(self.trainer, log))
+
+    def _open_mirror(self) -> None:
+        """Takes the claim on the copy in a store. What waiting does not mend is refused before the run begins, and
+        leaves no folder behind."""
+        if self.config.general.storage is None and not (self.task.path / COPY).exists():
+            return
+        from framework.storage.mirror import mirror_of  # only a run that is copied needs it
+
+        config, is_new = self.config, self.start.saved is None or self.start.branch
+        explicit = "general_cfg.storage" in config.explicit
+        self.mirror = mirror_of(self.task.path, config.general.storage, explicit, config.take_over, self._say_of_mirror)
+        if self.mirror is None:
+            return
+        try:
+            self.mirror.begin()
+        except BaseException:
+            if is_new:
+                self.task.close()
+                remove_folder(self.task.path)
+            raise
+        self._stack.callback(self.mirror.close)
+
+    def _say_of_mirror(self, text: str, is_warning: bool) -> None:
+        """Tells of the copy in a store; called by its thread, too."""
+        if self._telling:
+            (self.console.warn if is_warning else self.console.note)(text)
+        elif is_warning:
+            print(tr("warning: {text}", text=text), file=sys.stderr, flush=True)
+        else:
+            self.say(text)
 
     def _check_columns(self, numbers: Sequence[str]) -> None:
         """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""
@@ -298,6 +341,8 @@ class Experiment:
             initial_weights.start_with(self.backend, self._fitting)
             self.console.note(self._fitting.text)
         self.loaded = True
+        if self.mirror is not None:  # the files of a resume are cut back to its checkpoint
+            self.mirror.start()
         self.log.loggers.begin()
         if ray and (saved is None or self.start.branch):
             self.trainer.save()  # lost processes are restarted from a checkpoint, and there is none yet

@@ -129,7 +129,9 @@ def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
 
 def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
     """Returns the state of an agent in the best model of a run, or in its newest one."""
-    task, _, policy = load.rpartition(":") if ":" in load else (load, "", "")
+    task, colon, policy = load.rpartition(":")
+    if not colon or policy.startswith("/"):  # a URL has a colon of its own
+        task, policy = load, ""
     folder = tasks.find(task, ROOT, config.start)
     TaskDir(folder).check()
     store = CheckpointStore(folder / "models")

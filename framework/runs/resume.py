@@ -1,6 +1,7 @@
 """Finds where a run begins: at step 0 or at a checkpoint; and decides which settings a resume may change."""
 
 import json
+import secrets
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -76,7 +77,8 @@ def start(config: RunConfig, spec: EnvSpec) -> Start:
 
 
 def _new(config: RunConfig, spec: EnvSpec) -> Start:
-    task = TaskDir.create("train", spec.id, config.algorithms, config.into, config.start)
+    mark = f"_{secrets.token_hex(3)}" if config.general.storage else ""
+    task = TaskDir.create("train", spec.id, config.algorithms, config.into, config.start, mark)
     return Start(task, CheckpointStore(task.models))
 
 

@@ -87,11 +87,14 @@ class Run:
         allow_import: Iterable[str] = (),
         callbacks: Given = None,
         metrics: Sequence[str] = (),
+        take_over: bool = False,
         show: bool = False,
     ) -> "Run":
-        """Continues a run in its own task directory, as the command resume does."""
+        """Continues a run in its own task directory, as the command resume does. take_over: with a copy in a store
+        whose writer was killed."""
         run = cls.__new__(cls)
-        config = loaded(None, words, {}, callbacks, metrics, resume=str(name), allow_import=allow_import)
+        flags = {"resume": str(name), "allow_import": allow_import, "take_over": take_over}
+        config = loaded(None, words, {}, callbacks, metrics, **flags)
         run._begin(config, show)
         return run
 

@@ -21,6 +21,7 @@ COUNTED = (
     tr("{count:,} environments"),
     tr("{count:,} episodes"),
     tr("{count:,} faults"),
+    tr("{count:,} files"),
     tr("{count:,} flat charts"),
     tr("{count:,} fragments"),
     tr("{count:,} frames"),
@@ -122,6 +123,11 @@ def play_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
 def video_command(task: Path, allowed: tuple[str, ...] = ()) -> str:
     """Returns the command that films the best model of a run. allowed: packages that it may import."""
     return f"{PROGRAM}{_allow(allowed)} film {_name(task)}"
+
+
+def sync_command(task: Path) -> str:
+    """Returns the command that copies to a store what it lacks of a run."""
+    return f"{PROGRAM} sync {_name(task)}"
 
 
 def compare_command(group: Path) -> str:

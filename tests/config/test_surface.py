@@ -45,6 +45,7 @@ EXCEPTIONS = (
     ("framework/memory/offline_replay.py", "memory/held out", "the name of a stream of random numbers"),
     ("framework/pages/cell.py", r"text \{.*", "a style sheet"),
     ("framework/pages/figures.py", "outside lower center", "a place, for matplotlib"),
+    ("framework/storage/store.py", "Protocol not known|bucket does not exist", "words of fsspec and of S3"),
     ("framework/*.js", r"Bearer \{\}|Escape", "a header of HTTP; the name of a key"),
     ("joystick.py", r"joystick has a package .*", "an error in whose place nothing of ours can be imported"),
     ("joystick.py", r"Dialogues put together .*", "a docstring"),

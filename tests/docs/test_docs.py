@@ -90,8 +90,9 @@ def test_every_command_is_understood(page: Path) -> None:
         parse(words)
 
 
-ELSEWHERE = (["watch"], ["resume", "GROUP"])
-"""Commands that other tests give: the first serves its page until Ctrl-C, the second needs a group to go on with."""
+ELSEWHERE = (["watch"], ["resume", "GROUP"], ["resume", "s3://BUCKET/PREFIX/NAME"], ["sync", "NAME"])
+"""Commands that other tests give: the first serves its page until Ctrl-C, the others need a group to go on with, or a
+store."""
 
 
 @pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words not in ELSEWHERE], ids=" ".join)

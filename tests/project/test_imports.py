@@ -31,6 +31,7 @@ CONTRACTS = (
     "framework.disk.appended",
     "framework.loop.observer",
     "framework.runs.policy",
+    "framework.storage.errors",
 )
 """Classes of these modules are there to be inherited from."""
 EXTENDS = {

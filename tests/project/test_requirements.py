@@ -23,12 +23,14 @@ OF_ANOTHER = {
     "pydantic_core": "pydantic",  # its other half, of which it names the version
     "annotationlib": "",  # of Python 3.14
     "pygame": "gymnasium",  # of its extra classic-control
+    "fsspec": "torch",
     "IPython": "",  # there wherever it is asked for: in a notebook
 }
 """Module -> the declared package that it comes with; empty: it is not installed for us."""
 NOT_IMPORTED = {
     "ale-py": "gymnasium finds it",
     "tensorboard": "the viewer of tb_logs/",
+    **dict.fromkeys(("s3fs", "gcsfs", "ossfs"), "fsspec finds it"),
 }
 """Packages of extras that no module of ours imports -> why they are declared."""
 
@@ -156,4 +158,4 @@ def test_the_lowest_versions_are_constraints() -> None:
 
 def test_all_extras_are_one_but_for_the_loggers_that_send() -> None:
     table = requirements.extras()
-    assert table.keys() - set(requirements.parts_of_all()) == {"wandb", "mlflow", "swanlab", "trackio"}
+    assert table.keys() - set(requirements.parts_of_all()) == {"wandb", "mlflow", "swanlab", "trackio", "storage"}

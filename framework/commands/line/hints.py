@@ -25,6 +25,8 @@ _INSTEAD = {
     "optimize": f"{_TUNE} --yaml FILE", "optimize_hyperparameters": f"{_TUNE} --yaml FILE",
     "no_render": tr("{test}, which opens no window", test=_TEST), "load_best": _TEST,
     "load_checkpoint": tr("--model N, with test NAME"), "load_last_checkpoint": tr("--model latest, with test NAME"),
+    "storage_path": "--into s3://BUCKET/PREFIX/NAME", "upload_dir": "--into s3://BUCKET/PREFIX/NAME",
+    "tasks": "--into s3://BUCKET/PREFIX/NAME",
     "folder": _NAMES, "exp_id": _NAMES,
     "track": tr("general_cfg.loggers=[csv,tensorboard,wandb]; nothing is sent unless WANDB_MODE says so"),
 }  # fmt: skip

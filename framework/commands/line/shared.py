@@ -28,6 +28,7 @@ VALUES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
 """Flag -> the name of its value, its help, and what reads the value."""
 SWITCHES = {
     "--video": tr("record a video (env_cfg.render_mode=rgb_array)"),
+    "--take-over": tr("go on with a copy in a store whose writer was killed"),
     "--no-evaluation": tr("train, or resume, without an evaluation at the end or at a pause"),
     "--print-config": tr("show all settings as YAML, and stop"),
     "--profile": tr("show where the time of the training went"),
@@ -64,7 +65,7 @@ def permission(parser: Parser) -> None:
 
 def add_training(parser: Parser) -> None:
     """Adds how long a run trains, and what it saves."""
-    add(parser, "--pause-at-step --no-evaluation --config --stop --checkpoint-freq")
+    add(parser, "--pause-at-step --no-evaluation --take-over --config --stop --checkpoint-freq")
     foreign_flags.add(parser)
 
 

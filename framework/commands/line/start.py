@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from config.read.loader import ConfigError
     from config.read.run_config import RunConfig
 
-FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "allow_import", "config",
-         "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated", "of_rllib")  # fmt: skip
+FLAGS = ("algo", "env", "resume", "test", "video", "into", "pause_at_step", "no_evaluation", "take_over",
+         "allow_import", "config", "stop", "checkpoint_freq", "episodes", "model", "word", "abbreviated",
+         "of_rllib")  # fmt: skip
 """Flags that become settings."""
 
 

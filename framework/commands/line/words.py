@@ -26,7 +26,7 @@ MARGIN = " " * 50
 """Blanks before a text that stands below."""
 GROUPS = {
     tr("with a run, by the name of its folder under tasks/:"): (
-        "runs", "watch", "resume", "test", "film", "compare", "evaluate", "rollout", "export", "push",
+        "runs", "watch", "resume", "sync", "test", "film", "compare", "evaluate", "rollout", "export", "push",
         "pull", "talk",
     ),
     tr("other commands:"): (

@@ -52,6 +52,7 @@ EXTRAS = {
     "zstandard": (tr("data files that zstandard has compressed"), "zstandard"),
     "imageio_ffmpeg": (tr("videos as mp4"), '"imageio-ffmpeg>=0.6"'),
     "onnx onnxscript onnxruntime": ("export --to onnx", "onnx onnxscript onnxruntime"),
+    "s3fs": (tr("copies of runs in a store, s3:// (gcsfs for gs://, ossfs for oss://)"), '"s3fs>=2025.3"'),
     "optuna cmaes": (tr("tuning by tpe, cmaes and qmc"), "optuna cmaes"),
 }
 """Modules of extra packages -> what they are for, and their names for pip."""

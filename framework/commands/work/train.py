@@ -21,18 +21,24 @@ def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int
     with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:
-                reason = training.train()
-                if reason is None:
-                    training.interrupted()
-                    return signals.exit_status
-                end = training.pause if training.trainer.paused() else training.complete
-                if not end(reason):
-                    return signals.exit_status
-                return MISTAKE if training.trainer.points.unsaved else 0
+                status = _train(training, signals)
+            return status or (MISTAKE if training.mirror is not None and training.mirror.is_behind else 0)
         except (JoystickError, EnvError, OSError, MemoryError, RuntimeError) as error:
             if command := _resume(training):
                 error.add_note(command)
             raise
+
+
+def _train(training: Experiment, signals: StopSignals) -> int:
+    """Trains an open run, and returns the exit status."""
+    reason = training.train()
+    if reason is None:
+        training.interrupted()
+        return signals.exit_status
+    end = training.pause if training.trainer.paused() else training.complete
+    if not end(reason):
+        return signals.exit_status
+    return MISTAKE if training.trainer.points.unsaved else 0
 
 
 def _resume(training: Experiment) -> str:

@@ -1,0 +1,411 @@
+"""Brings runs from a store to this machine: what a command needs of them, each object compared with its checksum.
+
+A run that is read lies in the user's cache, where a later command brings what is new; one that is trained further gets
+its folder among the runs here. Whoever asks for a folder gets one, and reads it as any other.
+"""
+
+import contextlib
+import fnmatch
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO
+
+from config.program import PROGRAM
+from config.read.opening import regular
+from config.read.paths import as_written, fixed, spell
+from config.read.stores import StoreError, of_run
+from config.read.task_files import GROUPS, LOCK, NOTES, RUN, TaskFiles
+from config.tell.language import tr
+from config.tell.names import did_you_mean
+from framework.disk.atomic import discard, ensure_folder, finish_folder
+from framework.disk.task_dir import held_lock, is_locked
+from framework.screen.formatting import byte_size
+from framework.screen.stages import stage
+from framework.storage import claim
+from framework.storage.errors import MissingObject, StorageError
+from framework.storage.index import KEY, Index, Parts, checkpoint_of
+from framework.storage.record import Record, Stamp, files_of, pending
+from framework.storage.store import Store, patiently
+
+CACHE_VARIABLE = "JOYSTICK_CACHE"
+"""Environment variable with the folder for copies, in place of ~/.cache/joystick."""
+ATTEMPTS = 6
+"""Number of times that a store is asked before a command gives up."""
+AT_ONCE = 8
+"""Number of objects that are read side by side."""
+MOST_LISTED = 20
+"""Names in a message."""
+Wanted = Callable[[str, Index], bool]
+"""Returns True for a file that is needed."""
+_held: dict[Path, IO[str]] = {}
+"""Locks on copies whose run is being written elsewhere: such a run counts as running here, too."""
+
+
+def cache() -> Path:
+    """Returns the user's folder for copies."""
+    if place := os.environ.get(CACHE_VARIABLE):
+        return Path(place).absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return (base if base.is_absolute() else Path.home() / ".cache") / "joystick" / "stores"
+
+
+def place_of(url: str) -> Path:
+    """Returns the folder in the cache for a URL."""
+    scheme, _, path = url.partition("://")
+    place = cache() / scheme / path.strip("/")
+    spell(place, url)
+    return place
+
+
+# ---------------------------------------------------------------------------------------------- what is needed
+
+
+def everything(path: str, index: Index) -> bool:
+    """All files."""
+    return True
+
+
+def facts(path: str, index: Index) -> bool:
+    """What a list of runs shows, and what says which folder is a group."""
+    return path in ("config.yaml", RUN, NOTES, *GROUPS) or ("/" not in path and path.endswith(".csv"))
+
+
+def results(path: str, index: Index) -> bool:
+    """All files but the weights and the transitions."""
+    return not path.startswith("models/") or path.endswith("/manifest.json")
+
+
+def model(which: str | int, with_journal: bool) -> Wanted:
+    """Returns what is needed of a run to load a checkpoint, with what is known of the run. which: best, latest or its
+    number."""
+
+    def wanted(path: str, index: Index) -> bool:
+        if results(path, index):
+            return not path.startswith(("tb_logs/", "videos/"))
+        numbers = index.checkpoints
+        has_best = any(checkpoint_of(file) == "best" for file in index.files)
+        newest = which == "latest" or (which == "best" and not has_best)
+        name = str(numbers[-1]) if newest and numbers else str(which)
+        journal = path.startswith("models/journal/")
+        return (journal and (with_journal or newest)) or checkpoint_of(path) == name
+
+    return wanted
+
+
+# ---------------------------------------------------------------------------------------------- for config
+
+
+def bring(url: str, tasks: Path, go_on: bool, which: str | int | None, take_over: bool) -> Path:
+    """Does what `stores.bring` promises."""
+    try:
+        if go_on:
+            return working_copy(url, tasks, take_over)
+        return cached(url, facts if which is None else model(which, with_journal=which != "best"))
+    except StorageError as error:
+        raise StoreError(str(error)) from error
+
+
+def cached(url: str, wanted: Wanted) -> Path:
+    """Brings a run to the cache, and returns its folder there."""
+    store, folder = Store(url), place_of(url)
+    with stage(tr("reading {url}", url=url)):
+        index = _index(store)
+        if index is None:
+            raise StorageError(_absent(store), lasting=True)
+        _bring(store, folder, index, wanted)
+    return folder
+
+
+def working_copy(url: str, tasks: Path, take_over: bool) -> Path:
+    """Brings a run here to be trained further, and returns its folder under tasks/. One that is there already, and that
+    nobody else has trained since, is taken as it is: it has at least what the store has."""
+    try:
+        _, name = of_run(url)
+    except ValueError as error:
+        raise StorageError(tr("{url!r} is not {what}", url=url, what=error), lasting=True) from None
+    store, folder = Store(url), fixed(tasks / name)
+    record = _record_here(folder, url)
+    try:
+        _, index = patiently(lambda: claim.wait_until_free(store, record, take_over), ATTEMPTS, time.sleep)
+    except StorageError as error:
+        if record is None or error.lasting:
+            raise
+        return folder  # it goes on here, and the store gets the rest once it answers
+    if index is None:
+        raise StorageError(_absent(store), lasting=True)
+    if any(name in index.files for name in GROUPS):
+        if record is None:
+            _make(folder, lambda new: _bring_group(store, new, take_over))
+        return folder
+    if not index.checkpoints:
+        text = tr("{url} has no checkpoint yet; {program} --into {url} with the settings of the run begins it anew",
+                  url=url, program=PROGRAM)  # fmt: skip
+        raise StorageError(text, lasting=True)
+    if record is None or _is_behind(record, index, folder, url):
+        with stage(tr("bringing {url} here, {size}", url=url, size=byte_size(index.size))):
+            if record is None:
+                _make(folder, lambda new: _bring(store, new, index, everything))
+            else:
+                _bring(store, folder, index, everything)
+    return folder
+
+
+def _record_here(folder: Path, url: str) -> Record | None:
+    """Returns the record of the folder in which a run is to go on; None if the folder does not exist yet. Raises
+    StorageError for another folder of this name."""
+    if not os.path.lexists(folder):
+        return None
+    record = Record.read(folder)
+    if record is None or record.url != url:
+        text = tr("{folder} exists, and is no copy of {url}; move it away, or work in another folder",
+                  folder=as_written(folder), url=url)  # fmt: skip
+        raise StorageError(text, lasting=True)
+    if is_locked(folder):
+        raise StorageError(tr("{folder} is being written by another run", folder=as_written(folder)), lasting=True)
+    return record
+
+
+def _make(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Makes a folder, whole or not at all."""
+    new = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.tmp")
+    ensure_folder(folder.parent)
+    try:
+        fill(new)
+        finish_folder(new, folder)
+    except BaseException:
+        discard(new)
+        raise
+
+
+def _bring_group(store: Store, folder: Path, take_over: bool, levels: int = 4) -> None:
+    """Brings a group with all of its runs here, to be trained further."""
+    _, index = patiently(lambda: claim.wait_until_free(store, None, take_over), ATTEMPTS, time.sleep)
+    if index is not None:
+        if not index.closed:  # the processes of its runs are told of no --take-over
+            index = _closed(store, index)
+        _bring(store, folder, index, everything)
+    if levels and (index is None or any(name in index.files for name in GROUPS)):
+        for name in _folders(store):
+            _bring_group(store.below(name), folder / name, take_over, levels - 1)
+
+
+def _closed(store: Store, index: Index) -> Index:
+    """Ends the claim of a writer that was killed."""
+    mine = claim.Claim(store, index.every, Record(store.url, index), take_over=True)
+    return mine.commit(mine.take().files, closed=True)
+
+
+def _is_behind(record: Record, index: Index, folder: Path, url: str) -> bool:
+    """Returns True if the store has gone on since the folder was copied. Raises StorageError if both have."""
+    if record.index.run != index.run:
+        text = tr("{folder} is another run than {url}; move it away", folder=as_written(folder), url=url)
+        raise StorageError(text, lasting=True)
+    if record.index.owner.session == index.owner.session or record.index.files == index.files:
+        return False
+    if pending(folder, record):
+        text = tr(
+            "{folder} and {url} have both gone on since they were the same; to go on from the store, "
+            "move the folder away",
+            folder=as_written(folder),
+            url=url,
+        )
+        raise StorageError(text, lasting=True)
+    return True
+
+
+# ---------------------------------------------------------------------------------------------- several runs
+
+
+def find(word: str) -> list[Path]:
+    """Brings the results of the runs that a URL names, perhaps a group or a pattern, and returns their folders."""
+    parent, _, name = word.rstrip("/").rpartition("/")
+    if any(mark in name for mark in "*?["):
+        names = [folder for folder in _folders(Store(parent)) if fnmatch.fnmatch(folder, name)]
+        if not names:
+            raise StorageError(tr("{url} has no run like {name!r}", url=parent, name=name), lasting=True)
+        return [found for each in names for found in find(f"{parent}/{each}")]
+    folder = cached(word, results)
+    if any((folder / group).is_file() for group in GROUPS):
+        _below(Store(word), folder, results)
+    return [folder]
+
+
+def listed(url: str, wanted: Wanted = facts) -> Path:
+    """Brings what a list of the runs in a folder of a store shows, and returns the folder in the cache. What is gone
+    from the store is deleted there. The URL may be that of a single run."""
+    store, folder = Store(url.rstrip("/")), place_of(url)
+    with stage(tr("reading {url}", url=url)):
+        index = _index(store)
+        if index is not None:
+            _bring(store, folder, index, wanted)
+        if index is None or any(name in index.files for name in GROUPS):
+            _below(store, folder, wanted)
+    ensure_folder(folder)
+    return folder
+
+
+def _below(store: Store, folder: Path, wanted: Wanted, levels: int = 3) -> None:
+    """Brings the runs in a folder of a store. levels: of folders below, as a tuning has them: trials/5/seed_1."""
+    names = _folders(store)
+    for path in [path for path in _folders_here(folder) if path.name not in names and _is_copy(path)]:
+        discard(path)
+
+    def one(name: str) -> None:
+        inner = store.below(name)
+        index = _index(inner)
+        if index is not None:
+            with contextlib.suppress(StorageError):  # one damaged run must not hide the others
+                _bring(inner, folder / name, index, wanted)
+        if levels > 1 and (index is None or any(group in index.files for group in GROUPS)):
+            _below(inner, folder / name, wanted, levels - 1)
+
+    if names:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            list(threads.map(one, names))
+
+
+def _folders(store: Store) -> list[str]:
+    own = {"models", "results", "logs", "tb_logs", "videos"}
+    names = patiently(store.folders, ATTEMPTS, time.sleep)
+    return [name for name in names if name not in own and not name.startswith(".")]
+
+
+def _folders_here(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+
+
+def _is_copy(folder: Path) -> bool:
+    return Record.read(folder) is not None
+
+
+# ---------------------------------------------------------------------------------------------- one run
+
+
+def _index(store: Store) -> Index | None:
+    try:
+        data = patiently(lambda: store.get(KEY), ATTEMPTS, time.sleep)
+    except MissingObject:
+        return None
+    return Index.from_bytes(data, store.url)
+
+
+def _bring(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
+    """Brings the wanted files of a run, and deletes those here that it has no more. A writer may delete an object right
+    after the index was read: then the index is read again."""
+    ensure_folder(folder)
+    for attempt in range(ATTEMPTS):
+        try:
+            _bring_all(store, folder, index, wanted)
+            break
+        except MissingObject as error:
+            if attempt == ATTEMPTS - 1:
+                raise StorageError(
+                    tr("{url} is incomplete: {error}", url=store.url, error=error), lasting=True
+                ) from None
+            time.sleep(0.2 * 2**attempt)
+            index = _index(store) or index
+    with contextlib.suppress(OSError):
+        os.utime(folder, (index.written, index.written))
+    _mark_running(folder, index)
+
+
+def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None:
+    record = Record.read(folder)
+    before = record.stamps if record is not None and record.index.run == index.run else {}
+    objects = record.index.files if record is not None else {}
+    stamps: dict[str, Stamp] = {}
+    missing: list[tuple[str, Parts]] = []
+    here = {path: Stamp.of(entry.stat(follow_symlinks=False)) for path, entry in files_of(folder)}
+    for path, parts in index.files.items():
+        if not wanted(path, index):
+            continue
+        if here.get(path) is not None and before.get(path) == here.get(path) and objects.get(path) == parts:
+            stamps[path] = here[path]
+        else:
+            missing.append((path, parts))
+    for path in here.keys() - index.files.keys():
+        (folder / path).unlink(missing_ok=True)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for (path, _), stamp in zip(
+            missing, threads.map(lambda file: _file(store, folder, *file), missing), strict=True
+        ):
+            stamps[path] = stamp
+    for name in ("results", "logs", "models") if not any(group in index.files for group in GROUPS) else ():
+        (folder / name).mkdir(exist_ok=True)  # a run has them from its first moment
+    _drop_empty(TaskFiles(folder).models)
+    kept = {path: stamp for path, stamp in here.items() if path in index.files and path not in stamps
+            and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip
+    Record(store.url, index, kept | stamps).write(folder)
+
+
+def _file(store: Store, folder: Path, path: str, parts: Parts) -> Stamp:
+    """Brings one file, and returns its stamp. Each object is compared with its checksum before the file gets its
+    name."""
+    place = folder / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partial = place.with_name(f"{place.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(partial, "xb", opener=regular) as file:
+            for part in parts:
+                file.write(_object(store, part.key, part.size, part.sha256))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, place)
+    finally:
+        partial.unlink(missing_ok=True)
+    return Stamp.of(place.stat(follow_symlinks=False))
+
+
+def _object(store: Store, key: str, size: int, digest: str) -> bytes:
+    """Returns an object that is what its checksum says; what was cut off on the way is read again."""
+
+    def read() -> bytes:
+        data = store.get(key)
+        if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+            raise StorageError(tr("{url}/{key} does not match its checksum", url=store.url, key=key))
+        return data
+
+    return patiently(read, ATTEMPTS, time.sleep)
+
+
+def _drop_empty(folder: Path) -> None:
+    """Deletes the folders of checkpoints that the store has no more."""
+    for path in _folders_here(folder):
+        with contextlib.suppress(OSError):
+            path.rmdir()
+
+
+def _mark_running(folder: Path, index: Index) -> None:
+    """Holds the lock of a copy while its run is written elsewhere, as far as the clocks tell."""
+    alive = not index.closed and time.time() - index.written < claim.SILENCE * index.every
+    if alive and folder not in _held and folder.is_relative_to(cache()):
+        (folder / LOCK).touch()
+        if lock := held_lock(folder):
+            _held[folder] = lock
+    elif not alive and folder in _held:
+        _held.pop(folder).close()
+
+
+# ---------------------------------------------------------------------------------------------- sentences
+
+
+def _absent(store: Store) -> str:
+    """Returns that there is no run, and what there is."""
+    if below := _folders(store):
+        return _members(store, below)
+    parent, _, name = store.url.rpartition("/")
+    others: list[str] = []
+    with contextlib.suppress(StorageError):
+        others = Store(parent).folders() if not parent.endswith(":/") and "://" in parent else []
+    hint = did_you_mean(name, others) or tr("; {program} runs {url} lists what there is", program=PROGRAM, url=parent)
+    return tr("there is no run {url}{hint}", url=store.url, hint=hint)
+
+
+def _members(store: Store, names: Iterable[str] | None = None) -> str:
+    shown = sorted(_folders(store) if names is None else names)[-MOST_LISTED:]
+    return tr("{url} is a folder of runs; name one of them: {names}", url=store.url, names=", ".join(shown))

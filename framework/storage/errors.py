@@ -1,0 +1,27 @@
+"""What can go wrong with a store, each in one sentence."""
+
+from framework.errors import JoystickError
+
+
+class StorageError(JoystickError):
+    """A store cannot be reached, read or written."""
+
+    def __init__(self, text: str, lasting: bool = False) -> None:
+        """lasting: True for a fault that waiting does not mend, such as a bucket that does not exist."""
+        super().__init__(text)
+        self.lasting = lasting
+
+
+class MissingObject(StorageError):
+    """An object is not in the store."""
+
+
+class Changed(StorageError):
+    """Another writer was first."""
+
+
+class Claimed(StorageError):
+    """Another session writes this run, or has changed it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, lasting=True)

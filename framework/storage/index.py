@@ -1,0 +1,178 @@
+"""The index of a run in a store: who writes it, and which objects are its files. It is the only object that is ever
+replaced, and it is written last: what it does not list is not there.
+
+PREFIX/NAME/joystick.json          the index, with its own checksum in the last line
+PREFIX/NAME/models/500/manifest.k3fq91-4.json
+PREFIX/NAME/results/train.k3fq91-7.csv
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import socket
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from config.tell.language import tr
+from framework.storage.errors import StorageError
+
+KEY = "joystick.json"
+FORMAT = 1
+PART_BYTES = 8 * 2**20
+"""Size of the objects that a larger file is cut into: a file that grows costs one of them each time."""
+MOST_BYTES = 2**28
+Parts = tuple["Part", ...]
+
+
+class Part(NamedTuple):
+    """An object that is a file, or a part of one."""
+
+    key: str
+    size: int
+    sha256: str
+
+
+class Owner(NamedTuple):
+    """The session that writes a run to a store."""
+
+    session: str
+    """Random name."""
+    host: str
+    process: str
+    """Number and start of its process."""
+    since: str
+
+    @classmethod
+    def here(cls) -> "Owner":
+        """Returns a new session of this process."""
+        since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        return cls(secrets.token_hex(4), socket.gethostname(), _process(os.getpid()), since)
+
+    def is_dead(self) -> bool:
+        """Returns True if its process was one of this machine and has ended."""
+        number = self.process.partition(" ")[0]
+        return self.host == socket.gethostname() and number.isdecimal() and _process(int(number)) != self.process
+
+    def __str__(self) -> str:
+        return tr(
+            "{host}, process {process}, since {since}",
+            host=self.host,
+            process=self.process.partition(" ")[0],
+            since=self.since,
+        )
+
+
+def _process(number: int) -> str:
+    """Returns the number of a process with the time of its start, in ticks since the machine began; empty if there is
+    none. A container may give the same number to each of its programs."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        ticks = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        state, start = ticks[0], ticks[19]
+        return "" if state == "Z" else f"{number} {start} {boot}"
+    except (OSError, IndexError):
+        pass
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    return f"{number}"
+
+
+@dataclass(frozen=True)
+class Index:
+    """Files of a run in a store at one moment."""
+
+    run: str
+    """Random name of the run, which its copies share."""
+    owner: Owner
+    beat: int = 0
+    """Number of times that the index was written. While it grows, the owner is alive."""
+    every: float = 30.0
+    """Seconds between two beats."""
+    closed: bool = False
+    """True if the owner has ended in an orderly way, and has left nothing out."""
+    written: float = 0.0
+    """Time of the last change, by the clock of the owner."""
+    files: dict[str, Parts] = field(default_factory=dict)
+    """Path in the task directory -> the objects that it consists of."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(part.size for parts in self.files.values() for part in parts)
+
+    @property
+    def checkpoints(self) -> list[int]:
+        """Numbers of the checkpoints."""
+        return sorted({int(name) for path in self.files if (name := checkpoint_of(path)).isdecimal()})
+
+    def keys(self) -> set[str]:
+        """Returns the keys of its objects."""
+        return {part.key for parts in self.files.values() for part in parts}
+
+    def next(self, files: dict[str, Parts] | None = None, closed: bool = False) -> "Index":
+        """Returns the index to be written next."""
+        files = self.files if files is None else files
+        return replace(self, beat=self.beat + 1, written=time.time(), files=files, closed=closed)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT, "run": self.run, "owner": self.owner._asdict(), "beat": self.beat, "every": self.every,
+            "closed": self.closed, "written": self.written,
+            "files": {path: self.files[path] for path in sorted(self.files)},
+        }  # fmt: skip
+
+    def to_bytes(self) -> bytes:
+        """Returns it as JSON with its own checksum in the last line."""
+        text = json.dumps(self.to_json(), ensure_ascii=True).encode()
+        return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Index":
+        """Inverts to_json. Raises ValueError for anything else: a folder in a store may come from a stranger."""
+        if value["format"] != FORMAT:
+            raise ValueError(tr("format {format}; this version reads {known}", format=value["format"], known=FORMAT))
+        files = {_safe(path): tuple(_part(part) for part in parts) for path, parts in value["files"].items()}
+        owner = Owner(**{name: str(value["owner"][name]) for name in Owner._fields})
+        beat, every, written = int(value["beat"]), float(value["every"]), float(value["written"])
+        return cls(str(value["run"]), owner, beat, every, bool(value["closed"]), written, files)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, url: str) -> "Index":
+        """Inverts to_bytes. Raises StorageError if it is damaged."""
+        text, _, digest = data.rstrip(b"\n").rpartition(b"\n")
+        try:
+            if len(data) > MOST_BYTES or hashlib.sha256(text).hexdigest().encode() != digest:
+                raise ValueError(tr("it does not match its own checksum"))
+            return cls.from_json(json.loads(text))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            why = tr("{url}/{key} is damaged: {error}", url=url, key=KEY, error=error)
+            raise StorageError(why, lasting=True) from None
+
+
+def checkpoint_of(path: str) -> str:
+    """Returns the name of the checkpoint that a file belongs to: its number, or best; empty for any other file."""
+    names = path.split("/")
+    return names[1] if len(names) == 3 and names[0] == "models" and names[1] != "journal" else ""
+
+
+def _safe(path: str) -> str:
+    """Returns a path that stays within a folder. Raises ValueError for another one."""
+    pure = PurePosixPath(path)
+    hidden = any(name.startswith(".") for name in pure.parts)
+    if not path or str(pure) != path or pure.is_absolute() or hidden or "\\" in path or "\0" in path:
+        raise ValueError(tr("{path!r} is not the path of a file", path=path))
+    return path
+
+
+def _part(value: Any) -> Part:
+    key, size, digest = value
+    if type(size) is not int or size < 0 or len(digest) != 64:
+        raise ValueError(tr("{value!r} is not the size and the checksum of an object", value=value))
+    return Part(_safe(key), size, digest)

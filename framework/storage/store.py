@@ -1,0 +1,268 @@
+"""A folder in a store that fsspec reaches. Its objects are put whole, and every error is a sentence."""
+
+import errno
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from config.read.opening import regular
+from config.tell.language import tr
+from framework.disk.atomic import ensure_folder
+from framework.disk.task_dir import take_lock
+from framework.storage.errors import Changed, MissingObject, StorageError
+
+T = TypeVar("T")
+PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "oss": "ossfs"}
+"""Schemes -> the package that reaches such a store, as the extra `storage` brings it."""
+LOCAL = ("file", "local")
+SECONDS = 20
+"""Seconds after which a connection to a store of the kind of S3 counts as lost."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_TALKATIVE = ("aiobotocore", "aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "google", "ossfs", "oss2", "s3fs")
+"""Loggers of libraries that print tracebacks of errors that are told here in a sentence."""
+_DENIED = (
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "PermissionError",
+    "RefreshError",
+    "DefaultCredentialsError",
+)
+_WRONG = ("ParamValidationError", "InvalidRegionError", "ProfileNotFound", "UnknownServiceError")
+
+
+class Seen(NamedTuple):
+    """Content of an object that is replaced under a condition, and the mark of this version in the store."""
+
+    data: bytes
+    mark: str | None
+    """None in a store that has no conditional put."""
+
+
+class Store:
+    """A folder in a store. Keys are paths below it."""
+
+    def __init__(self, url: str) -> None:
+        """Imports what reaches the store. Raises StorageError without it."""
+        self.url, self.scheme = url, url.partition(":")[0]
+        for name in _TALKATIVE:
+            logging.getLogger(name).addHandler(logging.NullHandler())
+        self._conditional = True
+        with self._sentences():
+            from fsspec.core import url_to_fs
+
+            options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
+            if PACKAGES.get(self.scheme) == "s3fs":
+                options["config_kwargs"] = {"connect_timeout": SECONDS, "read_timeout": SECONDS}
+            self._fs, root = url_to_fs(url, **({} if self.scheme in (*LOCAL, "memory") else options))
+            self._root = root.rstrip("/")
+
+    def below(self, name: str) -> "Store":
+        """Returns a folder in this one."""
+        return Store(f"{self.url}/{name}")
+
+    # objects ----------------------------------------------------------------------------------------------
+
+    def get(self, key: str) -> bytes:
+        """Returns the content of an object. Raises MissingObject."""
+        with self._sentences(key):
+            data = self._fs.cat_file(self._path(key))
+            return data if isinstance(data, bytes) else bytes(data)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes an object as a whole."""
+        with self._sentences():
+            self._put(key, data)
+
+    def _put(self, key: str, data: bytes, **options: Any) -> None:
+        path = self._path(key)
+        if self.scheme in LOCAL:
+            ensure_folder(Path(path).parent)
+            partial = Path(f"{path}.{os.getpid()}.tmp")
+            with open(partial, "wb", opener=regular) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        else:
+            self._fs.pipe_file(path, data, **options)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Deletes objects; one that is gone counts as deleted."""
+        for key in keys:
+            try:
+                with self._sentences(key):
+                    self._fs.rm_file(self._path(key))
+            except MissingObject:
+                continue
+
+    def keys(self) -> list[str]:
+        """Returns the keys of all objects; a store may not list the newest ones yet."""
+        try:
+            with self._sentences(""):
+                paths = self._fs.find(self._root)
+        except MissingObject:
+            return []
+        return [self._key(path) for path in paths]
+
+    def folders(self) -> list[str]:
+        """Returns the names of the folders directly below."""
+        try:
+            with self._sentences(""):
+                entries = self._fs.ls(self._root, detail=True)
+        except MissingObject:
+            return []
+        names = (self._key(entry["name"]) for entry in entries if entry["type"] == "directory")
+        return sorted(name for name in names if name and "/" not in name)
+
+    # the object that is replaced under a condition --------------------------------------------------------
+
+    def see(self, key: str) -> Seen | None:
+        """Returns an object to be replaced later; None if there is none."""
+        try:
+            with self._sentences(key):
+                mark = self._mark(key)  # before the content: a version between the two makes `replace` fail
+                data = self._fs.cat_file(self._path(key))
+                return Seen(data if isinstance(data, bytes) else bytes(data), mark)
+        except MissingObject:
+            return None
+
+    def _mark(self, key: str) -> str | None:
+        if PACKAGES.get(self.scheme) != "s3fs":
+            return None
+        mark = self._fs.info(self._path(key), refresh=True).get("ETag")
+        return mark if isinstance(mark, str) else None
+
+    def replace(self, key: str, data: bytes, before: Seen | None) -> None:
+        """Writes an object if it is what it was before; None: if there is none yet. Raises Changed otherwise. In a
+        store without conditional puts, the object is compared right before it is written."""
+        with self._alone(key):
+            if before is None or before.mark is None or not self._conditional:
+                now = self.see(key)
+                if (now and now.data) != (before and before.data):
+                    raise Changed(tr("{url} was changed by another writer", url=self.url))
+            if not self._conditional or (before is not None and before.mark is None):
+                self.put(key, data)
+                return
+            is_new = before is None and self.scheme not in (*LOCAL, "memory")
+            options: dict[str, Any] = {"mode": "create"} if is_new else {}
+            if before is not None:
+                options = {"IfMatch": before.mark}
+            try:
+                with self._sentences():
+                    self._put(key, data, **options)
+            except Changed:
+                raise
+            except StorageError as error:
+                if "NotImplemented" not in repr(error.__cause__) and "not implemented" not in str(error.__cause__):
+                    raise
+                self._conditional = False  # an older store of this kind
+                self.replace(key, data, before)
+
+    def _alone(self, key: str) -> "_Alone":
+        """Returns a context that keeps other processes out, for a folder that is mounted here."""
+        return _Alone(Path(self._path(key)) if self.scheme in LOCAL else None)
+
+    # names and errors -------------------------------------------------------------------------------------
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{key}" if key else self._root
+
+    def _key(self, path: str) -> str:
+        return path[len(self._root) :].strip("/") if path.startswith(self._root) else path.strip("/")
+
+    def _sentences(self, key: str | None = None) -> "_Sentences":
+        """Returns a context in which errors become sentences. key: of an object that may be missing."""
+        return _Sentences(self, key)
+
+    def error(self, error: BaseException, key: str | None) -> StorageError:
+        """Returns what an error means. key: of an object that may be missing."""
+        names = {type(cause).__name__ for cause in _causes(error)}
+        text = " ".join(f"{type(cause).__name__} {cause}" for cause in _causes(error))
+        if isinstance(error, ImportError):
+            package = PACKAGES.get(self.scheme, error.name or self.scheme)
+            why = tr("{scheme}:// needs the package {package}: pip install {package}", scheme=self.scheme,
+                     package=package)  # fmt: skip
+            return StorageError(why, lasting=True)
+        if "Protocol not known" in text:
+            why = tr("{url}: no store is called {scheme}://; use s3, gs, oss or file", url=self.url, scheme=self.scheme)
+            return StorageError(why, lasting=True)
+        if (
+            "NoSuchBucket" in text
+            or "bucket does not exist" in text.lower()
+            or (isinstance(error, FileNotFoundError) and key is None and self.scheme not in (*LOCAL, "memory"))
+        ):
+            return StorageError(tr("{url}: there is no such bucket", url=self.url), lasting=True)
+        if isinstance(error, FileNotFoundError):
+            return MissingObject(tr("{url}/{key} is not in the store", url=self.url, key=key))
+        if isinstance(error, FileExistsError) or "PreconditionFailed" in text or "ConditionalRequestConflict" in text:
+            return Changed(tr("{url} was changed by another writer", url=self.url))
+        if getattr(error, "errno", None) in FULL or "QuotaExceeded" in text or "XMinioStorageFull" in text:
+            return StorageError(tr("{url}: the store is full, or its quota is used up", url=self.url))
+        reason = (next(iter(str(error).splitlines()), "") or type(error).__name__)[:300]
+        if names & set(_DENIED) or "AccessDenied" in text or "Forbidden" in text or "ExpiredToken" in text:
+            why = tr("{url}: no permission ({reason}); look at the credentials of this machine", url=self.url,
+                     reason=reason)  # fmt: skip
+            return StorageError(why, lasting=True)
+        if names & set(_WRONG) or "InvalidBucketName" in text:
+            return StorageError(tr("{url} cannot be a store: {reason}", url=self.url, reason=reason), lasting=True)
+        return StorageError(tr("{url} does not answer: {reason}", url=self.url, reason=reason))
+
+
+class _Sentences:
+    """Turns the errors of fsspec and of what is below it into StorageError."""
+
+    def __init__(self, store: Store, key: str | None) -> None:
+        self.store, self.key = store, key
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, StorageError):
+            raise self.store.error(error, self.key) from error
+
+
+class _Alone:
+    """Holds a lock beside a file, where there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        self._file = None
+        if self.path is not None:
+            ensure_folder(self.path.parent)
+            self._file = open(self.path.with_name(".lock"), "a+", opener=regular)  # until __exit__
+            if not take_lock(self._file):
+                self._file.close()
+                raise StorageError(tr("{path} is locked by another writer", path=self.path))
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yields an error and what it was raised from."""
+    for _ in range(8):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def patiently(work: Callable[[], T], attempts: int, wait: Callable[[float], object]) -> T:
+    """Does something, again and again while the store does not answer, with longer and longer pauses. wait: waits for
+    seconds."""
+    for attempt in range(attempts):
+        try:
+            return work()
+        except Changed:
+            raise
+        except StorageError as error:
+            if error.lasting or isinstance(error, MissingObject) or attempt == attempts - 1:
+                raise
+        wait(0.5 * 2**attempt)
+    raise AssertionError

@@ -1,0 +1,520 @@
+"""Copies of runs in a store: what is listed is whole, one session writes, and no fault of a store reaches the run."""
+
+import contextlib
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from config.read.opening import fault_below
+from framework.disk.atomic import remove_folder, replace_folder
+from framework.storage import claim, copies, mirror
+from framework.storage.errors import Claimed, MissingObject, StorageError
+from framework.storage.index import KEY, Index, Owner, Part
+from framework.storage.mirror import Mirror, url_of
+from framework.storage.record import Record, files_of, pending
+from framework.storage.store import Store
+
+FILES = {
+    "config.yaml": b"general_cfg: {}\n",
+    "models/10/manifest.json": b"manifest 10",
+    "models/10/state.safetensors": b"state 10",
+    "models/journal/00000.log": b"frames",
+    "results/train.csv": b"a,b\n1,2\n",
+    "run.json": b"{}",
+}
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A folder of the store in the memory of this process, and an empty cache."""
+    monkeypatch.setenv("JOYSTICK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(copies.time, "sleep", lambda seconds: None)
+    memory: Any = fsspec.filesystem("memory")
+    memory.store.clear()
+    claim._silent.clear()
+    return "memory://bucket/run"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return written(tmp_path / "run", FILES)
+
+
+def written(folder: Path, files: dict[str, bytes]) -> Path:
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder
+
+
+def quiet(folder: Path, url: str, take_over: bool = False) -> Mirror:
+    return Mirror(folder, url, take_over, lambda text, is_warning: None)
+
+
+def stored(url: str) -> Index:
+    return Index.from_bytes(Store(url).get(KEY), url)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path: Path(entry.path).read_bytes() for path, entry in files_of(folder)}
+
+
+def brought(url: str) -> dict[str, bytes]:
+    return content(copies.cached(url, copies.everything))
+
+
+def test_a_copy_has_the_bytes_of_the_folder(folder, url):
+    quiet(folder, url).upload()
+    assert brought(url) == FILES
+
+
+def test_a_pass_puts_only_what_has_changed(folder, url, monkeypatch):
+    copy = quiet(folder, url)
+    copy.upload()
+    keys = set(Store(url).keys())
+    put: list[str] = []
+    monkeypatch.setattr(Store, "put", lambda self, key, data: put.append(key))
+    with open(folder / "results/train.csv", "ab") as file:
+        file.write(b"3,4\n")
+    copy._files()
+    assert [key.partition(".")[0] for key in put] == ["results/train"]
+    assert not keys & set(put), "an object that is listed was written again"
+
+
+def test_a_file_that_grows_costs_its_last_part(folder, url, monkeypatch):
+    monkeypatch.setattr(mirror, "PART_BYTES", 4)
+    (folder / "results/train.csv").write_bytes(b"aaaabbbbcc")
+    copy = quiet(folder, url)
+    copy.upload()
+    (folder / "results/train.csv").write_bytes(b"aaaabbbbccccd")
+    before = stored(url).files["results/train.csv"]
+    copy.upload()
+    after = stored(url).files["results/train.csv"]
+    assert [part.size for part in after] == [4, 4, 4, 1]
+    assert after[:2] == before[:2]
+    assert brought(url)["results/train.csv"] == b"aaaabbbbccccd"
+
+
+@pytest.mark.parametrize("failing", range(9))
+def test_after_a_fault_at_any_put_the_store_has_the_state_before(failing, folder, url, monkeypatch):
+    quiet(folder, url).upload(last=True)
+    new = {"models/20/manifest.json": b"manifest 20", "models/20/state.safetensors": b"state 20",
+           "results/train.csv": b"a,b\n1,2\n3,4\n"}  # fmt: skip
+    written(folder, new)
+    calls, real = [0], Store._put
+
+    def fail(self: Store, key: str, data: bytes, **options: Any) -> None:
+        calls[0] += 1
+        if calls[0] == failing + 1:
+            raise OSError("connection lost")
+        real(self, key, data, **options)
+
+    monkeypatch.setattr(Store, "_put", fail)
+    copy = quiet(folder, url)
+    with contextlib.suppress(StorageError):
+        copy.upload()
+    whole = {**FILES, **new}
+    assert brought(url) in ([whole] if calls[0] <= failing else [FILES, whole])
+    monkeypatch.setattr(Store, "_put", real)
+    copy.upload()
+    assert brought(url) == whole
+
+
+def test_a_checkpoint_is_listed_with_all_of_its_files_while_it_is_replaced(folder, url):
+    """A thread replaces checkpoints as a run does; every index that is ever written has whole ones."""
+    done, faults = threading.Event(), []
+
+    def train() -> None:
+        for number in range(11, 60):
+            new = written(
+                folder / "models" / f"{number}.tmp",
+                {"manifest.json": b"%d" % number, "state.safetensors": b"%d" % number},
+            )
+            replace_folder(new, folder / "models" / str(number))
+            remove_folder(folder / "models" / str(number - 2))
+            best = written(
+                folder / "models" / "best.tmp", {"manifest.json": b"%d" % number, "state.safetensors": b"%d" % number}
+            )
+            replace_folder(best, folder / "models" / "best")
+        done.set()
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    copy, passes = quiet(folder, url), 0
+    while not done.is_set() or passes < 3:
+        with contextlib.suppress(StorageError):  # the files change too fast: the next pass tries again
+            copy.upload()
+            passes += 1
+            files = stored(url).files
+            for name in {path.split("/")[1] for path in files if path.startswith("models/")} - {"journal", "10"}:
+                parts = [files.get(f"models/{name}/{file}") for file in ("manifest.json", "state.safetensors")]
+                if None in parts or parts[0][0].sha256 != parts[1][0].sha256:  # type: ignore[index]
+                    faults.append((name, parts))
+    thread.join()
+    assert passes >= 3
+    assert not faults
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_looked_at_is_looked_at_again(folder, url, monkeypatch):
+    best = {"models/best/manifest.json": b"old", "models/best/state.safetensors": b"old"}
+    written(folder, best)
+    real, done = Mirror._linked, []
+
+    def replaced(self: Mirror, path: str, place: Path) -> Path:
+        link = real(self, path, place)
+        if path == "models/best/manifest.json" and not done:
+            done.append(path)
+            new = written(folder / "models/new.tmp", {"manifest.json": b"new", "state.safetensors": b"new"})
+            replace_folder(new, folder / "models/best")
+        return link
+
+    monkeypatch.setattr(Mirror, "_linked", replaced)
+    quiet(folder, url).upload()
+    assert done
+    assert {path: data for path, data in brought(url).items() if "best" in path} == dict.fromkeys(best, b"new")
+
+
+def test_a_file_that_is_renamed_while_the_folder_is_looked_at_is_not_lost(folder, url, monkeypatch):
+    """As trajs.pkl, which becomes trajs_0.pkl with the second file."""
+    written(folder, {"results/trajs.pkl": b"episodes"})
+    real, done = Mirror._linked, []
+
+    def renamed(self: Mirror, path: str, place: Path) -> Path:
+        link = real(self, path, place)
+        if path == "results/train.csv" and not done:
+            done.append(path)
+            (folder / "results/trajs.pkl").rename(folder / "results/a_trajs_0.pkl")
+        return link
+
+    monkeypatch.setattr(Mirror, "_linked", renamed)
+    quiet(folder, url).upload()
+    assert done
+    assert brought(url)["results/a_trajs_0.pkl"] == b"episodes"
+
+
+def test_what_is_pruned_here_is_pruned_there_after_the_index(folder, url, monkeypatch):
+    copy = quiet(folder, url)
+    copy.upload()
+    keys = {part.key for path, parts in stored(url).files.items() if path.startswith("models/10/") for part in parts}
+    written(folder, {"models/20/manifest.json": b"manifest 20", "models/20/state.safetensors": b"state 20"})
+    for file in (folder / "models/10").iterdir():
+        file.unlink()
+    (folder / "models/10").rmdir()
+    copy.upload()
+    assert stored(url).checkpoints == [20]
+    assert keys <= set(Store(url).keys()), "a reader of the last index may be at them"
+    (folder / "run.json").write_bytes(b"{ }")
+    copy.upload()
+    assert not keys & set(Store(url).keys())
+
+
+def test_a_second_writer_is_refused(folder, url, tmp_path, monkeypatch):
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: False)
+    with pytest.raises(StorageError, match="exists already"):
+        quiet(written(tmp_path / "other", FILES), url).take()
+    with pytest.raises(StorageError, match="is being written by"):
+        copies.working_copy(url, tmp_path / "tasks", take_over=False)
+
+
+def test_who_was_taken_over_is_told_and_changes_nothing(folder, url, tmp_path, monkeypatch):
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: False)
+    monkeypatch.setattr(claim, "LOOK_SECONDS", 50.0)
+    waited: list[float] = []
+    monkeypatch.setattr(claim.time, "sleep", waited.append)
+    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (waited.append,))
+    there = copies.working_copy(url, tmp_path / "tasks", take_over=True)
+    assert sum(waited) >= claim.SILENCE * stored(url).every
+    second = quiet(there, url, take_over=True)
+    (there / "results/train.csv").write_bytes(b"second")
+    second.upload()
+    index = stored(url)
+    (folder / "results/train.csv").write_bytes(b"first")
+    with pytest.raises(Claimed, match="was taken over by"):
+        first.upload()
+    assert stored(url) == index
+    assert brought(url)["results/train.csv"] == b"second"
+
+
+def test_a_writer_that_is_alive_is_not_taken_over(folder, url, tmp_path, monkeypatch):
+    first = quiet(folder, url)
+    first.upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: False)
+
+    def alive(seconds: float) -> None:
+        first._mine._next_beat = 0.0
+        first._mine.beat()
+
+    monkeypatch.setattr(claim.wait_until_free, "__defaults__", (alive,))
+    with pytest.raises(StorageError, match="is being written by"):
+        copies.working_copy(url, tmp_path / "tasks", take_over=True)
+
+
+def test_a_killed_run_goes_on_elsewhere_only_if_that_is_said(folder, url, tmp_path, monkeypatch):
+    quiet(folder, url).upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: True)
+    with pytest.raises(StorageError, match="was killed; add --take-over"):
+        copies.working_copy(url, tmp_path / "tasks", take_over=False)
+    there = copies.working_copy(url, tmp_path / "tasks", take_over=True)
+    assert content(there) == FILES
+    assert fault_below(there) == ""
+
+
+def test_a_killed_run_goes_on_in_its_own_folder(folder, url):
+    quiet(folder, url).upload()
+    quiet(folder, url).take()
+    assert not stored(url).closed
+
+
+def test_the_answer_to_the_claim_may_be_lost(folder, url, monkeypatch):
+    real = Store._put
+
+    def lost(self: Store, key: str, data: bytes, **options: Any) -> None:
+        real(self, key, data, **options)
+        monkeypatch.setattr(Store, "_put", real)
+        raise OSError("connection lost")
+
+    copy = quiet(folder, url)
+    monkeypatch.setattr(Store, "_put", lost)
+    with pytest.raises(StorageError, match="does not answer"):
+        copy.upload()
+    copy.upload()
+    assert brought(url) == FILES
+
+
+def test_a_damaged_object_is_not_taken_for_a_file(folder, url):
+    quiet(folder, url).upload(last=True)
+    part = stored(url).files["models/10/state.safetensors"][0]
+    Store(url).put(part.key, b"state 11")
+    with pytest.raises(StorageError, match="does not match its checksum"):
+        copies.cached(url, copies.everything)
+
+
+def test_a_reader_of_an_index_that_is_gone_reads_the_next_one(folder, url, monkeypatch):
+    copy = quiet(folder, url)
+    copy.upload()
+    stale, real, reads = Store(url).get(KEY), Store.get, [0]
+    (folder / "run.json").write_bytes(b"{ }")
+    copy.upload()
+    (folder / "run.json").write_bytes(b"{  }")
+    copy.upload()
+
+    def get(self: Store, key: str) -> bytes:
+        reads[0] += key == KEY
+        return stale if key == KEY and reads[0] == 1 else real(self, key)
+
+    monkeypatch.setattr(Store, "get", get)
+    assert brought(url)["run.json"] == b"{  }"
+
+
+def test_a_copy_that_was_read_is_brought_up_to_date(folder, url):
+    copy = quiet(folder, url)
+    copy.upload()
+    brought(url)
+    written(folder, {"results/train.csv": b"new"})
+    (folder / "models/10/manifest.json").unlink()
+    (folder / "models/10/state.safetensors").unlink()
+    (folder / "models/10").rmdir()
+    copy.upload()
+    there = copies.cached(url, copies.everything)
+    assert content(there) == content(folder)
+    assert not (there / "models/10").exists()
+
+
+def test_a_folder_here_that_is_ahead_is_kept(folder, url, tmp_path):
+    tasks = tmp_path / "tasks"
+    quiet(folder, url).upload(last=True)
+    there = copies.working_copy(url, tasks, take_over=False)
+    copy = quiet(there, url)
+    copy.upload()
+    written(there, {"results/train.csv": b"ahead"})
+    assert copies.working_copy(url, tasks, take_over=False) == there
+    assert content(there)["results/train.csv"] == b"ahead"
+
+
+def test_two_folders_that_have_gone_on_are_not_mixed(folder, url, tmp_path):
+    quiet(folder, url).upload(last=True)
+    one = copies.working_copy(url, tmp_path / "one", take_over=False)
+    two = copies.working_copy(url, tmp_path / "two", take_over=False)
+    written(one, {"results/train.csv": b"one"})
+    quiet(one, url).upload(last=True)
+    assert copies.working_copy(url, tmp_path / "two", take_over=False) == two
+    assert content(two)["results/train.csv"] == b"one"
+    written(one, {"results/train.csv": b"one again"})
+    quiet(one, url).upload(last=True)
+    written(two, {"results/train.csv": b"two"})
+    with pytest.raises(StorageError, match="have both gone on"):
+        copies.working_copy(url, tmp_path / "two", take_over=False)
+    with pytest.raises(StorageError, match="has gone on elsewhere"):
+        quiet(two, url).take()
+
+
+def test_a_run_without_a_checkpoint_may_begin_anew(folder, url, tmp_path, monkeypatch):
+    quiet(written(tmp_path / "early", {"run.json": b"early"}), url).upload()
+    monkeypatch.setattr(Owner, "is_dead", lambda self: True)
+    with pytest.raises(StorageError, match="has no checkpoint yet"):
+        copies.working_copy(url, tmp_path / "tasks", take_over=True)
+    quiet(folder, url, take_over=True).upload(last=True)
+    assert brought(url) == FILES
+
+
+def test_objects_of_a_killed_session_are_deleted(folder, url):
+    quiet(folder, url).upload(last=True)
+    Store(url).put("results/train.0123abcd-7.csv", b"left by a kill")
+    Store(url).put("notes of mine.txt", b"not ours")
+    copy = quiet(folder, url)
+    (folder / "run.json").write_bytes(b"{ }")
+    copy.upload(last=True)
+    keys = Store(url).keys()
+    assert "results/train.0123abcd-7.csv" not in keys
+    assert "notes of mine.txt" in keys
+
+
+def test_the_objects_of_the_runs_of_a_group_are_not_its_own(folder, url, tmp_path):
+    group = written(tmp_path / "group", {"group.json": b"{}", "seeds.csv": b"seed\n1\n"})
+    quiet(written(group / "seed_1", FILES), f"{url}/seed_1").upload(last=True)
+    quiet(group, url).upload(last=True)
+    (group / "seeds.csv").write_bytes(b"seed\n1\n2\n")
+    quiet(group, url).upload(last=True)
+    assert brought(f"{url}/seed_1") == FILES
+    assert brought(url) == {"group.json": b"{}", "seeds.csv": b"seed\n1\n2\n"}
+
+
+def test_a_store_that_does_not_answer_costs_a_warning_and_is_made_up_for(folder, url, monkeypatch):
+    said: list[tuple[str, bool]] = []
+    copy = Mirror(folder, url, False, lambda text, is_warning: said.append((text, is_warning)))
+    monkeypatch.setattr(copy, "every", 0.01)
+    copy.begin()
+    real = Store._put
+
+    def down(self: Store, key: str, data: bytes, **options: Any) -> None:
+        raise OSError("connection lost")
+
+    monkeypatch.setattr(Store, "_put", down)
+    copy.start()
+    until = time.monotonic() + 20
+    while not any(warning for _, warning in said) and time.monotonic() < until:
+        threading.Event().wait(0.01)
+    monkeypatch.setattr(Store, "_put", real)
+    copy.close()
+    assert [warning for _, warning in said] == [False, True, False, False]
+    assert "connection lost; the training goes on" in said[1][0]
+    assert not copy.is_behind
+    assert brought(url) == FILES
+
+
+def test_the_end_names_what_is_left_and_the_command(folder, url, monkeypatch):
+    said: list[str] = []
+    copy = Mirror(folder, url, False, lambda text, is_warning: said.append(text))
+    copy.begin()
+    monkeypatch.setattr(mirror, "PATIENCE", 0.2)
+
+    def down(self: Store, key: str, data: bytes, **options: Any) -> None:
+        raise OSError("connection lost")
+
+    monkeypatch.setattr(Store, "_put", down)
+    copy.start()
+    copy.close()
+    assert copy.is_behind
+    assert "6 files" in said[-1]
+    assert "main.py sync" in said[-1]
+
+
+def test_paths_that_lead_out_of_the_folder_are_refused(folder, url):
+    quiet(folder, url).upload(last=True)
+    for path in ("../evil", "/etc/evil", "a/../../evil", ".lock", "a\\b", ""):
+        value = stored(url).to_json()
+        value["files"][path] = [Part("run.json", 2, "0" * 64)]
+        with pytest.raises(ValueError, match="is not the path of a file"):
+            Index.from_json(value)
+
+
+def test_an_index_that_is_cut_off_is_refused(folder, url):
+    quiet(folder, url).upload(last=True)
+    data = Store(url).get(KEY)
+    Store(url).put(KEY, data[: len(data) // 2])
+    with pytest.raises(StorageError, match="is damaged"):
+        copies.cached(url, copies.everything)
+
+
+def test_only_what_is_needed_is_brought(folder, url):
+    written(folder, {"models/20/manifest.json": b"m", "models/20/state.safetensors": b"s",
+                     "models/best/manifest.json": b"m", "models/best/state.safetensors": b"s"})  # fmt: skip
+    quiet(folder, url).upload(last=True)
+    there = copies.cached(url, copies.facts)
+    assert sorted(content(there)) == ["config.yaml", "run.json"]
+    copies.cached(url, copies.model("best", with_journal=False))
+    assert (there / "models/best/state.safetensors").exists()
+    assert not (there / "models/10/state.safetensors").exists()
+    assert not (there / "models/journal").exists()
+    copies.cached(url, copies.model("latest", with_journal=True))
+    assert (there / "models/20/state.safetensors").exists()
+    assert (there / "models/journal/00000.log").exists()
+
+
+def test_best_is_the_same_objects_as_its_checkpoint(folder, url):
+    same = {name.replace("/10/", "/best/"): data for name, data in FILES.items() if "/10/" in name}
+    written(folder, same)
+    quiet(folder, url).upload()
+    files = stored(url).files
+    assert files["models/best/state.safetensors"] == files["models/10/state.safetensors"]
+
+
+def test_where_a_folder_is_copied_to(tmp_path):
+    assert url_of(tmp_path / "NAME", "s3://b/p", explicit=True) == "s3://b/p/NAME"
+    assert url_of(tmp_path / "NAME", None, explicit=False) is None
+    group = written(tmp_path / "group", {"group.json": b"{}"})
+    assert url_of(group / "seed_1", "s3://b/p", explicit=False) == "s3://b/p/group/seed_1"
+    run = written(tmp_path / "run", FILES)
+    Record("s3://b/other/RUN", Index("run", Owner.here())).write(run)
+    assert url_of(run, "s3://b/p", explicit=False) == "s3://b/other/RUN"
+    assert url_of(run, "s3://b/p", explicit=True) == "s3://b/p/run"
+    assert url_of(run, None, explicit=True) is None
+
+
+def test_a_record_says_what_is_pending(folder, url):
+    copy = quiet(folder, url)
+    copy.upload()
+    assert not pending(folder, Record.read(folder))
+    written(folder, {"results/train.csv": b"more"})
+    (folder / "run.json").unlink()
+    assert set(pending(folder, Record.read(folder))) == {"results/train.csv", "run.json"}
+
+
+def test_a_mounted_folder_is_a_store(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("JOYSTICK_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path}/bucket/run"
+    quiet(folder, url).upload(last=True)
+    assert brought(url) == FILES
+    assert copies.find(f"file://{tmp_path}/bucket/r*") == [copies.place_of(url)]
+
+
+def test_faults_are_sentences(tmp_path):
+    store = Store("memory://bucket/run")
+    for error, sentence, lasting in (
+        (FileNotFoundError("The specified bucket does not exist"), "there is no such bucket", True),
+        (PermissionError("Access Denied"), "no permission", True),
+        (OSError(28, "No space left on device"), "is full", False),
+        (OSError(5, "SlowDown"), "does not answer", False),
+        (ImportError("no s3fs", name="s3fs"), "needs the package", True),
+        (ValueError("Protocol not known: x"), "no store is called", True),
+    ):
+        fault = store.error(error, None)
+        assert sentence in str(fault)
+        assert "\n" not in str(fault)
+        assert fault.lasting is lasting
+    assert isinstance(store.error(FileNotFoundError("x"), "key"), MissingObject)
+
+
+def test_the_index_is_json_that_a_person_can_read(folder, url):
+    quiet(folder, url).upload(last=True)
+    text = Store(url).get(KEY).splitlines()[0]
+    assert json.loads(text)["files"]["results/train.csv"][0][0].startswith("results/train.")

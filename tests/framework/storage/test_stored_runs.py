@@ -1,0 +1,170 @@
+"""Runs that are copied to a store, and what commands make of a URL, with the stores of fsspec that need no package."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+import joystick
+from config.read import stores
+from config.read.loader import ConfigError
+from framework.storage import claim, copies, mirror
+from main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = {
+    "general_cfg": {"max_total_step": 120, "model_save_fre": 20, "save_fig": False, "online_eval": True,
+                    "online_eval_episode": 2, "collect_traj": True},
+    "algo_cfg": {"buffer_size": 40, "batch_size": 4, "learning_starts": 8},
+}  # fmt: skip
+COMPARED = ("results/train.csv", "results/eval.csv", "results/trajs.pkl")
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with an empty folder and an empty cache, and an empty store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JOYSTICK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv(mirror.SECONDS_VARIABLE, "0.1")
+    monkeypatch.setattr(claim, "LOOK_SECONDS", 0.1)
+    memory: Any = fsspec.filesystem("memory")
+    memory.store.clear()
+    claim._silent.clear()
+
+
+def run(into: str, **settings: Any) -> joystick.Run:
+    general = {**SETTINGS["general_cfg"], **settings}
+    env = {"env_name": "toy", "env_cfg": {"id": "match"}}
+    return joystick.Run("DQN", seed=3, into=into, general_cfg=general, algo_cfg=SETTINGS["algo_cfg"], **env)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    weights = [path.relative_to(folder).as_posix() for path in sorted((folder / "models").glob("*/*.safetensors"))]
+    return {name: (folder / name).read_bytes() for name in (*COMPARED, *weights)}
+
+
+def finished(a_run: joystick.Run) -> Path:
+    with a_run:
+        while not a_run.train(40)["done"]:
+            pass
+    return a_run.task
+
+
+def test_a_killed_run_goes_on_from_the_store_to_the_same_bytes(tmp_path, monkeypatch):
+    straight = files(finished(run("tasks/straight")))
+    killed = run("memory://bucket/p/NAME")
+    killed.train(80)
+    copy = killed._experiment.mirror
+    assert copy is not None
+    until = time.monotonic() + 60
+    while not copy.record or not copy.record.index.checkpoints:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    copy.upload = lambda last=False: None  # it is asleep, as far as the store can tell
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    with pytest.raises(ConfigError, match="is being written by"):
+        joystick.Run.resume("memory://bucket/p/NAME")
+    resumed = joystick.Run.resume("memory://bucket/p/NAME", take_over=True)
+    assert resumed.task == tmp_path / "other/tasks/NAME"
+    assert files(finished(resumed)) == straight
+    del copy.upload
+    killed.close()
+    assert copy.lost, "the first writer was not told"
+    assert files(copies.cached("memory://bucket/p/NAME", copies.everything)) == straight
+
+
+def test_a_url_is_a_run_for_every_command(tmp_path, monkeypatch, capsys):
+    finished(run(f"file://{tmp_path}/bucket/p/NAME"))
+    url = f"file://{tmp_path}/bucket/p"
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert main(["runs", url, "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["name"], listed["algorithm"], listed["state"]) == ("NAME", "DQN", "finished")
+    assert listed["size"] > 10_000, "the size of what was brought, not of the run"
+    assert main(["evaluate", f"{url}/NAME", "--episodes", "2"]) == 0
+    assert f"{url}/NAME/models/best" in capsys.readouterr().out
+    assert main(["export", f"{url}/NAME", "--to", "safetensors", "--out", "x.safetensors"]) == 0
+    policy = joystick.load(f"{url}/NAME")
+    assert policy.algorithm == "DQN" if hasattr(policy, "algorithm") else policy is not None
+    capsys.readouterr()
+    assert main(["evaluate", f"{url}/NAMES"]) == 2
+    assert "there is no run" in capsys.readouterr().err
+
+
+def test_sync_copies_a_run_that_is_here(tmp_path, capsys):
+    finished(run("tasks/here"))
+    assert main(["sync", "here"]) == 2
+    assert "is copied nowhere" in capsys.readouterr().err
+    assert main(["sync", "here", "memory://bucket/q/THERE"]) == 0
+    assert "copied to memory://bucket/q/THERE" in capsys.readouterr().out
+    there = copies.cached("memory://bucket/q/THERE", copies.everything)
+    assert files(there) == files(tmp_path / "tasks/here")
+    assert main(["sync", "here"]) == 0
+
+
+def test_a_run_that_cannot_be_copied_begins_nothing(tmp_path):
+    finished(run("memory://bucket/p/NAME", max_total_step=40))
+    (tmp_path / "tasks/NAME").rename(tmp_path / "aside")
+    with pytest.raises(joystick.JoystickError, match="exists already"):
+        run("memory://bucket/p/NAME")
+    assert not (tmp_path / "tasks/NAME").exists()
+
+
+def test_without_a_store_nothing_of_it_is_imported():
+    program = """
+import sys
+import framework.commands.work.train, framework.commands.work.compare, framework.commands.runs, framework.jobs.many_runs
+names = ("framework.storage.mirror", "framework.storage.copies", "framework.storage.store", "s3fs", "aiobotocore")
+assert not set(names) & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("s3:/bucket/x", "a URL of a folder"),
+        ("s3://", "a URL of a folder"),
+        ("https://bucket.s3.amazonaws.com/x", "a web address cannot be written to"),
+        ("s3://key:secret@bucket/x", "without a name and a password"),
+        ("s3://bucket/../x", "without empty folders"),
+        ("s3://bucket//x", "without empty folders"),
+        ("simplecache::s3://bucket/x", "a URL of a folder"),
+        ("s3://bucket/x?version=1", "a plain URL"),
+    ],
+)
+def test_what_is_no_url_of_a_store_is_said(text, what):
+    assert stores.is_url(text) or "::" in text
+    with pytest.raises(ValueError, match=what):
+        stores.url(text)
+
+
+def test_the_name_of_a_run_is_the_end_of_its_url():
+    assert stores.of_run("s3://bucket/p/NAME/") == ("s3://bucket/p", "NAME")
+    assert stores.of_run("file:///mnt/p/NAME") == ("file:///mnt/p", "NAME")
+    with pytest.raises(ValueError, match="ends in the name of the run"):
+        stores.of_run("s3://bucket")
+    assert not stores.is_url("C:/runs/x")
+    assert not stores.is_url("tasks/x")
+
+
+def test_into_a_url_is_the_setting_and_a_folder_here(tmp_path):
+    from config.read.loader import load
+    from framework.catalog import ALGOS, ENVS
+
+    options = {"find_algo": ALGOS, "find_env": ENVS}
+    config = load(None, [], into="s3://bucket/p/NAME", **options)
+    assert config.into == tmp_path / "tasks/NAME"
+    assert config.general.storage == "s3://bucket/p"
+    with pytest.raises(ConfigError, match="name two places"):
+        load(None, ["general_cfg.storage=s3://other"], into="s3://bucket/p/NAME", **options)
+    with pytest.raises(ConfigError, match=r"general_cfg\.storage.*a URL of a folder in a store"):
+        load(None, ["general_cfg.storage=bucket"], **options)
