@@ -52,7 +52,9 @@ EXTRAS = {
     "zstandard": (tr("data files that zstandard has compressed"), "zstandard"),
     "imageio_ffmpeg": (tr("videos as mp4"), '"imageio-ffmpeg>=0.6"'),
     "onnx onnxscript onnxruntime": ("export --to onnx", "onnx onnxscript onnxruntime"),
-    "s3fs": (tr("copies of runs in a store, s3:// (gcsfs for gs://, ossfs for oss://)"), '"s3fs>=2025.3"'),
+    "s3fs": (tr("copies of runs in a store: {scheme}", scheme="s3://"), '"s3fs>=2025.3"'),
+    "gcsfs": (tr("copies of runs in a store: {scheme}", scheme="gs://"), '"gcsfs>=2025.3"'),
+    "ossfs": (tr("copies of runs in a store: {scheme}", scheme="oss://"), '"ossfs>=2025.2"'),
     "optuna cmaes": (tr("tuning by tpe, cmaes and qmc"), "optuna cmaes"),
 }
 """Modules of extra packages -> what they are for, and their names for pip."""
