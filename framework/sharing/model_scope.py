@@ -2,6 +2,7 @@
 MODELSCOPE_ENDPOINT)."""
 
 import contextlib
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ class ModelScope:
     def __init__(self) -> None:
         self._errors = hub.package("modelscope_hub.errors", "ms", INSTALL)
         self._api: Any = hub.package("modelscope_hub", "ms", INSTALL).HubApi()
+        for name in [name for name in logging.root.manager.loggerDict if name.startswith("modelscope_hub")]:
+            logging.getLogger(name).setLevel(logging.ERROR)  # it warns of each attempt
 
     def listing(self, address: Address, revision: str | None) -> dict[str, int] | None:
         with self._sentences(address, revision, writes=False):
@@ -61,7 +64,8 @@ class ModelScope:
             self._api.download_file(address.repository, KIND, path, local_dir=str(folder), revision=revision)
 
     def _endpoint(self) -> str:
-        return str(getattr(getattr(self._api, "config", None), "endpoint", "") or "https://modelscope.cn").rstrip("/")
+        settings = getattr(self._api, "config", None) or getattr(self._api, "_config", None)
+        return str(getattr(settings, "endpoint", "https://modelscope.cn")).rstrip("/")
 
     @contextlib.contextmanager
     def _sentences(self, address: Address, revision: str | None, writes: bool) -> Iterator[None]:
