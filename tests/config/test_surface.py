@@ -13,7 +13,7 @@ EXCEPTIONS = (
     ("*", r"(from \S+ )?import .*", "Python code"),
     ("*", r".*default-src 'none'.*", "a policy for browsers"),
     ("algos/common/fast/layers.py", r"product\(.*", "the signature of an operator"),
-    ("algos/common/fast/switch.py", r"torch has no \{\}|a trial call .*|off: all parts .*", "facts of a checkpoint, reworded later"),
+    ("algos/common/fast/switch.py", r"torch has no \{\}|a trial call .*|off: all parts .*", "facts, reworded later"),
     ("config/foreign/*.py", r"general_cfg and algo_cfg|of other libraries too|Experiments in a file", "keys of tables"),
     ("config/foreign/table.py", "it is off", "a key, whose sentence is in the tables"),
     ("config/foreign/vocabularies.py", r"Stable-Baselines3, .*", "names of libraries"),
