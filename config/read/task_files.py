@@ -17,6 +17,14 @@ COPY = ".copy.json"
 NOTES = "notes.json"
 """File with the tags and the note that a user gives a run or a group."""
 
+STORY_OF_A_RUN = (
+    "config.yaml", "params.json", RUN, REPORT,
+    *(f"results/{name}" for name in ("train.csv", "eval.csv", "progress.csv", "learning_curve.png")),
+)  # fmt: skip
+"""Files that tell what a run was and how it went; its models are not among them."""
+STORY_OF_A_GROUP = ("config.yaml", GROUP, REPORT, "seeds.csv", "runs.csv", "learning_curves.png")
+"""Files that tell how a group of runs went, besides those of its runs."""
+
 
 class Place:
     """A file or folder below `path` of its owner. It is put together when it is asked for: a list of thousands of runs

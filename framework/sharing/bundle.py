@@ -11,7 +11,7 @@ from pathlib import Path
 
 from config.read.opening import entries_below, read_regular, regular
 from config.read.paths import as_written
-from config.read.task_files import GROUP, REPORT, RUN
+from config.read.task_files import STORY_OF_A_RUN
 from config.tell.language import tr
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.errors import CheckpointError, JoystickError
@@ -31,8 +31,6 @@ _OF_A_RUN = (
 _OF_A_GROUP = r"group\.json|\w+s\.csv|learning_curves\.png"
 _KNOWN = re.compile(rf"(\w[\w.-]*/)?({_OF_A_RUN})|{_OF_A_GROUP}|{re.escape(CARD)}|{re.escape(CHECKSUMS)}")
 """Files of a repository that are uploaded and downloaded; others are neither."""
-_ROOT = ("config.yaml", "params.json", RUN, REPORT, GROUP, "seeds.csv", "runs.csv", "learning_curves.png")
-_RESULTS = ("train.csv", "eval.csv", "progress.csv", "learning_curve.png")
 
 
 def is_known(path: str) -> bool:
@@ -55,8 +53,7 @@ def chosen(run: Path, model: str | int) -> Saved:
 def files_of(run: Path, saved: Saved, replay: bool) -> dict[str, Path]:
     """Returns what goes to a repository of a run: path there -> file. replay: True to upload the replay buffer, however
     large it is."""
-    files = {name: run / name for name in _ROOT if (run / name).is_file()}
-    files |= {f"results/{name}": run / "results" / name for name in _RESULTS if (run / "results" / name).is_file()}
+    files = {name: run / name for name in STORY_OF_A_RUN if (run / name).is_file()}
     names = ("manifest.json", "state.safetensors")
     files |= {f"models/best/{name}": saved.path / name for name in names}
     number = str(saved.facts["update"])

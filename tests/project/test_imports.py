@@ -29,6 +29,7 @@ CONTRACTS = (
     "framework.data.policy",
     "framework.dataset.store",
     "framework.disk.appended",
+    "framework.record.service",
     "framework.loop.observer",
     "framework.runs.policy",
     "framework.storage.errors",

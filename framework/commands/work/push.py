@@ -7,7 +7,7 @@ from pathlib import Path
 from config.read import tasks
 from config.read.paths import as_written
 from config.read.task_config import has_config
-from config.read.task_files import GROUP, TUNING
+from config.read.task_files import GROUP, STORY_OF_A_GROUP, TUNING
 from config.tell.language import tr
 from framework.archive.groups import members, order_of
 from framework.archive.run import RecordedRun
@@ -93,8 +93,7 @@ def _files(folder: Path, shared: list[Shared], replay: bool) -> tuple[Mapping[st
         left_out |= bundle.lacks_replay(each.run.folder, mine)
         files |= {each.prefix + path: file for path, file in mine.items()}
     if shared[0].prefix:
-        names = ("config.yaml", "group.json", "report.html", "seeds.csv", "runs.csv", "learning_curves.png")
-        files |= {name: folder / name for name in names if (folder / name).is_file()}
+        files |= {name: folder / name for name in STORY_OF_A_GROUP if (folder / name).is_file()}
     unknown = [path for path in files if not bundle.is_known(path)]
     if unknown:
         raise TaskDirError(tr("{path}: a run of a group needs a name of letters and digits", path=unknown[0]))
