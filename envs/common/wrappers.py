@@ -74,6 +74,22 @@ class SelectObservation(gymnasium.ObservationWrapper):
         return observation[self._indices]
 
 
+class PartOfObservation(gymnasium.ObservationWrapper):
+    """Observes one part of a Dict, such as the image of {"image": ..., "compass": ...}."""
+
+    def __init__(self, env: gymnasium.Env, part: str) -> None:
+        super().__init__(env)
+        parts = getattr(env.observation_space, "spaces", {})
+        if not isinstance(parts, dict) or part not in parts:
+            names = ", ".join(map(str, parts)) or tr("none")
+            raise ValueError(tr("PartOfObservation: there is no part {part!r}; parts: {names}", part=part, names=names))
+        self._part = part
+        self.observation_space = parts[part]
+
+    def observation(self, observation: Any) -> Any:
+        return observation[self._part]
+
+
 class GrayScale(gymnasium.ObservationWrapper):
     """Converts a color image to brightness: [H, W, 3] to [H, W], uint8."""
 
@@ -202,8 +218,8 @@ class WarpFrame(gymnasium.ObservationWrapper):
 OURS: dict[str, type[gymnasium.Wrapper]] = {
     kind.__name__: kind
     for kind in (
-        FrameStack, SelectObservation, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset, FireReset, SignReward,
-        WarpFrame,
+        FrameStack, SelectObservation, PartOfObservation, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset,
+        FireReset, SignReward, WarpFrame,
     )
 }  # fmt: skip
 ALIASES: dict[str, type[gymnasium.Wrapper]] = {

@@ -42,10 +42,11 @@ def current_id(env_id: str) -> str:
 
 
 def remark(cfg: Config) -> str | None:
-    """Returns what a user should know of an environment that can be made: that there is a newer version."""
+    """Returns what a user should know of an environment that can be made: that there is a newer version, or that a
+    package is installed in another version than it was tried with."""
     from envs.common import registry
 
-    return registry.outdated(cfg.id)
+    return "\n".join(filter(None, (registry.outdated(cfg.id), registry.tried_with(cfg.id)))) or None
 
 
 def own_limit(cfg: Config) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from config.model.fields import Problem
+from config.own import env_packages
 from config.own import objects as own
 from config.tell.language import tr
 from envs.common import registry, wrappers
@@ -40,7 +41,9 @@ def problems(cfg: Config) -> Iterator[Problem]:
 
 def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     entry: Any = spec.entry_point
-    if cfg.vectorization == "native":
+    if several_in(cfg.id):
+        yield from _several_problems(cfg)
+    elif cfg.vectorization == "native":
         yield from _native_problems(cfg, spec)
         entry = spec.vector_entry_point or (spec.entry_point if spec.entry_point in ROWS else None)
     if entry is None:
@@ -58,6 +61,21 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
         yield from render_problems(cfg.render_mode, list(modes), spec.id)
+
+
+def several_in(env_id: str) -> bool:
+    """Returns True for an environment of several agents."""
+    package = env_packages.of_id(env_id)
+    return package is not None and package.agents
+
+
+def _several_problems(cfg: Config) -> Iterator[Problem]:
+    """Yields settings for which an environment of several agents has no use."""
+    if cfg.vectorization != "auto" and cfg.vectorization != "sync":
+        message = tr("{id} has several agents, and its rows are stepped in this process; use auto or sync", id=cfg.id)
+        yield Problem("vectorization", message)
+    if cfg.wrappers:
+        yield Problem("wrappers", tr("wrappers are for one agent, and {id} has several", id=cfg.id))
 
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
