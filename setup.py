@@ -18,7 +18,14 @@ OWN_IMPORTS = (
     (re.compile(rf"^( *)(from|import) (?=({NAMES})\b)", re.MULTILINE), r"\1\2 joystick."),
 )
 """An import of one of our packages, and the same for type checkers. A program finds them beside joystick.py."""
-EXTRA = Path(__file__).with_name("requirements-extra.txt").read_text(encoding="utf-8").splitlines()
+EXTRAS = ("extra", "envs", "robotics")
+"""Extras: what pip installs for joystick[NAME] is in requirements-NAME.txt."""
+
+
+def packages_of(extra: str) -> list[str]:
+    """Returns the packages of an extra, without those of requirements.txt."""
+    lines = Path(__file__).with_name(f"requirements-{extra}.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith(("#", "-r"))]
 
 
 class Build(build_py):
@@ -66,6 +73,6 @@ setup(
         "joystick.framework.pages": ["*.css", "*.js"],
     },
     include_package_data=False,
-    extras_require={"extra": [line for line in EXTRA if line and not line.startswith(("#", "-r"))]},
+    extras_require={extra: packages_of(extra) for extra in EXTRAS},
     cmdclass={"build_py": Build, "editable_wheel": Editable},
 )

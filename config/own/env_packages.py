@@ -58,8 +58,8 @@ class EnvPackage(NamedTuple):
     defaults: tuple[Default, ...] = ()
     agents: bool = False
     """True if observations, actions and rewards are tuples with a part for each agent."""
-    seed_first: bool = False
-    """True if a reset draws before it takes its seed, so that the generator has to be seeded before."""
+    forgets: str = ""
+    """Function of envs/gym/fresh.py that makes an episode independent of the one before it; empty if a reset does."""
 
     @property
     def top(self) -> str:
@@ -95,6 +95,7 @@ PACKAGES = (
         "MinAtar/Breakout-v1",
         family="_minatar",
         register="minatar.gym:register_envs",
+        forgets="last_action",
     ),
     EnvPackage(
         "minigrid",
@@ -110,7 +111,7 @@ PACKAGES = (
             ),
             Default(
                 r"^BabyAI-",
-                {"wrappers": ["minigrid.wrappers:DictObservationSpaceWrapper"]},
+                {"wrappers": ["minigrid.wrappers:DictObservationSpaceWrapper", "AsArrays"]},
                 english("the part mission is text, of which it makes numbers of words"),
             ),
         ),
@@ -152,8 +153,11 @@ PACKAGES = (
         requires=_MUJOCO,
         defaults=(
             Default(r"^Meta-World/", {"seed": 1}, english("the goals of a task are drawn once, from this seed")),
+            Default(
+                r"^Meta-World/", {"wrappers": ["WidenBounds"]}, english("the goal is outside the bounds of its space")
+            ),
         ),
-        seed_first=True,
+        forgets="generator",
     ),
     EnvPackage(
         "vizdoom.gymnasium_wrapper",
@@ -187,7 +191,7 @@ PACKAGES = (
     EnvPackage(
         "vmas", "vmas", r"^vmas/", "vmas/balance", family="_vmas", register="envs.gym.vmas:register", agents=True
     ),
-    EnvPackage("mpe2", "pettingzoo mpe2", r"^mpe/", "mpe/simple_spread_v3", kind="pettingzoo"),
+    EnvPackage("mpe2", "mpe2 pettingzoo", r"^mpe/", "mpe/simple_spread_v3", kind="pettingzoo"),
     EnvPackage(
         "pettingzoo",
         "pettingzoo",

@@ -11,7 +11,7 @@ from config.foreign.dialect import Changes, Flags
 from config.foreign.dialects import DIALECTS
 from config.foreign.table import Scope
 from config.model import policies
-from config.model.schema import AlgoConfig
+from config.model.schema import AlgoConfig, EnvConfig
 from config.own import env_packages, packages
 from config.own import envs as own_env
 from config.own import objects as own
@@ -212,9 +212,11 @@ class _Assembly(SourceStack):
         place = DEFAULT_OF.format(algo=package.name)
         if package.kind != env_packages.GYM:
             source.put("general_cfg", "env_name", package.kind, Place(place, "general_cfg.env_name"))
+        # a vector environment of a package has no single ones that could be wrapped
+        whole = sources.merge(self.sources, "env_cfg", EnvConfig)[0].get("vectorization") in ("native", "envpool")
         if self.same("env_name", self.general("env_name"), env_packages.GYM):
             for key, value, why in env_packages.settings_of(env_id):
-                if not self.writes("env_cfg", key):
+                if not self.writes("env_cfg", key) and not (key == "wrappers" and whole):
                     source.put("env_cfg", key, value, Place(place, f"env_cfg.{key}"))
                     words = f"env_cfg.{key}: {json.dumps(value)}"
                     self.notes.append(tr("{package}: {words} ({why})", package=package.name, words=words, why=why))

@@ -1,11 +1,10 @@
 """Environments of gymnasium with several agents, whose spaces are tuples, with the interface of
-envs.several.multi_agent; and one whose reset draws before it takes its seed."""
+envs.several.multi_agent."""
 
 from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Space, Tuple
-from gymnasium.utils.seeding import np_random
 
 from config.tell.language import tr
 from envs.base import EnvError
@@ -68,12 +67,3 @@ class Agents:
 def _of_all(ends: Any) -> bool:
     """Returns True if an episode ends: one value for all agents, or one for each."""
     return all(ends) if isinstance(ends, list | tuple) else bool(ends)
-
-
-class SeedFirst(gymnasium.Wrapper):
-    """Seeds the generator of an environment before its reset, which draws from it before it takes the seed."""
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        if seed is not None:
-            self.unwrapped.np_random = np_random(seed)[0]
-        return self.env.reset(seed=seed, options=options)

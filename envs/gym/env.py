@@ -4,6 +4,7 @@ import ctypes.util
 import functools
 import logging
 import os
+import warnings
 from functools import partial
 from typing import Any
 
@@ -18,8 +19,10 @@ from envs.common.rows import assemble
 from envs.common.vector import GymnasiumVector, mode_of
 from envs.common.wrappers import wrap
 from envs.gym import native
-from envs.gym.agents import Agents, SeedFirst
+from envs.gym.agents import Agents
 from envs.gym.config import Config
+from envs.gym.fresh import FORGETS, Fresh
+from envs.gym.pool import Pool
 from envs.gym.validate import several_in, without_display
 from envs.several.multi_agent import MultiAgentVector
 
@@ -30,6 +33,8 @@ def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv
     try:
         if cfg.vectorization == "native" and not _known_to_us(cfg.id):
             return _make_native(cfg, rows)
+        if cfg.vectorization == "envpool":
+            return _make_pool(cfg, rows)
         if several_in(cfg.id):
             return _several(cfg, rows, context is not None and context.global_state)
         env = _make_rows(cfg, rows)
@@ -88,7 +93,9 @@ def make_scalar(cfg: Config, index: int) -> gymnasium.Env:
     with registry.without_its_warning():
         env: Any = gymnasium.make(cfg.id.rpartition(":")[2], disable_env_checker=True, **keywords)
     package = env_packages.of_id(cfg.id)
-    return wrap(SeedFirst(env) if package and package.seed_first else env, cfg.wrappers)
+    if package and package.forgets:
+        env = Fresh(env, FORGETS[package.forgets])
+    return wrap(env, cfg.wrappers)
 
 
 def _rendering(cfg: Config) -> dict[str, Any]:
@@ -122,6 +129,18 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
         with registry.without_its_warning():
             env: Any = gymnasium.make_vec(cfg.id, rows, vectorization_mode="vector_entry_point", **keywords)
         return GymnasiumVector(mode_of(env), cfg.id, obey_masks=cfg.action_mask)
+    except Exception as error:
+        raise EnvError(
+            tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)
+        ) from error
+
+
+def _make_pool(cfg: Config, rows: int) -> VectorEnv:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the precision of bounds
+            mode = Pool(cfg.id, rows, {**cfg.constructor, **_rendering(cfg)})
+        return GymnasiumVector(mode, cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(
             tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)

@@ -12,6 +12,7 @@ from config.own import env_packages
 from config.own import objects as own
 from config.tell.language import tr
 from envs.common import registry, wrappers
+from envs.gym import pool
 from envs.gym.config import Config, Wrappers
 from envs.gym.native import ROWS
 
@@ -21,6 +22,9 @@ _OF_MAKE = ("max_episode_steps",)
 def problems(cfg: Config) -> Iterator[Problem]:
     """Yields all problems; those of the keywords only if the environment can be found."""
     yield from wrapper_problems(cfg.wrappers)
+    if cfg.vectorization == "envpool":
+        yield from _pool_problems(cfg)
+        return
     if not cfg.id.strip() or not cfg.id.isprintable():
         yield Problem("id", tr("{id!r} is not the name of an environment", id=cfg.id))
         return
@@ -92,7 +96,27 @@ def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         )
         yield Problem("vectorization", message)
     if cfg.wrappers:
-        yield Problem("vectorization", tr("native cannot be combined with wrappers; use auto, sync or async"))
+        yield Problem(
+            "vectorization", tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind="native")
+        )
+
+
+def _pool_problems(cfg: Config) -> Iterator[Problem]:
+    """Yields why envpool cannot make an environment; its settings are checked when it is made."""
+    if not env_packages.is_installed("envpool"):
+        yield Problem("vectorization", registry.needs(cfg.id, "envpool", pool.INSTALL))
+        return
+    names = pool.ids()
+    if pool.name_of(cfg.id) not in names:
+        hint = registry.nearest(pool.name_of(cfg.id), names)
+        near = tr("; did you mean {hint}?", hint=hint) if hint else ""
+        yield Problem("id", tr("envpool has no {id}{near}", id=pool.name_of(cfg.id), near=near))
+    if cfg.wrappers:
+        yield Problem(
+            "vectorization", tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind="envpool")
+        )
+    if cfg.render_mode is not None:
+        yield Problem("render_mode", tr("envpool is not drawn here; use vectorization auto, sync or async"))
 
 
 def without_display() -> bool:
