@@ -180,7 +180,7 @@ PACKAGES = (
     ),
     EnvPackage(
         "procgen",
-        "--no-deps procgen2 gym3 gym gym-notices cffi pycparser filelock",
+        " ".join(("--no-deps", "procgen2", "gym3", "gym", "gym-notices", "cffi", "pycparser", "filelock")),
         r"^procgen-",
         "procgen-coinrun-v0",
         family="_procgen",

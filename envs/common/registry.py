@@ -15,6 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from config.own import env_packages
 from config.own.env_packages import EnvPackage
 from config.tell.language import tr
+from envs.common import headless
 
 _ID = re.compile(r"^(?P<name>.*?)(?:-v(?P<version>\d+))?$", re.DOTALL)
 _EXTRAS = {
@@ -55,6 +56,7 @@ def register(package: EnvPackage) -> None:
     """Registers the environments of an installed package of the table."""
     if env_packages.is_installed("gym_notices"):  # the package gym, which some need, advertises its successor
         env_packages.load("gym_notices.notices").notices.clear()
+    headless.prepare()
     env_packages.load(package.module)
     if package.module in _registered:
         return
@@ -111,9 +113,11 @@ def outdated(env_id: str) -> str | None:
 
 @contextlib.contextmanager
 def without_its_warning() -> Iterator[None]:
-    """Silences gymnasium's warning of an older version, which comes for each process and is said once by us."""
+    """Silences gymnasium's warning of an older version, which comes for each process and is said once by us, and that
+    of a mode of drawing that an environment has and does not list."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r".*The environment .* is out of date", DeprecationWarning)
+        warnings.filterwarnings("ignore", r".*initialised with render_mode", UserWarning)
         yield
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 from gymnasium.spaces import Space, Tuple
 
+from config.own import objects as own
 from config.tell.language import tr
 from envs.base import EnvError
 from envs.several.roster import ALL
@@ -55,7 +56,9 @@ class Agents:
         return self._by_agent(obs), self._by_agent(rewards), end, {ALL: not end[ALL] and _of_all(truncated)}, {}
 
     def render(self) -> Any:
-        return self.env.render()
+        render: Any = self.env.unwrapped.render
+        takes_mode = any(parameter.name == "mode" for parameter in own.parameters_of(render) or ())
+        return render(mode="rgb_array") if takes_mode else render()
 
     def close(self) -> None:
         self.env.close()

@@ -1,10 +1,7 @@
 """Vector environments made from gymnasium's environments."""
 
-import ctypes.util
 import functools
 import logging
-import os
-import warnings
 from functools import partial
 from typing import Any
 
@@ -14,7 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 from config.own import env_packages
 from config.tell.language import tr
 from envs.base import EnvContext, EnvError, VectorEnv
-from envs.common import recipe, registry
+from envs.common import headless, recipe, registry
 from envs.common.rows import assemble
 from envs.common.vector import GymnasiumVector, mode_of
 from envs.common.wrappers import wrap
@@ -23,7 +20,7 @@ from envs.gym.agents import Agents
 from envs.gym.config import Config
 from envs.gym.fresh import FORGETS, Fresh
 from envs.gym.pool import Pool
-from envs.gym.validate import several_in, without_display
+from envs.gym.validate import several_in
 from envs.several.multi_agent import MultiAgentVector
 
 
@@ -80,7 +77,7 @@ def prepare(render_mode: str | None, name: str, rows: int) -> None:
             )
         )
     if render_mode != "human":
-        _prepare_headless()
+        headless.prepare()
 
 
 def make_scalar(cfg: Config, index: int) -> gymnasium.Env:
@@ -137,31 +134,11 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
 
 def _make_pool(cfg: Config, rows: int) -> VectorEnv:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the precision of bounds
-            mode = Pool(cfg.id, rows, {**cfg.constructor, **_rendering(cfg)})
-        return GymnasiumVector(mode, cfg.id, obey_masks=cfg.action_mask)
+        return GymnasiumVector(Pool(cfg.id, rows, cfg.constructor), cfg.id, obey_masks=cfg.action_mask)
     except Exception as error:
         raise EnvError(
             tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)
         ) from error
-
-
-def _prepare_headless() -> None:
-    """Selects headless backends of SDL and MuJoCo, before they are first imported, if there is no display."""
-    if not without_display():
-        return
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    if (backend := _headless_mujoco()) is not None:
-        os.environ.setdefault("MUJOCO_GL", backend)
-
-
-@functools.cache
-def _headless_mujoco() -> str | None:
-    """Returns the backend with which MuJoCo draws without a display; None if there is none. The search starts other
-    programs."""
-    backends = {"egl": "EGL", "osmesa": "OSMesa"}
-    return next((name for name, library in backends.items() if ctypes.util.find_library(library)), None)
 
 
 def _listen_to_mujoco() -> None:

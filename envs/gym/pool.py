@@ -5,6 +5,7 @@ episodes, and later episodes of a row follow from its stream. The same run gives
 not, since an episode cannot be begun from a seed of its own.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ class Pool(Mode):
 
     def _made(self, seeds: list[int]) -> Any:
         make = env_packages.load("envpool").make
-        return make(self._id, env_type="gymnasium", num_envs=len(seeds), seed=seeds, **self._settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the precision of bounds
+            return make(self._id, env_type="gymnasium", num_envs=len(seeds), seed=seeds, **self._settings)
 
     def reset(self, mask: Array, seeds: Array) -> tuple[Any, dict[str, Any]]:
         if mask.all():

@@ -1,7 +1,6 @@
 """Validation of an env_cfg section that needs gymnasium."""
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from config.own import env_packages
 from config.own import objects as own
 from config.tell.language import tr
 from envs.common import registry, wrappers
+from envs.common.headless import without_display
 from envs.gym import pool
 from envs.gym.config import Config, Wrappers
 from envs.gym.native import ROWS
@@ -64,7 +64,8 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
         yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
-        yield from render_problems(cfg.render_mode, list(modes), spec.id)
+        drawn = ["rgb_array"] if several_in(cfg.id) else []  # by envs.gym.agents, whatever they say
+        yield from render_problems(cfg.render_mode, [*modes, *drawn], spec.id)
 
 
 def several_in(env_id: str) -> bool:
@@ -117,11 +118,6 @@ def _pool_problems(cfg: Config) -> Iterator[Problem]:
         )
     if cfg.render_mode is not None:
         yield Problem("render_mode", tr("envpool is not drawn here; use vectorization auto, sync or async"))
-
-
-def without_display() -> bool:
-    """Returns True if no window can be opened."""
-    return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:

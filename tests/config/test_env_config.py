@@ -14,6 +14,7 @@ from gymnasium.spaces import Box, Dict, Text
 
 from envs import gym
 from envs.base import EnvError
+from envs.common import headless
 from envs.common.wrappers import OURS, FrameStack, GrayScale, MaxAndSkip, Resize, SkipFrame, find
 from envs.gym import Config, check
 from envs.gym import env as gym_env
@@ -197,10 +198,10 @@ def test_an_episode_in_a_wrapper_is_a_function_of_its_seed(name):
 def test_no_display_is_needed_and_a_choice_of_the_user_stays(monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
-    gym_env._prepare_headless()
+    headless.prepare()
     assert os.environ["SDL_VIDEODRIVER"] == "dummy"
     monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
-    gym_env._prepare_headless()
+    headless.prepare()
     assert os.environ["SDL_VIDEODRIVER"] == "x11"
 
 
