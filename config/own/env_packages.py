@@ -61,6 +61,9 @@ class EnvPackage(NamedTuple):
     forgets: str = ""
     """Function of envs/gym/fresh.py that makes an episode independent of the one before it; empty if a reset does."""
 
+    headless: Mapping[str, str] = {}
+    """Variables of the process with which it draws without a display, where the usual ones do not do."""
+
     @property
     def top(self) -> str:
         """Name of the package that is imported."""
@@ -122,6 +125,7 @@ PACKAGES = (
         r"^(highway|exit|intersection|lane-keeping|merge|parking|racetrack|roundabout|two-way|u-turn)(-\w+)*-v\d+$",
         "highway-fast-v0",
         family="_highway",
+        headless={"SDL_VIDEODRIVER": "offscreen"},
     ),
     EnvPackage(
         "flappy_bird_gymnasium", "flappy-bird-gymnasium", r"^FlappyBird-", "FlappyBird-v0", family="_flappy_bird"

@@ -1,9 +1,11 @@
-"""Drawing without a display: the backends of SDL, MuJoCo and pyglet, which are chosen before these are imported."""
+"""Drawing without a display: backends of SDL, MuJoCo and pyglet, which are chosen before these are imported."""
 
 import ctypes.util
 import functools
 import os
 import sys
+
+from config.own.env_packages import EnvPackage
 
 
 def without_display() -> bool:
@@ -11,15 +13,22 @@ def without_display() -> bool:
     return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def prepare() -> None:
-    """Selects headless backends, if there is no display."""
+_chosen: dict[str, str] = {}
+"""Variables of the process that were chosen here, and not by the user."""
+
+
+def prepare(package: EnvPackage | None = None) -> None:
+    """Selects headless backends, if there is no display. package: one that may need others."""
     if not without_display():
         return
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    variables = {"SDL_VIDEODRIVER": "dummy"}
     if (backend := _of_mujoco()) is not None:
-        os.environ.setdefault("MUJOCO_GL", backend)
+        variables["MUJOCO_GL"] = backend
     if backend == "egl":
-        os.environ.setdefault("PYGLET_HEADLESS", "true")
+        variables["PYGLET_HEADLESS"] = "true"
+    for name, value in {**variables, **_chosen, **(package.headless if package else {})}.items():
+        if os.environ.get(name) in (None, _chosen.get(name)):
+            os.environ[name] = _chosen[name] = value
 
 
 @functools.cache

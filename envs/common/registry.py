@@ -56,7 +56,7 @@ def register(package: EnvPackage) -> None:
     """Registers the environments of an installed package of the table."""
     if env_packages.is_installed("gym_notices"):  # the package gym, which some need, advertises its successor
         env_packages.load("gym_notices.notices").notices.clear()
-    headless.prepare()
+    headless.prepare(package)
     env_packages.load(package.module)
     if package.module in _registered:
         return

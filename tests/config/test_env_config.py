@@ -12,6 +12,7 @@ import pytest
 import yaml
 from gymnasium.spaces import Box, Dict, Text
 
+from config.own.env_packages import of_id
 from envs import gym
 from envs.base import EnvError
 from envs.common import headless
@@ -196,10 +197,13 @@ def test_an_episode_in_a_wrapper_is_a_function_of_its_seed(name):
 
 
 def test_no_display_is_needed_and_a_choice_of_the_user_stays(monkeypatch):
+    monkeypatch.setattr(headless, "_chosen", {})
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
     headless.prepare()
     assert os.environ["SDL_VIDEODRIVER"] == "dummy"
+    headless.prepare(of_id("highway-fast-v0"))
+    assert os.environ["SDL_VIDEODRIVER"] == "offscreen", "highway-env draws nothing with dummy"
     monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
     headless.prepare()
     assert os.environ["SDL_VIDEODRIVER"] == "x11"
