@@ -128,7 +128,14 @@ PACKAGES = (
         headless={"SDL_VIDEODRIVER": "offscreen"},
     ),
     EnvPackage(
-        "flappy_bird_gymnasium", "flappy-bird-gymnasium", r"^FlappyBird-", "FlappyBird-v0", family="_flappy_bird"
+        "flappy_bird_gymnasium",
+        "flappy-bird-gymnasium",
+        r"^FlappyBird-",
+        "FlappyBird-v0",
+        family="_flappy_bird",
+        defaults=(
+            Default(r"^FlappyBird-", {"score_limit": 100}, english("an episode of a good player has no other end")),
+        ),
     ),
     EnvPackage(
         "gymnasium_robotics",

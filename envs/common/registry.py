@@ -165,7 +165,8 @@ def unknown_id(env_id: str) -> str:
             current=f"{module}{colon}{of_ale(current) or current}",
         )
     hint = ""
-    if near := nearest(name, gymnasium.registry, least=0.75):
+    examples = (package.example for package in env_packages.PACKAGES if package.kind == env_packages.GYM)
+    if near := nearest(name, [*gymnasium.registry, *examples], least=0.75):
         hint = tr("; did you mean {hint}?", hint=near)
     elif not module and re.search(r"/|-v\d+$", name):  # an id as a user registers it
         hint = tr("; an environment of your own is named my_module:{name}, with --allow-import my_module", name=name)
