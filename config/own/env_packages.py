@@ -61,6 +61,8 @@ class EnvPackage(NamedTuple):
     forgets: str = ""
     """Function of envs/gym/fresh.py that makes an episode independent of the one before it; empty if a reset does."""
 
+    listed: bool = False
+    """True if `list envs` names all of the ids; they are few, and the package is imported fast."""
     headless: Mapping[str, str] = {}
     """Variables of the process with which it draws without a display, where the usual ones do not do."""
 
@@ -90,13 +92,21 @@ class EnvPackage(NamedTuple):
 _MUJOCO = ("mujoco==3.3.0",)
 _WITHOUT_TEXT = english("the part mission is text, which no network here reads")
 PACKAGES = (
-    EnvPackage("ale_py", "ale-py", r"^ALE[/-]|(NoFrameskip|Deterministic|-ram)-v\d+$", "ALE/Pong-v5", family="_atari"),
+    EnvPackage(
+        "ale_py",
+        "ale-py",
+        r"^ALE[/-]|(NoFrameskip|Deterministic|-ram)-v\d+$",
+        "ALE/Pong-v5",
+        family="_atari",
+        listed=True,
+    ),
     EnvPackage(
         "minatar",
         "minatar",
         r"^MinAtar[/-]",
         "MinAtar/Breakout-v1",
         family="_minatar",
+        listed=True,
         register="minatar.gym:register_envs",
         forgets="last_action",
     ),

@@ -221,14 +221,28 @@ def _split(env_id: str) -> tuple[str, int]:
     return match["name"], int(match["version"] or -1)
 
 
-def ids() -> list[str]:
-    """Returns the usable ids in their newest versions, those of installed packages included."""
-    for package in env_packages.PACKAGES:
-        if package.kind == env_packages.GYM and env_packages.is_installed(package.module):
+def ids(every: bool = False) -> list[str]:
+    """Returns the usable ids in their newest versions. Of installed packages with many of them, one of each, unless
+    every is set: to list them means to import them all."""
+    installed = [
+        package
+        for package in env_packages.PACKAGES
+        if package.kind == env_packages.GYM and env_packages.is_installed(package.module)
+    ]
+    for package in installed:
+        if every or package.listed:
             with contextlib.suppress(Exception):  # of a package that cannot be imported; check reports that
                 register(package)
     usable = (spec for spec in gymnasium.registry.values() if _made_here(spec) and unusable(spec) is None)
-    return sorted(spec.id for spec in usable if _current(spec.id) == spec.id and of_ale(spec.id) is None)
+    newest: dict[str, tuple[int, str]] = {}
+    for spec in usable:
+        stem, version = _split(spec.id)
+        newest[stem.lower()] = max(newest.get(stem.lower(), (version, spec.id)), (version, spec.id))
+    names = {name for _, name in newest.values() if not _OLD_ATARI.match(name) or of_ale(name) is None}
+    if not every:
+        names = {name for name in names if (row := env_packages.of_id(name)) is None or row.listed}
+        names |= {package.example for package in installed}
+    return sorted(names)
 
 
 def _made_here(spec: EnvSpec) -> bool:
