@@ -9,13 +9,10 @@ import importlib
 import importlib.util
 import os
 import re
-import site
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -310,6 +307,9 @@ def _holds_packages(folder: str) -> bool:
 @cache
 def _pythons_own() -> tuple[str, ...]:
     """Returns the folders of the standard library, of installed packages, and those that .pth files add."""
+    import site
+    import sysconfig
+
     packages = {*site.getsitepackages(), site.getusersitepackages()}
     packages |= {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     added = {line for folder in packages for file in Path(folder).glob("*.pth") for line in _lines(file)}
@@ -327,6 +327,8 @@ def _lines(file: Path) -> list[str]:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # which most commands do not need
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -57,13 +57,15 @@ if "MiniGrid-Empty-5x5-v0" not in gymnasium.registry:
     gymnasium.register("MiniGrid-Empty-5x5-v0", Grid)
 """
 EVIL = "from pathlib import Path; Path(__file__).with_name('imported').touch()"
-NAMES = ("minigrid", "helper_of_grids", "lbforaging")
+NAMES = ("minigrid", "helper_of_grids", "lbforaging", "envpool")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """An empty current folder, and a process that has none of the packages."""
-    monkeypatch.setattr(sys, "path", [place for place in sys.path if not Path(place, "minigrid").exists()])
+    monkeypatch.setattr(
+        sys, "path", [place for place in sys.path if not any(Path(place, name).exists() for name in NAMES)]
+    )
     monkeypatch.setattr(registry, "_registered", set(registry._registered))
     before, lab = dict(gymnasium.registry), tmp_path / "lab"
     for name in [name for name in sys.modules if name.partition(".")[0] in NAMES]:
@@ -371,6 +373,67 @@ def test_the_first_action_of_a_game_of_minatar_is_not_that_of_the_episode_before
     assert env.unwrapped.game.last_action != 0
     env.reset(seed=1)
     assert env.unwrapped.game.last_action == 0
+
+
+POOL = """
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+class Rows:
+    single_observation_space, single_action_space = Box(-1e9, 1e9, (2,), np.float32), Discrete(2)
+    metadata, render_mode = {"autoreset_mode": "NextStep"}, None
+    def __init__(self, seeds):
+        self.num_envs, self.seeds, self.times = len(seeds), np.array(seeds), np.zeros(len(seeds), int)
+        self.unwrapped = self
+    def seen(self):
+        return np.stack([self.seeds % 1000, self.times], 1).astype(np.float32)
+    def reset(self, options=None):
+        mask = np.ones(self.num_envs, bool) if options is None else options["reset_mask"]
+        self.times[mask] = 0
+        return self.seen()[mask], {}
+    def step(self, action):
+        self.times += 1 + action
+        none = np.zeros(self.num_envs, bool)
+        return self.seen(), np.ones(self.num_envs), self.times >= 3, none, {}
+    def close(self):
+        pass
+
+def make(name, env_type, num_envs, seed):
+    assert (name, env_type, num_envs) == ("Pong-v5", "gymnasium", len(seed))
+    return Rows(seed)
+"""
+
+
+def test_rows_of_envpool_begin_from_their_seeds_and_are_reset_by_a_mask(tmp_path, monkeypatch):
+    place = tmp_path / "site-packages" / "envpool"
+    place.mkdir(parents=True)
+    (place / "__init__.py").write_text(POOL)
+    (place / "registration.py").write_text("def list_all_envs(): return ['Pong-v5']")
+    cfg = Config(id="ALE/Pong-v5", vectorization="envpool")
+    (problem,) = check(cfg)
+    assert problem.message.endswith("needs the package envpool, which is not installed: pip install envpool")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(place.parent)])
+    assert not check(cfg)
+    both = check(Config(id="ALE/Pang-v5", vectorization="envpool", wrappers=["FlattenObservation"]))
+    assert [problem.key for problem in both] == ["id", "vectorization"]
+    assert both[0].message == "envpool has no Pang-v5; did you mean Pong-v5?"
+    with closing(gym_env.make(cfg, 3)) as env:
+        assert not env.replayable
+        assert env.reset(everyone(env), np.array([11, 12, 13])).tolist() == [[11, 0], [12, 0], [13, 0]]
+        assert env.step(np.array([0, 1, 0])).terminated.tolist() == [False, False, False]
+        assert env.step(np.array([0, 0, 0])).terminated.tolist() == [False, True, False]
+        after = env.reset(np.array([False, True, False]), np.array([0, 99, 0]))
+        assert after.tolist() == [[11, 2], [12, 0], [13, 2]], "the others go on, and a seed cannot be given"
+        assert env.reset(everyone(env), np.array([21, 22, 23])).tolist() == [[21, 0], [22, 0], [23, 0]]
+
+
+def test_the_list_names_one_id_of_a_package_and_all_that_are_asked_for(installed, capsys):
+    assert main(["list", "envs"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^MiniGrid-DoorKey-5x5-v0 .*one of minigrid; list envs TEXT shows others$", out, re.MULTILINE)
+    assert "MiniGrid-Empty-5x5-v0" not in out
+    assert main(["list", "envs", "MiniGrid-E"]) == 0
+    assert capsys.readouterr().out.split()[0] == "MiniGrid-Empty-5x5-v0"
 
 
 def test_packages_of_the_environment_are_python_s_own_folders(tmp_path, monkeypatch):
