@@ -16,6 +16,8 @@ from config.own import env_packages, packages
 from config.own.env_packages import PACKAGES, of_id
 from config.read import presets
 from config.read.loader import ConfigError, load
+from envs import vector_of
+from envs.base import EnvError
 from envs.common import registry
 from envs.gym import Config, check, remark
 from envs.gym import env as gym_env
@@ -137,6 +139,13 @@ def test_the_package_of_an_id_is_imported_without_a_word_and_gets_its_wrapper(in
     with closing(gym_env.make(config.env, 2)) as env:
         assert env.observation_space.shape == (31,)
         assert env.reset(everyone(env), np.arange(2)).shape == (2, 31)
+
+
+def test_an_id_in_the_hands_of_a_program_gets_its_package_and_wrapper_too(installed, monkeypatch):
+    with closing(vector_of("MiniGrid-Empty-5x5-v0")) as env:
+        assert env.observation_space.shape == (31,)
+    with pytest.raises(EnvError, match="the current version is MiniGrid-Empty-5x5-v0"):
+        vector_of("MiniGrid-Empty-5x5-v3")
 
 
 @pytest.mark.parametrize("written", ["null", "[FlattenObservation]"])
