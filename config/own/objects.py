@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from config.model.fields import Problem
-from config.own import former
+from config.own import env_packages, former
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 
@@ -84,7 +84,7 @@ def find(name: str) -> Any:
         raise OwnError(tr("{name!r} has no module before the colon; write module:name", name=name))
     former.answer()
     try:
-        contents = importlib.import_module(module)
+        contents = (env_packages.load if env_packages.is_listed(name) else importlib.import_module)(module)
     except Exception as error:  # a module may raise anything on import
         raise OwnError(
             tr("the module of {name} cannot be imported: {error}", name=name, error=described(error))

@@ -6,8 +6,8 @@ from types import ModuleType
 
 from config.foreign import names as foreign_names
 from config.model.schema import AlgoConfig, EnvConfig
+from config.own import env_packages, trust
 from config.own import objects as own
-from config.own import trust
 from config.program import PROGRAM
 from config.read import presets
 from config.read.finder import Finder
@@ -80,7 +80,7 @@ def forbidden(name: str, allow: Sequence[str], task: Path | None = None) -> str 
     """Returns why a class or function of the user's own may not be imported; None if it may. task: the task directory
     that is loaded."""
     module, colon, _ = name.partition(":")
-    if not colon or own.comes_from_python(name):
+    if not colon or own.comes_from_python(name) or env_packages.is_listed(name):
         return None
     if folder := trust.task_of(module, task):
         return tr("imports {module}, which lies in {folder}, {reason}", module=module, folder=folder, reason=_TASK)
@@ -94,7 +94,7 @@ def imported(names: Iterable[str], allow: Sequence[str]) -> Iterator[str]:
     Python code has given them as objects, or the user trusts their folder."""
     for name in names:
         module, colon, _ = name.partition(":")
-        if (colon or "." in module) and not _listed_in(module, allow):
+        if (colon or "." in module) and not _listed_in(module, allow) and not env_packages.is_listed(name):
             yield module.partition(".")[0]
 
 

@@ -1,5 +1,6 @@
 """Python defaults < earlier run < YAML or preset < command line: one valid configuration, or all problems at once."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,10 +11,10 @@ from config.foreign.dialect import Changes, Flags
 from config.foreign.dialects import DIALECTS
 from config.foreign.table import Scope
 from config.model import policies
-from config.model.schema import AlgoConfig
+from config.model.schema import AlgoConfig, EnvConfig
+from config.own import env_packages, packages
 from config.own import envs as own_env
 from config.own import objects as own
-from config.own import packages
 from config.read import limits, presets, sources, stores, tasks, unused_settings
 from config.read.checks import Checks
 from config.read.finder import Finder
@@ -26,7 +27,7 @@ from config.read.task_config import load_task_config
 from config.read.yaml_reader import Document, DocumentError, Place, read
 from config.tell import hints
 from config.tell.language import tr
-from config.tell.names import DEFAULT, printable, with_full_width_named
+from config.tell.names import DEFAULT, DEFAULT_OF, printable, with_full_width_named
 from config.tell.traceback import concise
 
 __all__ = ["ConfigError", "Finder", "RunConfig", "load"]
@@ -103,6 +104,7 @@ def load(
         raise ConfigError([str(error)]) from None
     folder = work.place(into, task_root, typed)
     earlier = work.add_earlier(task_root, expected_env, take_over)
+    work.add_package(choice.id_written())
     return work.finish(
         choice,
         expected_return=choice.promised(document or earlier, preset),
@@ -218,6 +220,26 @@ class _Assembly(SourceStack):
         self.sources.insert(0, sources.from_task(earlier, testing=self.general("mode") == "test"))
         self._compare(earlier, self.task, env)
         return earlier
+
+    def add_package(self, env_id: str) -> None:
+        """Puts what the package of an environment needs below all other sources: the kind that makes it, and settings
+        such as wrappers, which are noted."""
+        package = env_packages.of_id(env_id)
+        if package is None:
+            return
+        source = sources.Source(written=False)
+        place = DEFAULT_OF.format(algo=package.name)
+        if package.kind != env_packages.GYM:
+            source.put("general_cfg", "env_name", package.kind, Place(place, "general_cfg.env_name"))
+        # a vector environment of a package has no single ones that could be wrapped
+        whole = sources.merge(self.sources, "env_cfg", EnvConfig)[0].get("vectorization") in ("native", "envpool")
+        if self.same("env_name", self.general("env_name"), env_packages.GYM):
+            for key, value, why in env_packages.settings_of(env_id):
+                if not self.writes("env_cfg", key) and not (key == "wrappers" and whole):
+                    source.put("env_cfg", key, value, Place(place, f"env_cfg.{key}"))
+                    words = f"env_cfg.{key}: {json.dumps(value)}"
+                    self.notes.append(tr("{package}: {words} ({why})", package=package.name, words=words, why=why))
+        self.sources.insert(0, source)
 
     def _task(self, root: Path, take_over: bool) -> Path | None:
         """Returns the task directory to load from."""

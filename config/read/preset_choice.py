@@ -157,6 +157,11 @@ class PresetChoice:
         parts = [source.sections.get("env_cfg", {}) for source in reversed(self.stack.sources)]
         return next((part for part in parts if "id" in part), {})
 
+    def id_written(self) -> str:
+        """Returns the environment that is written; empty if none is."""
+        env_id = self._with_id().get("id")
+        return env_id if isinstance(env_id, str) else ""
+
     def note_absence(self, document: Document | None, path: str) -> None:
         """Notes the sections that a file lacks, and the preset of one that leaves all that it sets in algo_cfg at the
         Python defaults. A run that is loaded has settings of its own."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from config.own import env_packages
 from config.program import ROOT
 from config.read.finder import Finder
 from config.read.yaml_reader import first_comment
@@ -18,16 +19,12 @@ from config.tell.names import did_you_mean
 
 PRESETS = ROOT / "presets"
 
-_FAMILIES = {
-    "_atari": re.compile(r"^ALE[/-]|NoFrameskip"),
-    "_minatar": re.compile(r"^MinAtar[/-]"),
-    "_mujoco": re.compile(
-        r"^(HalfCheetah|Hopper|Walker2d|Ant|Humanoid|HumanoidStandup|Swimmer|Reacher|Pusher|InvertedPendulum"
-        r"|InvertedDoublePendulum)-v\d+$",
-        re.IGNORECASE,
-    ),
-}
-"""Folder of presets for a family of environments -> pattern of their ids."""
+_MUJOCO = re.compile(
+    r"^(HalfCheetah|Hopper|Walker2d|Ant|Humanoid|HumanoidStandup|Swimmer|Reacher|Pusher|InvertedPendulum"
+    r"|InvertedDoublePendulum)-v\d+$",
+    re.IGNORECASE,
+)
+"""Pattern of the ids of gymnasium itself that share a folder of presets."""
 
 
 def find(
@@ -68,7 +65,7 @@ def unknown(name: str, root: Path = PRESETS) -> str:
 
 def family(env: str) -> str:
     """Returns the folder of the presets that an environment shares with others; empty if it shares none."""
-    return next((folder for folder, names in _FAMILIES.items() if names.search(env)), "")
+    return "_mujoco" if _MUJOCO.search(env) else env_packages.family_of(env)
 
 
 def folder_name(env: str) -> str:
@@ -102,8 +99,7 @@ def notes(
     else:
         yield tr("no preset for {algo} on {env}: the Python defaults are used", algo=algo, env=env)
     shared = family(env)
-    if shared and path is None:
-        others = ", ".join(algos_with(shared, root))
+    if path is None and (others := ", ".join(algos_with(shared, root))):
         yield tr(
             "{env} may need the env_cfg of the presets in {folder}, which are for {algos}",
             env=env,

@@ -17,7 +17,7 @@ from config.model.fields import Strict
 from config.model.layers import Layer
 from config.model.policies import PolicyConfig
 from config.model.schema import EnvConfig
-from config.own import trust
+from config.own import env_packages, trust
 from config.program import PROGRAM
 from config.read import presets
 from config.read.finder import Finder
@@ -50,7 +50,7 @@ def listing(
     """Returns the names of algos, envs or presets that contain `part`, one per line with a summary."""
     if topic is None:
         return _topics(_TO_LIST)
-    rows = [row for row in _rows(topic, find_algo, find_env, root) if part.lower() in row[0].lower()]
+    rows = [row for row in _rows(topic, find_algo, find_env, root, part) if part.lower() in row[0].lower()]
     width = max((len(name) for name, _ in rows), default=0)
     lines = "".join(f"{name:{width}}  {text}".rstrip() + "\n" for name, text in rows)
     if lines:
@@ -87,7 +87,7 @@ def _topics(commands: tuple[tuple[str, str], ...]) -> str:
     return "".join(f"{PROGRAM} {command:{_COMMAND}} {text}\n" for command, text in commands)
 
 
-def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterator[tuple[str, str]]:
+def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path, part: str) -> Iterator[tuple[str, str]]:
     if topic == "presets":
         for env, algo, comment in presets.available(root):
             sentence, numbers = presets.template(comment)
@@ -97,9 +97,20 @@ def _rows(topic: str, find_algo: Finder, find_env: Finder, root: Path) -> Iterat
     else:
         for kind in find_env.available():
             package = find_env.get(kind)
-            for env_id in package.ids() if hasattr(package, "ids") else [kind]:
+            for env_id in _ids(package, kind, part):
                 algos = presets.algos_with(presets.folder_name(env_id), root)
-                yield env_id, f"{kind:4}" + (f"  {_presets(', '.join(algos))}" if algos else "")
+                row = env_packages.of_id(env_id)
+                more = ""
+                if row and not part and not row.listed and kind == row.kind == env_packages.GYM:
+                    more = tr("  one of {package}; list envs TEXT shows others", package=row.name)
+                yield env_id, f"{kind:4}" + (f"  {_presets(', '.join(algos))}" if algos else "") + more
+
+
+def _ids(package: ModuleType, kind: str, part: str) -> list[str]:
+    """Returns the ids of a kind of environment that are listed. part: text in those that are asked for."""
+    listed = getattr(package, "every_id", None) if part else None
+    listed = listed or getattr(package, "ids", None)
+    return listed() if listed else [kind]
 
 
 def describe(topic: str | None, find_algo: Finder, find_env: Finder, allow_import: Collection[str] = ()) -> str:

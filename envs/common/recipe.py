@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from config.own import env_packages
 from config.own import objects as own
 from envs.base import Recipe, literal
-from envs.common import registry, wrappers
+from envs.common import wrappers
 from envs.gym.config import Wrappers
 
 OURS = "import joystick  # the wrappers of Joystick can be imported then"
@@ -12,10 +13,20 @@ OURS = "import joystick  # the wrappers of Joystick can be imported then"
 
 def of_gymnasium(env_id: str, settings: dict[str, Any], entries: Wrappers) -> Recipe | None:
     """Returns how gymnasium makes an environment. entries: its wrappers."""
-    registers = {"ale_py": ("import ale_py", ""), "minatar": ("import minatar.gym", "minatar.gym.register_envs()")}
-    imported, registered = registers.get(registry.package_of(env_id) or "", ("", ""))
+    imported, registered = _registering(env_id)
     making = f"env = gymnasium.make({literal(env_id)}{_words(settings)})"
-    return _wrapped(["import gymnasium", imported], [registered, making], entries)
+    return _wrapped(["import gymnasium", *imported], [registered, making], entries)
+
+
+def _registering(env_id: str) -> tuple[list[str], str]:
+    """Returns imports and a line that register an id of another package."""
+    package = env_packages.of_id(env_id)
+    if package is None:
+        return [], ""
+    module, _, function = package.register.partition(":")
+    ours = [OURS] if module.startswith("envs.") else []
+    imports = [f"import {package.module}", *ours, f"import {module}" if module else ""]
+    return imports, module and f"{module}.{function}()"
 
 
 def of_own(name: str, settings: dict[str, Any], parameter: str | None, entries: Wrappers) -> Recipe | None:

@@ -12,7 +12,10 @@ from difflib import get_close_matches
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from config.own import env_packages
+from config.own.env_packages import EnvPackage
 from config.tell.language import tr
+from envs.common import headless
 
 _ID = re.compile(r"^(?P<name>.*?)(?:-v(?P<version>\d+))?$", re.DOTALL)
 _EXTRAS = {
@@ -20,33 +23,8 @@ _EXTRAS = {
     "gymnasium.envs.mujoco": ("mujoco", '"gymnasium[mujoco]"'),
     "gymnasium.envs.phys2d": ("jax", '"gymnasium[jax]"'),
     "gymnasium.envs.tabular": ("jax", '"gymnasium[jax]"'),
-    "ale_py": ("ale_py", "ale-py"),
-    "minatar": ("minatar", "minatar"),
 }
-"""Module of an environment -> package that it needs, and its name for pip."""
-_NAMES = {
-    "ale_py": re.compile(r"^ALE/|(NoFrameskip|Deterministic|-ram)-v\d+$"),
-    "minatar": re.compile(r"^MinAtar/"),
-}
-"""Package that registers its environments when imported -> pattern of their ids."""
-_OTHERS = {
-    "minigrid": ("minigrid", re.compile(r"^(MiniGrid|BabyAI)-")),
-    "highway_env": (
-        "highway-env",
-        re.compile(r"^(highway|merge|roundabout|parking|intersection|racetrack)(-\w+)*-v\d+$"),
-    ),
-    "flappy_bird_gymnasium": ("flappy-bird-gymnasium", re.compile(r"^FlappyBird-")),
-    "shimmy": ('"shimmy[dm-control]"', re.compile(r"^dm_control/")),
-    "gymnasium_robotics": (
-        "gymnasium-robotics",
-        re.compile(r"^(Fetch|Hand|Adroit|PointMaze|AntMaze|Point_|Ant_|FrankaKitchen)\w*-v\d+$"),
-    ),
-    "panda_gym": ("panda-gym", re.compile(r"^Panda\w+-v\d+$")),
-    "pybullet_envs_gymnasium": ("pybullet-envs-gymnasium", re.compile(r"^\w+Bullet(Duck)?Env-v\d+$")),
-    "vizdoom.gymnasium_wrapper": ("vizdoom", re.compile(r"^Vizdoom")),
-}
-"""Module of another package that registers environments -> its name for pip, and pattern of their ids. It is imported
-only with --allow-import."""
+"""Module of an environment of gymnasium itself -> package that it needs, and its name for pip."""
 _OLD_ATARI = re.compile(r"^(?P<game>[A-Z]\w*?)(-ram)?(NoFrameskip|Deterministic)?-v[04]$")
 """Ids of Atari games before the prefix ALE/. Other ids match too, such as MountainCar-v0."""
 _DRAWN_BY_PYGAME = {
@@ -57,28 +35,36 @@ _DRAWN_BY_PYGAME = {
 
 
 def lookup(env_id: str) -> EnvSpec | None:
-    """Returns the registered spec of an id, after importing the module of `module:Id`; None if there is none."""
+    """Returns the registered spec of an id, after importing the module of `module:Id`, or the package that the table of
+    packages has for it; None if there is none."""
     module, _, name = env_id.rpartition(":")
-    if module:
+    package = env_packages.of_id(env_id)
+    if name not in gymnasium.registry and package and env_packages.is_installed(package.module):
+        register(package)
+    elif module and package is None:
         importlib.import_module(module)
-    for package in _NAMES:
-        if name not in gymnasium.registry and importlib.util.find_spec(package):
-            _register(package)
+    elif _OLD_ATARI.match(name) and name not in gymnasium.registry and env_packages.is_installed("ale_py"):
+        env_packages.load("ale_py")  # Breakout-v4 and the like, of which current_id knows the present name
     return gymnasium.registry.get(name)
 
 
-def package_of(env_id: str) -> str | None:
-    """Returns the package that registers an id when it is imported; None for gymnasium's own ids and others."""
-    return next((package for package, names in _NAMES.items() if names.search(env_id)), None)
+_registered: set[str] = set()
+"""Modules of packages whose ids this process has registered."""
 
 
-def _register(package: str) -> None:
-    """Registers the environments of a package."""
-    if package == "minatar":
-        if "MinAtar/Breakout-v1" not in gymnasium.registry:
-            importlib.import_module("minatar.gym").register_envs()
-    else:
-        importlib.import_module(package)
+def register(package: EnvPackage) -> None:
+    """Registers the environments of an installed package of the table."""
+    if env_packages.is_installed("gym_notices"):  # the package gym, which some need, advertises its successor
+        env_packages.load("gym_notices.notices").notices.clear()
+    headless.prepare(package)
+    env_packages.load(package.module)
+    if package.module in _registered:
+        return
+    _registered.add(package.module)
+    if package.register:
+        module, _, function = package.register.partition(":")
+        ours = module.partition(".")[0] == __name__.partition(".")[0]
+        getattr(importlib.import_module(module) if ours else env_packages.load(module), function)()
 
 
 def of_ale(env_id: str) -> str | None:
@@ -127,9 +113,11 @@ def outdated(env_id: str) -> str | None:
 
 @contextlib.contextmanager
 def without_its_warning() -> Iterator[None]:
-    """Silences gymnasium's warning of an older version, which comes for each process and is said once by us."""
+    """Silences gymnasium's warning of an older version, which comes for each process and is said once by us, and that
+    of a mode of drawing that an environment has and does not list."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r".*The environment .* is out of date", DeprecationWarning)
+        warnings.filterwarnings("ignore", r".*initialised with render_mode", UserWarning)
         yield
 
 
@@ -167,46 +155,49 @@ def unknown_id(env_id: str) -> str:
             name=name,
             module=module,
         )
-    package = package_of(name)
-    if package and importlib.util.find_spec(package) is None:
-        pip = _EXTRAS[package][1]
-        return needs(env_id, pip, f"pip install {pip}")
+    package = env_packages.of_id(env_id)
+    if package and not env_packages.is_installed(package.module):
+        return missing(env_id, package)
     if current := of_ale(name) or _current(name):
         return tr(
             "there is no {env_id}; the current version is {current}",
             env_id=env_id,
             current=f"{module}{colon}{of_ale(current) or current}",
         )
-    if not module and (other := _of_another_package(name)):
-        return other
     hint = ""
-    if near := nearest(name, gymnasium.registry, least=0.75):
+    examples = (package.example for package in env_packages.PACKAGES if package.kind == env_packages.GYM)
+    if near := nearest(name, [*gymnasium.registry, *examples], least=0.75):
         hint = tr("; did you mean {hint}?", hint=near)
     elif not module and re.search(r"/|-v\d+$", name):  # an id as a user registers it
         hint = tr("; an environment of your own is named my_module:{name}, with --allow-import my_module", name=name)
-    if _OLD_ATARI.match(name) and importlib.util.find_spec("ale_py") is None:
+    if _OLD_ATARI.match(name) and not env_packages.is_installed("ale_py"):
         hint += tr(" (an Atari game needs the package ale-py, which is not installed: pip install ale-py)")
     return tr("there is no environment {env_id!r}{hint}", env_id=env_id, hint=hint)
 
 
-def _of_another_package(name: str) -> str | None:
-    """Returns how an environment is named that a package registers which is imported only if the user says so."""
-    for module, (pip, names) in _OTHERS.items():
-        if names.search(name):
-            package = module.partition(".")[0]
-            missing = (
-                ""
-                if importlib.util.find_spec(package)
-                else tr("; the package is not installed: pip install {pip}", pip=pip)
-            )
-            return tr(
-                "{name} is registered by {module}; write --allow-import {package} --env {module}:{name}{missing}",
-                name=name,
-                module=module,
-                package=package,
-                missing=missing,
-            )
-    return None
+def missing(env_id: str, package: EnvPackage) -> str:
+    """Returns a message for a package of the table that is not installed."""
+    message = needs(env_id, package.name, f"pip install {package.pip}")
+    if file := env_packages.look_alike(package.module):
+        message += tr(" ({file} in this folder is not imported in its place)", file=file)
+    return message
+
+
+def tried_with(env_id: str) -> str | None:
+    """Returns a sentence on packages of another version than the environments were tried with; None without one."""
+    package = env_packages.of_id(env_id)
+    others = package.other_versions() if package else []
+    if package is None or not others:
+        return None
+    wanted = " ".join(f'"{text}"' for text in package.requires)
+    return tr(
+        "{package} was tried with {wanted}, and {others} is installed: pip install {install} in an environment of "
+        "its own",
+        package=package.name,
+        wanted=", ".join(package.requires),
+        others=", ".join(others),
+        install=wanted,
+    )
 
 
 def nearest(word: str, names: Iterable[str], most: int = 3, least: float = 0.6) -> str:
@@ -230,11 +221,28 @@ def _split(env_id: str) -> tuple[str, int]:
     return match["name"], int(match["version"] or -1)
 
 
-def ids() -> list[str]:
-    """Returns the usable ids in their newest versions, those of installed packages included."""
-    lookup("")
+def ids(every: bool = False) -> list[str]:
+    """Returns the usable ids in their newest versions. Of installed packages with many of them, one of each, unless
+    every is set: to list them means to import them all."""
+    installed = [
+        package
+        for package in env_packages.PACKAGES
+        if package.kind == env_packages.GYM and env_packages.is_installed(package.module)
+    ]
+    for package in installed:
+        if every or package.listed:
+            with contextlib.suppress(Exception):  # of a package that cannot be imported; check reports that
+                register(package)
     usable = (spec for spec in gymnasium.registry.values() if _made_here(spec) and unusable(spec) is None)
-    return sorted(spec.id for spec in usable if _current(spec.id) == spec.id and of_ale(spec.id) is None)
+    newest: dict[str, tuple[int, str]] = {}
+    for spec in usable:
+        stem, version = _split(spec.id)
+        newest[stem.lower()] = max(newest.get(stem.lower(), (version, spec.id)), (version, spec.id))
+    names = {name for _, name in newest.values() if not _OLD_ATARI.match(name) or of_ale(name) is None}
+    if not every:
+        names = {name for name in names if (row := env_packages.of_id(name)) is None or row.listed}
+        names |= {package.example for package in installed}
+    return sorted(names)
 
 
 def _made_here(spec: EnvSpec) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict, MultiBinary, MultiDiscrete, Tuple
 
 from config.own import objects as own
 from config.tell.language import tr
@@ -72,6 +72,42 @@ class SelectObservation(gymnasium.ObservationWrapper):
 
     def observation(self, observation: Array) -> Array:
         return observation[self._indices]
+
+
+class PartOfObservation(gymnasium.ObservationWrapper):
+    """Observes one part of a Dict, such as the image of {"image": ..., "compass": ...}."""
+
+    def __init__(self, env: gymnasium.Env, part: str) -> None:
+        super().__init__(env)
+        parts = getattr(env.observation_space, "spaces", {})
+        if not isinstance(parts, dict) or part not in parts:
+            names = ", ".join(map(str, parts)) or tr("none")
+            raise ValueError(tr("PartOfObservation: there is no part {part!r}; parts: {names}", part=part, names=names))
+        self._part = part
+        self.observation_space = parts[part]
+
+    def observation(self, observation: Any) -> Any:
+        return observation[self._part]
+
+
+class WidenBounds(gymnasium.Wrapper):
+    """Removes the bounds of a vector of floats whose space has narrower ones than the observations."""
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        super().__init__(env)
+        space = _box(env, "WidenBounds")
+        if not np.issubdtype(space.dtype, np.floating):
+            raise ValueError(
+                tr("WidenBounds needs observations of a floating type, and the environment has {space}", space=space)
+            )
+        self.observation_space = Box(-np.inf, np.inf, space.shape, space.dtype.type)
+
+
+class AsArrays(gymnasium.ObservationWrapper):
+    """Returns observations as arrays of their space, where the environment returns lists or another type of number."""
+
+    def observation(self, observation: Any) -> Any:
+        return _as_arrays(self.observation_space, observation)
 
 
 class GrayScale(gymnasium.ObservationWrapper):
@@ -202,8 +238,8 @@ class WarpFrame(gymnasium.ObservationWrapper):
 OURS: dict[str, type[gymnasium.Wrapper]] = {
     kind.__name__: kind
     for kind in (
-        FrameStack, SelectObservation, GrayScale, Resize, MaxAndSkip, SkipFrame, NoopReset, FireReset, SignReward,
-        WarpFrame,
+        FrameStack, SelectObservation, PartOfObservation, AsArrays, WidenBounds, GrayScale, Resize, MaxAndSkip,
+        SkipFrame, NoopReset, FireReset, SignReward, WarpFrame,
     )
 }  # fmt: skip
 ALIASES: dict[str, type[gymnasium.Wrapper]] = {
@@ -271,6 +307,15 @@ def arguments(kind: type[gymnasium.Wrapper], settings: dict[str, Any]) -> dict[s
     return {
         key: tuple(value) if key in tuples and isinstance(value, list) else value for key, value in settings.items()
     }
+
+
+def _as_arrays(space: gymnasium.Space, value: Any) -> Any:
+    """Returns a value of a space with arrays of the space's type."""
+    if isinstance(space, Dict):
+        return {key: _as_arrays(part, value[key]) for key, part in space.spaces.items()}
+    if isinstance(space, Tuple):
+        return tuple(_as_arrays(part, value[index]) for index, part in enumerate(space.spaces))
+    return np.asarray(value, space.dtype) if isinstance(space, Box | MultiBinary | MultiDiscrete) else value
 
 
 def _box(env: gymnasium.Env, name: str) -> Box:

@@ -7,7 +7,18 @@ from envs.gym.config import Config
 if TYPE_CHECKING:
     from config.model.fields import Problem
 
-__all__ = ["Config", "check", "current_id", "explain", "ids", "knows", "own_limit", "present_name", "remark"]
+__all__ = [
+    "Config",
+    "check",
+    "current_id",
+    "every_id",
+    "explain",
+    "ids",
+    "knows",
+    "own_limit",
+    "present_name",
+    "remark",
+]
 
 
 def check(cfg: Config) -> "list[Problem]":
@@ -42,10 +53,11 @@ def current_id(env_id: str) -> str:
 
 
 def remark(cfg: Config) -> str | None:
-    """Returns what a user should know of an environment that can be made: that there is a newer version."""
+    """Returns what a user should know of an environment that can be made: that there is a newer version, or that a
+    package is installed in another version than it was tried with."""
     from envs.common import registry
 
-    return registry.outdated(cfg.id)
+    return "\n".join(filter(None, (registry.outdated(cfg.id), registry.tried_with(cfg.id)))) or None
 
 
 def own_limit(cfg: Config) -> int | None:
@@ -58,10 +70,17 @@ def own_limit(cfg: Config) -> int | None:
 
 
 def ids() -> list[str]:
-    """Returns the ids that can be used here, in their newest versions."""
+    """Returns the ids that can be used here, in their newest versions; of packages with many of them one each."""
     from envs.common import registry
 
     return registry.ids()
+
+
+def every_id() -> list[str]:
+    """Returns all ids that can be used here; imports all packages that register some."""
+    from envs.common import registry
+
+    return registry.ids(every=True)
 
 
 def explain(topic: str) -> str | None:

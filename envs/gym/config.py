@@ -47,9 +47,10 @@ class Config(EnvConfig):
     """Classes around the environment, the first one innermost: FrameStack, or with settings
     {wrapper_name: FrameStack, stack_size: 4}; my_module:MyWrapper is one of your own and needs --allow-import
     my_module. null: none."""
-    vectorization: Annotated[Literal["auto", "sync", "async", "native"], BeforeValidator(lower)] = "auto"
+    vectorization: Annotated[Literal["auto", "sync", "async", "native", "envpool"], BeforeValidator(lower)] = "auto"
     """Vectorization of the n_envs rows: sync (one after the other), async (one process each), native (the environment's
-    own vector version), auto (the fastest of those that give the same numbers)."""
+    own vector version), envpool (the version of the package envpool, with other numbers), auto (the fastest of those
+    that give the same numbers)."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,34 +1,58 @@
 """Vector environments made from gymnasium's environments."""
 
-import ctypes.util
 import functools
 import logging
-import os
 from functools import partial
 from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
+from config.own import env_packages
 from config.tell.language import tr
-from envs.base import EnvError, VectorEnv
-from envs.common import recipe, registry
+from envs.base import EnvContext, EnvError, VectorEnv
+from envs.common import headless, recipe, registry
 from envs.common.rows import assemble
 from envs.common.vector import GymnasiumVector, mode_of
 from envs.common.wrappers import wrap
 from envs.gym import native
+from envs.gym.agents import Agents
 from envs.gym.config import Config
-from envs.gym.validate import without_display
+from envs.gym.fresh import FORGETS, Fresh
+from envs.gym.pool import Pool
+from envs.gym.validate import several_in
+from envs.several.multi_agent import MultiAgentVector
 
 
-def make(cfg: Config, rows: int) -> VectorEnv:
+def make(cfg: Config, rows: int, context: EnvContext | None = None) -> VectorEnv:
     """Makes a vector environment. Raises EnvError if it cannot be made or violates gymnasium's API."""
     prepare(cfg.render_mode, cfg.id, rows)
-    if cfg.vectorization == "native" and not _known_to_us(cfg.id):
-        return _make_native(cfg, rows)
-    env = _make_rows(cfg, rows)
+    try:
+        if cfg.vectorization == "native" and not _known_to_us(cfg.id):
+            return _make_native(cfg, rows)
+        if cfg.vectorization == "envpool":
+            return _make_pool(cfg, rows)
+        if several_in(cfg.id):
+            return _several(cfg, rows, context is not None and context.global_state)
+        env = _make_rows(cfg, rows)
+    except EnvError as error:
+        if (others := registry.tried_with(cfg.id)) is None:
+            raise
+        raise EnvError(f"{error}\n{others}") from error
     env.recipe = recipe.of_gymnasium(cfg.id, cfg.constructor, cfg.wrappers)
     return env
+
+
+def _several(cfg: Config, rows: int, global_state: bool) -> VectorEnv:
+    """Makes rows of an environment of several agents."""
+    return MultiAgentVector(
+        lambda index: Agents(make_scalar(cfg, index)),
+        cfg.id,
+        rows,
+        obey_masks=cfg.action_mask,
+        global_state=global_state,
+        render_mode=cfg.render_mode,
+    )
 
 
 def _make_rows(cfg: Config, rows: int) -> VectorEnv:
@@ -53,17 +77,21 @@ def prepare(render_mode: str | None, name: str, rows: int) -> None:
             )
         )
     if render_mode != "human":
-        _prepare_headless()
+        headless.prepare()
 
 
 def make_scalar(cfg: Config, index: int) -> gymnasium.Env:
     """Makes the environment of a row with its wrappers. Its API is checked once by us, not by gymnasium at every
     step."""
-    if registry.needs_mujoco(registry.lookup(cfg.id)):
+    spec = registry.lookup(cfg.id)  # registers it, also in a process of its own
+    if registry.needs_mujoco(spec):
         _listen_to_mujoco()
     keywords = {**cfg.constructor, **_rendering(cfg)}
     with registry.without_its_warning():
-        env: Any = gymnasium.make(cfg.id, disable_env_checker=True, **keywords)
+        env: Any = gymnasium.make(cfg.id.rpartition(":")[2], disable_env_checker=True, **keywords)
+    package = env_packages.of_id(cfg.id)
+    if package and package.forgets:
+        env = Fresh(env, FORGETS[package.forgets])
     return wrap(env, cfg.wrappers)
 
 
@@ -104,21 +132,13 @@ def _make_native(cfg: Config, rows: int) -> VectorEnv:
         ) from error
 
 
-def _prepare_headless() -> None:
-    """Selects headless backends of SDL and MuJoCo, before they are first imported, if there is no display."""
-    if not without_display():
-        return
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    if (backend := _headless_mujoco()) is not None:
-        os.environ.setdefault("MUJOCO_GL", backend)
-
-
-@functools.cache
-def _headless_mujoco() -> str | None:
-    """Returns the backend with which MuJoCo draws without a display; None if there is none. The search starts other
-    programs."""
-    backends = {"egl": "EGL", "osmesa": "OSMesa"}
-    return next((name for name, library in backends.items() if ctypes.util.find_library(library)), None)
+def _make_pool(cfg: Config, rows: int) -> VectorEnv:
+    try:
+        return GymnasiumVector(Pool(cfg.id, rows, cfg.constructor), cfg.id, obey_masks=cfg.action_mask)
+    except Exception as error:
+        raise EnvError(
+            tr("{id} could not be made: {kind}: {error}", id=cfg.id, kind=type(error).__name__, error=error)
+        ) from error
 
 
 def _listen_to_mujoco() -> None:

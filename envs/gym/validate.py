@@ -7,10 +7,12 @@ from typing import Any
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
 from config.model.fields import Problem
+from config.own import env_packages
 from config.own import objects as own
-from config.system.name import has_display
 from config.tell.language import tr
 from envs.common import registry, wrappers
+from envs.common.headless import without_display
+from envs.gym import pool
 from envs.gym.config import Config, Wrappers
 from envs.gym.native import ROWS
 
@@ -20,6 +22,9 @@ _OF_MAKE = ("max_episode_steps",)
 def problems(cfg: Config) -> Iterator[Problem]:
     """Yields all problems; those of the keywords only if the environment can be found."""
     yield from wrapper_problems(cfg.wrappers)
+    if cfg.vectorization == "envpool":
+        yield from _pool_problems(cfg)
+        return
     if not cfg.id.strip() or not cfg.id.isprintable():
         yield Problem("id", tr("{id!r} is not the name of an environment", id=cfg.id))
         return
@@ -40,7 +45,9 @@ def problems(cfg: Config) -> Iterator[Problem]:
 
 def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     entry: Any = spec.entry_point
-    if cfg.vectorization == "native":
+    if several_in(cfg.id):
+        yield from _several_problems(cfg)
+    elif cfg.vectorization == "native":
         yield from _native_problems(cfg, spec)
         entry = spec.vector_entry_point or (spec.entry_point if spec.entry_point in ROWS else None)
     if entry is None:
@@ -57,7 +64,23 @@ def _environment_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
     if cfg.render_mode is not None and (reason := registry.undrawable(spec)):
         yield Problem("render_mode", reason)
     if isinstance(modes, list | tuple) and cfg.render_mode is not None:
-        yield from render_problems(cfg.render_mode, list(modes), spec.id)
+        drawn = ["rgb_array"] if several_in(cfg.id) else []  # by envs.gym.agents, whatever they say
+        yield from render_problems(cfg.render_mode, [*modes, *drawn], spec.id)
+
+
+def several_in(env_id: str) -> bool:
+    """Returns True for an environment of several agents."""
+    package = env_packages.of_id(env_id)
+    return package is not None and package.agents
+
+
+def _several_problems(cfg: Config) -> Iterator[Problem]:
+    """Yields settings for which an environment of several agents has no use."""
+    if cfg.vectorization != "auto" and cfg.vectorization != "sync":
+        message = tr("{id} has several agents, and its rows are stepped in this process; use auto or sync", id=cfg.id)
+        yield Problem("vectorization", message)
+    if cfg.wrappers:
+        yield Problem("wrappers", tr("wrappers are for one agent, and {id} has several", id=cfg.id))
 
 
 def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
@@ -74,12 +97,27 @@ def _native_problems(cfg: Config, spec: EnvSpec) -> Iterator[Problem]:
         )
         yield Problem("vectorization", message)
     if cfg.wrappers:
-        yield Problem("vectorization", tr("native cannot be combined with wrappers; use auto, sync or async"))
+        yield Problem(
+            "vectorization", tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind="native")
+        )
 
 
-def without_display() -> bool:
-    """Returns True if no window can be opened."""
-    return not has_display()
+def _pool_problems(cfg: Config) -> Iterator[Problem]:
+    """Yields why envpool cannot make an environment; its settings are checked when it is made."""
+    if not env_packages.is_installed("envpool"):
+        yield Problem("vectorization", registry.needs(cfg.id, "envpool", pool.INSTALL))
+        return
+    names = pool.ids()
+    if pool.name_of(cfg.id) not in names:
+        hint = registry.nearest(pool.name_of(cfg.id), names)
+        near = tr("; did you mean {hint}?", hint=hint) if hint else ""
+        yield Problem("id", tr("envpool has no {id}{near}", id=pool.name_of(cfg.id), near=near))
+    if cfg.wrappers:
+        yield Problem(
+            "vectorization", tr("{kind} cannot be combined with wrappers; use auto, sync or async", kind="envpool")
+        )
+    if cfg.render_mode is not None:
+        yield Problem("render_mode", tr("envpool is not drawn here; use vectorization auto, sync or async"))
 
 
 def render_problems(mode: str, offered: list[str], env_id: str) -> Iterator[Problem]:

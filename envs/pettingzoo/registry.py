@@ -1,13 +1,12 @@
 """Look-up of names in PettingZoo's registries and in mpe2's list. Only modules of these two packages are imported."""
 
-import importlib
-import importlib.util
 import os
 import re
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from config.own import env_packages
 from config.tell.language import tr
 from envs.common.registry import nearest
 from envs.common.registry import needs as missing_package
@@ -45,19 +44,19 @@ class Entry(NamedTuple):
         module, _, name = self.entries[self.interface(api)].partition(":")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of pygame's own imports
-            creator: Callable[..., Any] = getattr(importlib.import_module(module), name)
+            creator: Callable[..., Any] = getattr(env_packages.load(module), name)
         return creator
 
     def constructor(self) -> Any:
         """Returns the class whose parameters are the settings."""
-        module: Any = importlib.import_module(self.entries["aec"].partition(":")[0])
+        module: Any = env_packages.load(self.entries["aec"].partition(":")[0])
         return getattr(module, "_env", None) or module.raw_env
 
 
 def missing(env_id: str = "") -> str | None:
     """Returns the package that PettingZoo's environments need and that is not installed; None if there is none."""
     packages = ("pettingzoo", "mpe2") if env_id.startswith("mpe/") or not env_id else ("pettingzoo",)
-    return next((name for name in packages if importlib.util.find_spec(name) is None), None)
+    return next((name for name in packages if not env_packages.is_installed(name)), None)
 
 
 def all_entries() -> dict[str, Entry]:
@@ -65,7 +64,7 @@ def all_entries() -> dict[str, Entry]:
     if missing("pettingzoo"):
         return {}
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "hide")
-    registries = importlib.import_module("pettingzoo.env_registry.registration")
+    registries = env_packages.load("pettingzoo.env_registry.registration")
     environments: dict[str, Entry] = {}
     for api, specs in (("aec", registries.aec_registry), ("parallel", registries.parallel_registry)):
         for name, spec in specs.items():
@@ -79,7 +78,7 @@ def _of_mpe2() -> dict[str, Entry]:
         return {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        modules = importlib.import_module("mpe2.all_modules").mpe_environments
+        modules = env_packages.load("mpe2.all_modules").mpe_environments
     names = {"aec": "env", "parallel": "parallel_env"}
     return {
         name: Entry(name, {api: f"{module.__name__}:{function}" for api, function in names.items()})
@@ -121,7 +120,7 @@ def unknown(env_id: str) -> str:
 def unusable(entry: Entry) -> str | None:
     """Returns why an environment cannot be made here, and the remedy; None if it can."""
     for start, module in _NEEDS.items():
-        if entry.id.startswith(start) and importlib.util.find_spec(module) is None:
+        if entry.id.startswith(start) and not env_packages.is_installed(module):
             return needs(entry.id, module)
     return None
 

@@ -6,10 +6,13 @@ from typing import Any
 
 import gymnasium
 
+from config.own import env_packages
 from config.tell.language import tr
 from envs.base import EnvError, VectorEnv
-from envs.common.registry import without_its_warning
-from envs.common.rows import assemble
+from envs.common.registry import lookup, unknown_id, without_its_warning
+from envs.common.rows import assemble, make_env
+from envs.gym.config import Config
+from envs.gym.env import make_scalar
 
 
 def rows_of(env: Any) -> VectorEnv:
@@ -66,6 +69,11 @@ def _row(several: Sequence[Any], index: int) -> gymnasium.Env:
 
 def _env_of(thing: Any) -> Any:
     """Returns an environment, a function's result, or what gymnasium makes of an id."""
+    if isinstance(thing, str) and (package := env_packages.of_id(thing)) is not None:
+        if lookup(thing) is None:
+            raise EnvError(unknown_id(thing))
+        settings = {key: value for key, value, _ in env_packages.settings_of(thing)}
+        return make_env(partial(make_scalar, Config(id=thing, **settings)), thing, 0)
     if isinstance(thing, str):
         try:
             with without_its_warning():

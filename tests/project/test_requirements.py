@@ -11,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import main
+from config.own import env_packages
 from framework.commands.work import doctor
 from framework.distributed import ray_cluster
 from framework.jobs import optuna_search
@@ -28,7 +29,6 @@ OF_ANOTHER = {
 }
 """Module -> the declared package that it comes with; empty: it is not installed for us."""
 NOT_IMPORTED = {
-    "ale-py": "gymnasium finds it",
     "tensorboard": "the viewer of tb_logs/",
     **dict.fromkeys(("s3fs", "gcsfs", "ossfs"), "fsspec finds it"),
 }
@@ -45,6 +45,10 @@ def packages(lines: list[str]) -> set[str]:
 
 DEPENDENCIES = packages(requirements.project()["dependencies"])
 EXTRAS = {name for needed in requirements.extras().values() for name in packages(needed)}
+OF_ENVIRONMENTS = packages(
+    [word for row in env_packages.PACKAGES for word in row.pip.replace('"', "").split() if word[0] != "-"]
+) - {"mujoco", "gymnasium"}
+"""Packages that doctor lists, and gymnasium's ids import, by the table of packages of environments."""
 LOADERS = ("import_module", "find_spec", "hub.package")
 
 
@@ -84,6 +88,8 @@ def names_of(node: ast.AST) -> list[str]:
 def test_the_files_are_made_of_the_metadata() -> None:
     assert (ROOT / "requirements.txt").read_text(encoding="utf-8") == requirements.of_a_run()
     assert (ROOT / "requirements-extra.txt").read_text(encoding="utf-8") == requirements.of_all_extras()
+    for name in requirements.ENVIRONMENTS:
+        assert (ROOT / f"requirements-{name}.txt").read_text(encoding="utf-8") == requirements.of_an_extra(name)
 
 
 def test_everything_that_is_imported_is_declared() -> None:
@@ -96,7 +102,7 @@ def test_everything_that_is_imported_is_declared() -> None:
 
 def test_everything_that_is_declared_is_imported() -> None:
     assert not {name for name in DEPENDENCIES if module_of(name) not in imported()}
-    unused = {name for name in EXTRAS if module_of(name) not in imported()}
+    unused = {name for name in EXTRAS - OF_ENVIRONMENTS if module_of(name) not in imported()}
     assert unused <= NOT_IMPORTED.keys()
 
 
@@ -113,6 +119,7 @@ def test_the_sentence_covers_all_packages() -> None:
 def test_every_extra_has_a_line_in_doctor_with_its_versions() -> None:
     named = {word.strip('"') for _, pip in doctor.EXTRAS.values() for word in pip.split()}
     ranges = {str(each.name): each for needed in requirements.extras().values() for each in map(Requirement, needed)}
+    ranges = {name: needed for name, needed in ranges.items() if name not in OF_ENVIRONMENTS}
     assert {Requirement(word).name for word in named} | {"mujoco"} == ranges.keys()
     for word in map(Requirement, named):
         floor = str(ranges[word.name].specifier).split(",")
@@ -158,4 +165,4 @@ def test_the_lowest_versions_are_constraints() -> None:
 
 def test_all_extras_are_one_but_for_the_loggers_that_send() -> None:
     table = requirements.extras()
-    assert table.keys() - set(requirements.parts_of_all()) == {"wandb", "mlflow", "swanlab", "trackio", "storage"}
+    assert table.keys() - set(requirements.parts_of_all()) == {"wandb", "mlflow", "swanlab", "trackio", "storage", "envs", "robotics"}

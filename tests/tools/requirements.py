@@ -1,6 +1,6 @@
 """Files of requirements, made of pyproject.toml:
 
-python -m tests.tools.requirements           requirements.txt and requirements-extra.txt
+python -m tests.tools.requirements           requirements.txt, and those of extra, envs and robotics
 python -m tests.tools.requirements tested    constraints.txt, with the versions of this environment
 python -m tests.tools.requirements lowest    prints the lowest version of each range, as a file of constraints
 
@@ -18,7 +18,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 ALL = "extra"
 """Extra that is made of others: what `make extra` installs."""
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)(?:,<[\w.]+)?")
+ENVIRONMENTS = ("envs", "robotics")
+"""Extras that have a file, for a clone that is not installed itself."""
+APART = ("robotics",)
+"""Extras that go into an installation of their own, since they need other versions than the rest."""
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?[>=]=([\w.]+)(?:,<[\w.]+)?")
 _RUN = """\
 # What a run needs: the newest versions of these ranges; `-c constraints.txt` installs the tested ones. Made from
 # pyproject.toml by `python -m tests.tools.requirements`.
@@ -26,6 +30,10 @@ _RUN = """\
 _EXTRA = """\
 # What some parts need besides requirements.txt: all extras of pyproject.toml but the loggers that send. Made from it
 # by `python -m tests.tools.requirements`.
+-r requirements.txt
+"""
+_OF_AN_EXTRA = """\
+# What the extra {name} of pyproject.toml installs. Made from it by `python -m tests.tools.requirements`.
 -r requirements.txt
 """
 _TESTED = """\
@@ -46,8 +54,9 @@ def extras() -> dict[str, list[str]]:
 
 
 def declared() -> list[str]:
-    """Returns all requirements of the package and its extras."""
-    return [*project()["dependencies"], *(needed for part in extras().values() for needed in part)]
+    """Returns all requirements of the package and its extras, but those that go into an installation of their own."""
+    together = (part for name, part in extras().items() if name not in APART)
+    return [*project()["dependencies"], *(needed for part in together for needed in part)]
 
 
 def parts_of_all() -> list[str]:
@@ -58,7 +67,7 @@ def parts_of_all() -> list[str]:
 
 def parsed(requirement: str) -> tuple[str, str]:
     """Returns the name of a package and the lowest version that is accepted. Raises ValueError for other forms than
-    `name[part]>=1.0,<2`."""
+    `name[part]>=1.0,<2` and `name==1.0`."""
     match = _REQUIREMENT.fullmatch(requirement)
     if match is None:
         raise ValueError(f"{requirement} has another form than name[part]>=1.0,<2")
@@ -75,6 +84,11 @@ def of_all_extras() -> str:
     table = extras()
     blocks = (f"# {name}\n" + "".join(f"{needed}\n" for needed in table[name]) for name in parts_of_all())
     return _EXTRA + "".join(blocks)
+
+
+def of_an_extra(name: str) -> str:
+    """Returns requirements-NAME.txt."""
+    return _OF_AN_EXTRA.format(name=name) + "".join(f"{needed}\n" for needed in extras()[name])
 
 
 def of_checks() -> Iterator[str]:
@@ -112,6 +126,8 @@ def main() -> None:
         case []:
             (ROOT / "requirements.txt").write_text(of_a_run(), encoding="utf-8")
             (ROOT / "requirements-extra.txt").write_text(of_all_extras(), encoding="utf-8")
+            for name in ENVIRONMENTS:
+                (ROOT / f"requirements-{name}.txt").write_text(of_an_extra(name), encoding="utf-8")
         case _:
             sys.exit(__doc__)
 

@@ -19,6 +19,8 @@ from typing import Literal, NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 
 from config import machine
+from config.own import env_packages
+from config.own.env_packages import EnvPackage
 from config.program import ROOT
 from config.program import version as own_version
 from config.system.name import has_display, is_windows
@@ -36,9 +38,6 @@ LONGEST_SOCKET = 60
 """Characters of the temporary folder up to which Ray's sockets have names that the system takes (107 in all)."""
 EXTRAS = {
     "mujoco": (tr("the robots of MuJoCo"), '"gymnasium[mujoco]"'),
-    "ale_py": (tr("Atari games"), "ale-py"),
-    "minatar": ("MinAtar", "minatar"),
-    "pettingzoo mpe2": (tr("several agents (PettingZoo)"), "pettingzoo mpe2"),
     "minari": (tr("data sets of Minari"), '"minari[hdf5]"'),
     "tensorboard": (tr("a look at tb_logs/ (tensorboard --logdir tasks)"), '"tensorboard>=2.19"'),
     "wandb": ("general_cfg.loggers: wandb", '"wandb>=0.31"'),
@@ -57,7 +56,8 @@ EXTRAS = {
     "ossfs": (tr("copies of runs in a store: {scheme}", scheme="oss://"), '"ossfs>=2025.2"'),
     "optuna cmaes": (tr("tuning by tpe, cmaes and qmc"), "optuna cmaes"),
 }
-"""Modules of extra packages -> what they are for, and their names for pip."""
+"""Modules of extra packages -> what they are for, and their names for pip. Those of environments are the rows of
+config/own/env_packages.py."""
 
 
 STATES = english("ok"), english("note"), english("fault")
@@ -101,6 +101,7 @@ def findings() -> Iterator[Finding]:
     yield _display()
     yield from _folder()
     yield from _extras()
+    yield from map(_environment, env_packages.PACKAGES)
 
 
 def requirements() -> list[Requirement]:
@@ -269,6 +270,25 @@ def _extras() -> Iterator[Finding]:
                 yield Finding("note", module, tr("not installed; it is for {use}", use=use), f"pip install {pip}")
             else:
                 yield Finding("ok", module, _version_of(module))
+
+
+def _environment(package: EnvPackage) -> Finding:
+    """Returns whether the environments of a package can be made."""
+    if not env_packages.is_installed(package.module):
+        use = tr("environments such as {id}", id=package.example)
+        text = tr("not installed; it is for {use}", use=use)
+        return Finding("note", package.name, text, f"pip install {package.pip}")
+    present = package.version() or tr("installed")
+    if others := package.other_versions():
+        wanted = ", ".join(package.requires)
+        text = tr(
+            "{present}; tried with {wanted}, and {others} is here",
+            present=present,
+            wanted=wanted,
+            others=", ".join(others),
+        )
+        return Finding("note", package.name, text, f"pip install {package.pip}")
+    return Finding("ok", package.name, present)
 
 
 def _version_of(module: str) -> str:

@@ -246,10 +246,10 @@ def test_a_negative_value_of_a_flag_is_no_flag(capsys, tmp_path, monkeypatch):
         ("--algo ppo_continuous_action", "PPO (with lstm: RecurrentPPO) is for all spaces and images"),
         ("--algo dqn_atari", "DQN is for vectors and images"),
         ("--algo rpo", "robust policy optimization (RPO) is not offered; PPO is its nearest"),
-        ("--algo PPO --env PandaReach-v3", "PandaReach-v3 is registered by panda_gym; write --allow-import panda_gym "
-         "--env panda_gym:PandaReach-v3"),
-        ("--algo PPO --env HopperBulletEnv-v0", "HopperBulletEnv-v0 is registered by pybullet_envs_gymnasium; write "
-         "--allow-import pybullet_envs_gymnasium --env pybullet_envs_gymnasium:HopperBulletEnv-v0"),
+        ("--algo PPO --env PandaReach-v3", "PandaReach-v3 needs the package panda_gym, which is not installed: pip "
+         "install panda-gym"),
+        ("--algo PPO --env HopperBulletEnv-v0", "HopperBulletEnv-v0 needs the package "
+         "pybullet_envs_gymnasium, which is not installed: pip install pybullet-envs-gymnasium"),
         ("convert nothere.yml --env CartPole-v1", "nothere.yml: no such file"),
         ("enjoy --algo ppo", "'enjoy' is not a command here; use python main.py film NAME"),
         ("optimize", "'optimize' is not a command here; use python main.py tune --yaml FILE"),
