@@ -1,7 +1,8 @@
 """Trains in torches of other versions, as far as this project sees them: python -m tests.tools.other_torch
 
-For each part of algos/common/fast an agent makes a few updates without the first function that the part needs, and a line
-of JSON says which parts were off, and how far the weights are from those of this torch. Torch itself keeps its functions.
+For each part of algos/common/fast an agent makes a few updates without the first function that the part needs, and a
+line of JSON says which parts were off, and how far the weights are from those of this torch. Torch itself keeps its
+functions.
 """
 
 import json
