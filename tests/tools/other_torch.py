@@ -1,7 +1,8 @@
 """Trains in torches of other versions, as far as this project sees them: python -m tests.tools.other_torch
 
-For each part of algos/common/fast an agent makes a few updates without a function that the part needs, and a line of
-JSON says which parts were off, and how far the weights are from those of this torch. Torch itself keeps its functions.
+For each part of algos/common/fast an agent makes a few updates without the first function that the part needs, and a
+line of JSON says which parts were off, and how far the weights are from those of this torch. Torch itself keeps its
+functions.
 """
 
 import json
@@ -81,7 +82,7 @@ def main() -> None:
     """Prints a line for each part that needs something."""
     from algos.common.fast import switch
 
-    parts = {part: needs.names[-1] for part, needs in switch.PARTS.items() if needs.names and switch.on(part)}
+    parts = {part: needs.names[0] for part, needs in switch.PARTS.items() if needs.names and switch.on(part)}
     before, expected = learned()
     for part, name in parts.items():
         off, weights = learned(name)
