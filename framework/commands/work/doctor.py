@@ -54,6 +54,7 @@ EXTRAS = {
     "s3fs": (tr("copies of runs in a store: {scheme}", scheme="s3://"), '"s3fs>=2025.3"'),
     "gcsfs": (tr("copies of runs in a store: {scheme}", scheme="gs://"), '"gcsfs>=2025.3"'),
     "ossfs": (tr("copies of runs in a store: {scheme}", scheme="oss://"), '"ossfs>=2025.2"'),
+    "envpool": ("env_cfg.vectorization: envpool", '"envpool>=1.2"'),
     "optuna cmaes": (tr("tuning by tpe, cmaes and qmc"), "optuna cmaes"),
 }
 """Modules of extra packages -> what they are for, and their names for pip. Those of environments are the rows of
