@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import platform
+import re
 import subprocess
 import time
 import weakref
@@ -33,6 +34,8 @@ MOST_BYTES = 2**24
 """Size of the largest file of facts that is read."""
 LOOK_SECONDS = 0.1
 """Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+"""Name of the folder of a checkpoint."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -99,6 +102,14 @@ class TaskDir(TaskFiles):
     def read_run(self) -> dict[str, Any]:
         """Returns the content of run.json; none if it is missing or damaged."""
         return read_facts(self.run)
+
+
+def checkpoint_numbers(models: Path) -> list[int]:
+    """Returns the updates of the checkpoints in a folder, oldest first. Reads the names alone."""
+    if not models.is_dir():
+        return []
+    names = {path.name.removesuffix(".old") for path in models.iterdir() if path.is_dir()}
+    return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
 
 def add_facts(path: Path, facts: Mapping[str, Any]) -> None:

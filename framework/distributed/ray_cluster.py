@@ -21,7 +21,7 @@ from config.config import GeneralConfig
 from config.program import ROOT
 from config.tell.language import VARIABLE, language, tr
 from framework.distributed import ray_errors, reaper
-from framework.errors import RayError, Stopped
+from framework.errors import RayError, RayUnavailable, Stopped
 from framework.runs import signals
 
 
@@ -62,6 +62,8 @@ THERE = {
     VARIABLE: language(),
 }
 """Environment variables of our processes in a cluster."""
+WITHOUT = [number for number in (signals.HANGUP, *signals.SAVING) if number is not None]
+"""Signals that our processes ignore, also when each process of a job gets them: the driver saves."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
@@ -107,9 +109,10 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     """Starts a Ray of our own: on the loopback interface, without dashboard, in a temporary folder."""
     short = len(tempfile.gettempdir()) <= 22  # paths of sockets have at most 107 characters
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))
-    watch = reaper.Reaper(folder)
+    with signals.ignored_by_children(WITHOUT):
+        watch = reaper.Reaper(folder)
     try:
-        with inherited(_environment(folder)), _no_hangup():
+        with inherited(_environment(folder)), signals.ignored_by_children(WITHOUT):
             _init(
                 ray,
                 tr("Ray could not be started"),
@@ -153,8 +156,8 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words =
 
 
 def _must_listen(address: str, words: Words) -> None:
-    """Raises RayError if no Ray answers at HOST:PORT. ray.init has no timeout: at another service's port, such as that
-    of Ray's own dashboard, it tries for many minutes."""
+    """Raises RayUnavailable if no Ray answers at HOST:PORT. ray.init has no timeout: at another service's port, such as
+    that of Ray's own dashboard, it tries for many minutes."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), CONNECT_SECONDS) as connection:
@@ -162,7 +165,7 @@ def _must_listen(address: str, words: Words) -> None:
             if connection.recv(9)[3:4] != SETTINGS:
                 raise OSError(tr("the service there is not Ray"))
     except (OSError, UnicodeError, OverflowError) as error:
-        raise RayError(
+        raise RayUnavailable(
             tr(
                 "{setting}: nothing answers at {place} ({error}). `ray start --head` on the first "
                 "machine prints the address; {way_out}",
@@ -175,7 +178,7 @@ def _must_listen(address: str, words: Words) -> None:
 
 
 def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **settings: Any) -> None:
-    """Calls ray.init. Raises RayError with `failure` if it fails, and Stopped if a signal ends it."""
+    """Calls ray.init. Raises RayUnavailable with `failure` if it fails, and Stopped if a signal ends it."""
     ours = {number: signal.getsignal(number) for number in signals.NAMES}
     interrupted = None
     try:
@@ -184,7 +187,7 @@ def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **sett
         interrupted = error
     except Exception as error:  # RuntimeError, ConnectionError, ValueError, OSError, ...
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise RayError(f"{failure}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
+        raise RayUnavailable(f"{failure}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in ours.items():
@@ -215,19 +218,6 @@ def inherited(variables: dict[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _no_hangup() -> Iterator[None]:
-    """Lets the processes started meanwhile ignore SIGHUP; the driver handles it and saves first."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
-        yield
-        return
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def _silence() -> None:

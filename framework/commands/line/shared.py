@@ -29,6 +29,7 @@ VALUES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
 SWITCHES = {
     "--video": tr("record a video (env_cfg.render_mode=rgb_array)"),
     "--no-evaluation": tr("train, or resume, without an evaluation at the end or at a pause"),
+    "--keep-alive": tr("train, or resume, and start again from the newest checkpoint after a crash"),
     "--print-config": tr("show all settings as YAML, and stop"),
     "--profile": tr("show where the time of the training went"),
     "--dry-run": tr("check and build everything, train nothing"),
@@ -64,7 +65,7 @@ def permission(parser: Parser) -> None:
 
 def add_training(parser: Parser) -> None:
     """Adds how long a run trains, and what it saves."""
-    add(parser, "--pause-at-step --no-evaluation --config --stop --checkpoint-freq")
+    add(parser, "--pause-at-step --no-evaluation --keep-alive --config --stop --checkpoint-freq")
     foreign_flags.add(parser)
 
 
