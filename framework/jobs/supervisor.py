@@ -256,7 +256,6 @@ def was_killed_early(folder: Path) -> bool:
     return folder.is_dir() and all(path.name in names for path in folder.iterdir())
 
 
-
 def _facts(told: bytes) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for line in told.splitlines():

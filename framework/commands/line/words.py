@@ -29,7 +29,7 @@ GROUPS = {
         "runs", "watch", "resume", "test", "film", "compare", "evaluate", "rollout", "export", "talk",
     ),
     tr("other commands:"): (
-        "train", "list", "describe", "tune", "bench", "convert", "data", "doctor", "trust", "schema",
+        "train", "list", "describe", "tune", "bench", "cluster", "convert", "data", "doctor", "trust", "schema",
     ),
 }  # fmt: skip
 """Heading -> words in the order of --help. Words that are not listed come last."""
