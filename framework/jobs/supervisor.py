@@ -25,7 +25,7 @@ from framework.disk.atomic import remove_folder
 from framework.disk.facts import RunFacts
 from framework.disk.task_dir import checkpoint_numbers, is_locked, read_facts
 from framework.runs import supervised
-from framework.runs.signals import NAMES, SAVING
+from framework.runs.signals import NAMES, SAVING, ignored_by_children
 from framework.screen.formatting import counted
 
 MOST_DEATHS = 8
@@ -140,12 +140,13 @@ class Supervisor:
         os.set_blocking(ours, False)
         with open(ours, "rb", buffering=0) as pipe:
             try:
-                self._child = child = subprocess.Popen(
-                    [sys.executable, str(MAIN), *words],
-                    env={**os.environ, ENVIRONMENT: PROGRAM, supervised.VARIABLE: str(theirs)},
-                    pass_fds=[theirs],
-                    process_group=None if _at_terminal() else 0,
-                )
+                with ignored_by_children(SAVING):  # until it can save
+                    self._child = child = subprocess.Popen(
+                        [sys.executable, str(MAIN), *words],
+                        env={**os.environ, ENVIRONMENT: PROGRAM, supervised.VARIABLE: str(theirs)},
+                        pass_fds=[theirs],
+                        process_group=None if _at_terminal() else 0,
+                    )
             finally:
                 os.close(theirs)
             if self._stopped is not None:  # it came before there was a child
