@@ -2,7 +2,8 @@
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from config.read import arguments
 from config.tell.language import tr
@@ -24,13 +25,15 @@ SYSTEMS = {"slurm": OF_SLURM, "kuberay": OF_KUBERNETES, "kubernetes": OF_KUBERNE
 """What can be printed for; the two last names mean the same."""
 WARNING_SECONDS = 120
 """Seconds that a run has to save before it is ended."""
+EARLIER_SECONDS = 60
+"""Seconds by which SLURM may send a signal too early."""
 
 
 def flags(parser: Parser) -> None:
     parser.add_argument("system", choices=[*SYSTEMS], help=tr("the batch system"))
     shared.add(parser, "--yaml --algo --env --seeds --jobs --into")
     shared.add_training(parser)
-    own = {
+    own: dict[str, tuple[str, str, Callable[[str], Any]]] = {
         "--name": ("NAME", tr("name of the job"), _word),
         "--cpus": ("N", tr("CPUs of each node (by default one for each process)"), arguments.count),
         "--gpus": ("N", tr("GPUs of each node (none)"), arguments.count),
@@ -64,12 +67,13 @@ def check(request: argparse.Namespace) -> Iterator[str]:
     if request.system == "slurm":
         if request.time is None:
             yield tr("cluster slurm needs the longest time of a job, such as --time 4:00:00")
-        elif request.time <= 2 * (request.warning or WARNING_SECONDS):
+        elif request.time <= EARLIER_SECONDS + 2 * (warning := request.warning or WARNING_SECONDS):
             yield tr(
-                "--time is {seconds} s, and SLURM warns {warning} s before the end: a job would hardly train; use a "
-                "longer --time, or a shorter --warning",
+                "--time is {seconds} s, and SLURM warns {warning} s before the end, or up to {earlier} s earlier: a "
+                "job would hardly train; use a longer --time, or a shorter --warning",
                 seconds=request.time,
-                warning=request.warning or WARNING_SECONDS,
+                warning=warning,
+                earlier=EARLIER_SECONDS,
             )
     elif not request.image:
         yield tr("cluster {system} needs --image NAME, a container image with this program", system=request.system)

@@ -35,8 +35,8 @@ FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 1.0, 3, 300.0
 longest pause, in seconds."""
 LOOK_SECONDS = 0.1
 """Seconds between two looks at the child."""
-STOPS = {*NAMES, *(128 + number for number in NAMES)}
-"""Signals that have stopped a run, and its exit statuses after them."""
+STOPPED = {128 + number for number in NAMES}
+"""Exit statuses of a run that has saved and stopped after a signal."""
 
 
 class Deaths:
@@ -66,7 +66,7 @@ class End(NamedTuple):
     @property
     def again(self) -> bool:
         """True if a new start may help."""
-        return bool(self.machine) or (self.killed is not None and self.killed not in STOPS)
+        return bool(self.machine) or (self.killed is not None and self.killed not in NAMES)
 
     def __str__(self) -> str:
         if self.killed == signal.SIGKILL:
@@ -163,9 +163,7 @@ class Supervisor:
         code = child.returncode
         if code < 0:
             return End(128 - code, killed=-code)
-        if code in STOPS:
-            return End(code)
-        return End(code, machine=str(facts.get(supervised.MACHINE, "")))
+        return End(code, machine="" if code in STOPPED else str(facts.get(supervised.MACHINE, "")))
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         """Passes a signal on, unless the terminal has sent it to the child too."""

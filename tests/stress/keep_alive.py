@@ -23,8 +23,8 @@ SETTINGS = [*(f"general_cfg.{key}={value}" for key, value in GENERAL.items()), *
 RAY = "general_cfg.mp_backend=ray"
 RUNS = {
     "dqn": ["--algo", "DQN"],
-    "ppo": ["--algo", "PPO", "algo_cfg.batch_size=64"],
-    "ray": ["--algo", "PPO", "algo_cfg.batch_size=64", RAY],
+    "ppo": ["--algo", "PPO", "algo_cfg.batch_size=64", "algo_cfg.sgd_batch_size=32"],
+    "ray": ["--algo", "PPO", "algo_cfg.batch_size=64", "algo_cfg.sgd_batch_size=32", RAY],
 }
 ENDS = [signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1, signal.SIGUSR2]
 """Signals that a child gets: most often, one that nothing can be done about; the last two ask it to save."""

@@ -30,7 +30,7 @@ SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=4
+AuthInfo=socket={folder}/munge.socket,cred_expire=10
 SlurmctldPort={ports[0]}
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
@@ -56,12 +56,14 @@ NodeName=two NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 RealM
 PartitionName=low Nodes=ALL Default=YES PriorityTier=1 MaxTime=INFINITE State=UP
 PartitionName=high Nodes=ALL PriorityTier=2 MaxTime=INFINITE State=UP
 """
-SETTINGS = {"env_name": "toy", "seed": 1, "save_fig": False, "online_eval": True, "online_eval_episode": 2,
-            "model_save_fre": 50, "iteration_steps": 100, "max_total_step": 1000, "keep_checkpoints": 3}  # fmt: skip
-WORDS = ["--algo", "DQN", *(f"general_cfg.{key}={value}" for key, value in SETTINGS.items() if key != "seed"),
-         "env_cfg.id=sleep", "env_cfg.seconds=0.02"]  # fmt: skip
-RAY = ["--algo", "PPO", *WORDS[2:], "algo_cfg.batch_size=64", "general_cfg.mp_backend=ray", "general_cfg.n_workers=2",
-       "general_cfg.num_cpus_per_worker=1"]  # fmt: skip
+SETTINGS = {
+    "env_name": "toy", "save_fig": False, "online_eval": True, "online_eval_episode": 2, "iteration_steps": 100,
+    "model_save_fre": 100, "model_save_unit": "step", "keep_checkpoints": 3, "max_total_step": 1000,
+}  # fmt: skip
+GENERAL = [*(f"general_cfg.{key}={value}" for key, value in SETTINGS.items()), "env_cfg.id=sleep"]
+WORDS = ["--algo", "DQN", *GENERAL, "env_cfg.seconds=0.02", "algo_cfg.learning_starts=32"]
+RAY = ["--algo", "PPO", *GENERAL, "env_cfg.seconds=0.02", "algo_cfg.batch_size=64", "algo_cfg.sgd_batch_size=32",
+       "general_cfg.mp_backend=ray", "general_cfg.n_workers=2", "general_cfg.num_cpus_per_worker=1"]  # fmt: skip
 
 
 def missing() -> list[str]:
@@ -152,17 +154,19 @@ class Slurm:
         """Returns the facts about a job that has ended."""
         return self.wait(job, lambda facts: facts["JobState"] in ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"))
 
-    def started(self, job: int | str, folder: Path, checkpoints: int = 1) -> None:
-        """Waits until the run of a job has this many checkpoints."""
-        self.wait(job, lambda facts: len(numbers(folder)) >= checkpoints)
+    def started(self, job: int | str, folder: Path, beyond: int = 0) -> int:
+        """Waits until the run of a job has a checkpoint beyond an update. Returns the newest."""
+        self.wait(job, lambda facts: newest(folder) > beyond)
+        return newest(folder)
 
     def said(self) -> str:
         """Returns what the jobs have printed."""
         return "".join(path.read_text(errors="replace") for path in self.work.glob("slurm-*.out"))
 
 
-def numbers(folder: Path) -> list[str]:
-    return [path.name for path in (folder / "models").glob("[0-9]*")] if folder.exists() else []
+def newest(folder: Path) -> int:
+    """Returns the update of the newest checkpoint of a run; -1 without one."""
+    return max((int(path.name) for path in (folder / "models").glob("[0-9]*") if path.name.isdecimal()), default=-1)
 
 
 def outcome(folder: Path) -> dict[str, bytes]:
@@ -193,12 +197,11 @@ def requeue(cluster: Slurm) -> None:
     """A job is queued again by hand, twice; then it is complete, and another turn ends at once."""
     job = cluster.submit(*WORDS, "--time", "30:00", "--cpus", "1", "--into", "requeued", "general_cfg.seed=1")
     folder = cluster.work / "requeued"
-    for count in (2, 3):
-        cluster.started(job, folder, count)
+    reached = 0
+    for count in "12":
+        reached = cluster.started(job, folder, reached)
         cluster.call("scontrol", "requeue", str(job))
-        cluster.wait(
-            job, lambda facts, count=count: facts["Restarts"] == str(count - 1) and facts["JobState"] == "RUNNING"
-        )
+        cluster.wait(job, lambda facts, count=count: facts["Restarts"] == count and facts["JobState"] == "RUNNING")
     assert cluster.ended(job)["JobState"] == "COMPLETED", cluster.said()
     must_equal(cluster, folder, straight(cluster, [*WORDS, "general_cfg.seed=1"], "seed_1"))
     cluster.call("scontrol", "requeue", str(job))
@@ -209,9 +212,9 @@ def requeue(cluster: Slurm) -> None:
 
 def time_limit(cluster: Slurm) -> None:
     """The time of a job is over before the run is: SLURM warns, the run saves, and the job is queued again."""
-    words = [*WORDS, "env_cfg.seconds=0.05", "general_cfg.seed=1"]
+    words = [*WORDS, "env_cfg.seconds=0.1", "general_cfg.seed=1"]
     words.remove("env_cfg.seconds=0.02")
-    job = cluster.submit(*words, "--time", "1:00", "--warning", "15", "--cpus", "1")
+    job = cluster.submit(*words, "--time", "2:00", "--warning", "15", "--cpus", "1")
     state = must_complete(cluster, job)
     print(f"  queued again {state['Restarts']} times")
     must_equal(cluster, cluster.work / f"tasks/DQN-sleep-{job}", straight(cluster, words, "limit"))
@@ -222,7 +225,7 @@ def array(cluster: Slurm) -> None:
     job = cluster.submit(*WORDS, "--seeds", "1,2", "--time", "30:00", "--cpus", "4")
     folders = {seed: cluster.work / f"tasks/DQN-sleep-{job}_seed_{seed}" for seed in (1, 2)}
     for place, folder in enumerate(folders.values()):
-        cluster.started(f"{job}_{place}", folder, 2)
+        cluster.started(f"{job}_{place}", folder)
     other = int(
         cluster.call("sbatch", "--parsable", "-p", "high", "-N", "2", "-c", "4", "-t", "5", "--wrap", "sleep 5")
     )
@@ -235,7 +238,7 @@ def array(cluster: Slurm) -> None:
 def lost_node(cluster: Slurm) -> None:
     """The node of a job goes away: SLURM queues the job again, and another node goes on."""
     job = cluster.submit(*WORDS, "general_cfg.seed=1", "--time", "30:00", "--cpus", "1", "--into", "lost")
-    cluster.started(job, cluster.work / "lost", 2)
+    cluster.started(job, cluster.work / "lost")
     node = cluster.state(job)["NodeList"]
     cluster.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
     assert cluster.ended(job)["JobState"] == "COMPLETED", cluster.said()
@@ -249,7 +252,7 @@ def cancel(cluster: Slurm) -> None:
     words = [*WORDS, "general_cfg.seed=1", "--time", "30:00", "--cpus", "1", "--into", "cancelled"]
     job = cluster.submit(*words)
     folder = cluster.work / "cancelled"
-    cluster.started(job, folder, 2)
+    cluster.started(job, folder)
     cluster.call("scancel", str(job))
     assert cluster.ended(job)["JobState"] == "CANCELLED", cluster.said()
     time.sleep(20)
@@ -263,7 +266,7 @@ def ray_nodes(cluster: Slurm) -> None:
     """Two nodes, with a Ray on both; the job is queued again."""
     job = cluster.submit(*RAY, "general_cfg.seed=1", "--nodes", "2", "--cpus", "2", "--time", "30:00", "--into", "ray")
     folder = cluster.work / "ray"
-    cluster.started(job, folder, 2)
+    cluster.started(job, folder)
     cluster.call("scontrol", "requeue", str(job))
     must_complete(cluster, job)
     must_equal(cluster, folder, straight(cluster, [*RAY, "general_cfg.seed=1"], "one_node"))

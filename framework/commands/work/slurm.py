@@ -23,8 +23,8 @@ before=$(newest)
 warned=
 {command} &
 run=$!
-trap 'warned=yes; kill -TERM "$run"' USR1
-trap 'kill -TERM "$run"' TERM
+trap 'warned=yes; kill -TERM "$run" 2>/dev/null' USR1
+trap 'kill -TERM "$run" 2>/dev/null' TERM
 while kill -0 "$run" 2>/dev/null; do wait "$run"; done
 wait "$run"
 status=$?
