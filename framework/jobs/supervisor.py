@@ -70,10 +70,10 @@ class End(NamedTuple):
 
     def __str__(self) -> str:
         if self.killed == signal.SIGKILL:
-            return tr("it was killed (SIGKILL), perhaps because memory ran out")
+            return tr("the run was killed (SIGKILL), perhaps because memory ran out")
         if self.killed is not None:
-            return tr("it was ended by {signal}", signal=_name(self.killed))
-        return self.machine or tr("it ended with status {status}", status=self.status)
+            return tr("the run was ended by {signal}", signal=_name(self.killed))
+        return self.machine or tr("the run ended with status {status}", status=self.status)
 
 
 class Supervisor:

@@ -47,7 +47,7 @@ SelectTypeParameters=CR_CPU
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 KillWait=15
-ReturnToService=2
+ReturnToService=1
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SchedulerParameters=sched_interval=2,bf_interval=2

@@ -88,7 +88,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint_and_each_line_is_in_its_log(ch
     assert "killed (SIGKILL), perhaps because memory ran out; it goes on from checkpoint 50 in 0 s" in said
     assert said.count("death 1 of at most 8") == 2
     log = (tmp_path / "run" / "logs" / "log.txt").read_text()
-    assert log.count("WARNING --keep-alive: it was killed") == 2
+    assert log.count("WARNING --keep-alive: the run was killed") == 2
 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_in_an_empty_place(
