@@ -63,7 +63,7 @@ class RayError(JoystickError):
     """Ray is missing, broken, or cannot be reached, or this machine is too small for its processes."""
 
 
-class RayUnavailable(RayError):
+class RayUnavailable(JoystickError):
     """Ray does not start, or does not answer, or has no room at the moment."""
 
     of_machine = True

@@ -243,7 +243,7 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
 
 
 def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float = 0, learner: float = 0) -> None:
-    """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
+    """Raises RayUnavailable if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
     demands = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
     demand = sum(count * need for count, need in demands.values())
@@ -253,7 +253,7 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
             for key, (count, need) in demands.items()
             if need
         ]
-        raise RayError(
+        raise RayUnavailable(
             tr(
                 "Ray has {has:g} {kind}s and this run asks for {demand:g}: {parts}; choose fewer of "
                 "them, or a smaller {smaller}",

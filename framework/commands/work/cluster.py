@@ -5,7 +5,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from config.config import GeneralConfig
@@ -16,6 +15,7 @@ from config.tell.language import tr
 from framework.commands import cluster
 from framework.commands.line import start
 from framework.commands.work import kubernetes, slurm
+from framework.commands.work.batch_job import Job
 
 PRINTERS = {"slurm": slurm.script, "kuberay": kubernetes.manifest, "kubernetes": kubernetes.manifest}
 OWN = {
@@ -59,40 +59,6 @@ def _configured(request: argparse.Namespace) -> tuple[RunConfig, str]:
         names = ", ".join(configs)
         raise ConfigError([tr("a job trains one experiment; print a script for each of: {names}", names=names)])
     return next(iter(configs.values())), device
-
-
-@dataclass(frozen=True)
-class Job:
-    """A training in a batch job."""
-
-    name: str
-    words: tuple[str, ...]
-    """Words of the training, without its seed and its folder."""
-    yaml: Path | None
-    """File that these words name."""
-    seeds: tuple[int, ...]
-    """Seeds of an array of jobs; none for a single one."""
-    at_once: int | None
-    """Number of jobs of an array at once; None: as many as there is room for."""
-    into: str | None
-    """Folder of the run that the user has named."""
-    ray: bool
-    """True if the training has several processes."""
-    workers: int
-    nodes: int
-    cpus: int
-    """CPUs of each node."""
-    gpus: int
-    """GPUs of each node."""
-    device: str
-    """general_cfg.device of the training."""
-    memory: str
-    warning: int
-    """Seconds from the request to save to the end."""
-    command: str
-    """The command that has printed it."""
-    request: argparse.Namespace
-    """Flags of the batch system."""
 
 
 def _job(request: argparse.Namespace, config: RunConfig, device: str) -> Job:

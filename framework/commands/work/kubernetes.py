@@ -5,16 +5,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from config.read.loader import ConfigError
 from config.tell.language import tr
+from framework.commands.work.batch_job import Job
 from framework.disk.task_dir import installed_version
-
-if TYPE_CHECKING:
-    from framework.commands.work.cluster import Job
 
 WORK = PurePosixPath("/work")
 """Folder of the program in the image, as Containerfile has it."""
@@ -42,7 +40,7 @@ _Dumper.add_representer(
 )
 
 
-def manifest(job: "Job") -> str:
+def manifest(job: Job) -> str:
     """Returns the objects as YAML, to be read by kubectl."""
     if not job.request.volume and getattr(job.request, "tasks", None) is None:
         raise ConfigError([tr("a pod's disk goes with the pod: --volume CLAIM names the claim of a volume for tasks/")])
@@ -55,11 +53,11 @@ def manifest(job: "Job") -> str:
     return head + yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=1000)
 
 
-def _named(job: "Job", name: str) -> Object:
+def _named(job: Job, name: str) -> Object:
     return {"name": name, **({"namespace": job.request.namespace} if job.request.namespace else {})}
 
 
-def _settings(job: "Job", name: str) -> Object:
+def _settings(job: Job, name: str) -> Object:
     """Returns a ConfigMap with the file of --yaml: the image has none of the user's files."""
     assert job.yaml is not None
     text = job.yaml.read_text(encoding="utf-8")
@@ -71,17 +69,17 @@ def _settings(job: "Job", name: str) -> Object:
     }
 
 
-def _words(job: "Job") -> list[str]:
+def _words(job: Job) -> list[str]:
     """Returns the command in a pod, without its seed and its folder."""
     words = [str(SETTINGS / job.yaml.name) if job.yaml and word == str(job.yaml) else word for word in job.words]
     return ["python", str(WORK / "main.py"), *words]
 
 
-def _folder(job: "Job", name: str) -> str:
+def _folder(job: Job, name: str) -> str:
     return str(TASKS / (job.into or name))
 
 
-def _job(job: "Job", name: str) -> Object:
+def _job(job: Job, name: str) -> Object:
     """Returns a Job: of one pod, or with an index for each seed."""
     words, folder = _words(job), _folder(job, name)
     if job.seeds:  # the shell takes the seed out of the list by the index of the pod
@@ -105,7 +103,7 @@ def _job(job: "Job", name: str) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _named(job, name), "spec": spec}
 
 
-def _ray_job(job: "Job", name: str) -> Object:
+def _ray_job(job: Job, name: str) -> Object:
     """Returns a RayJob: a cluster for this training alone, whose head drives it."""
     if job.seeds:
         raise ConfigError([tr("--seeds prints a Job for each seed; leave out general_cfg.mp_backend=ray")])
@@ -133,7 +131,7 @@ def _ray_job(job: "Job", name: str) -> Object:
     return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": _named(job, name), "spec": spec}
 
 
-def _pod(job: "Job", name: str, container: str, command: list[str] | None = None) -> Object:
+def _pod(job: Job, name: str, container: str, command: list[str] | None = None) -> Object:
     resources = {"cpu": job.cpus, "memory": f"{job.memory}i", **({GPU: job.gpus} if job.gpus else {})}
     volumes = dict(_volumes(job, name))
     spec: Object = {
@@ -152,7 +150,7 @@ def _pod(job: "Job", name: str, container: str, command: list[str] | None = None
     }
 
 
-def _volumes(job: "Job", name: str) -> Iterator[tuple[str, tuple[str, Object]]]:
+def _volumes(job: Job, name: str) -> Iterator[tuple[str, tuple[str, Object]]]:
     """Yields the name, the place and the source of each volume of a pod."""
     if job.request.volume:
         yield "tasks", (str(TASKS), {"persistentVolumeClaim": {"claimName": job.request.volume}})

@@ -8,13 +8,10 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from config.program import MAIN, PROGRAM
 from config.tell.language import tr
-
-if TYPE_CHECKING:
-    from framework.commands.work.cluster import Job
+from framework.commands.work.batch_job import Job
 
 TRAINING = """\
 newest() {{ ls "$folder/models" 2>/dev/null | grep -xE '[0-9]+' | sort -n | tail -n 1; }}
@@ -67,7 +64,7 @@ END
 """Starts a Ray on all nodes, with a token of its own, and waits for it. The batch shell runs on the first node."""
 
 
-def script(job: "Job") -> str:
+def script(job: Job) -> str:
     """Returns the script."""
     no_progress = tr("the time was over before there was a new checkpoint; not queued again: a longer --time helps")
     training = TRAINING.format(
@@ -89,7 +86,7 @@ def script(job: "Job") -> str:
     )
 
 
-def _head(job: "Job") -> Iterator[str]:
+def _head(job: Job) -> Iterator[str]:
     """Yields the first lines, with what is asked of SLURM."""
     request = job.request
     yield "#!/bin/bash"
@@ -119,7 +116,7 @@ def _head(job: "Job") -> Iterator[str]:
             yield f"#SBATCH --{name}={value}"
 
 
-def _variables(job: "Job") -> Iterator[str]:
+def _variables(job: Job) -> Iterator[str]:
     """Yields the lines that say what is trained, and where."""
     yield f"python={shlex.quote(sys.executable)}"
     folder = job.into or f"tasks/{job.name}-"
@@ -136,7 +133,7 @@ def _variables(job: "Job") -> Iterator[str]:
     yield "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK"
 
 
-def _command(job: "Job") -> str:
+def _command(job: Job) -> str:
     words = ['"$python"', shlex.quote(str(MAIN)), shlex.join(job.words)]
     if job.seeds:
         words.append('general_cfg.seed="$seed"')
@@ -145,7 +142,7 @@ def _command(job: "Job") -> str:
     return " ".join([*words, '--into "$folder" --keep-alive'])
 
 
-def _ray(job: "Job") -> str:
+def _ray(job: Job) -> str:
     absent = tr("Ray has not started on all nodes; the lines of ray_node without >/dev/null say why")
     return RAY.format(gpus=job.gpus, absent=shlex.quote(absent))
 
