@@ -53,7 +53,7 @@ def children_of(pid: int) -> list[int]:
 def kills(supervisor: "subprocess.Popen[str]", moments: random.Random, longest: float) -> Iterator[int]:
     """Sends signals to the children of a supervisor at random moments, and yields them, until it ends."""
     while supervisor.poll() is None:
-        until = time.monotonic() + moments.uniform(0.2, longest)
+        until = time.monotonic() + moments.uniform(0.2, 0.6 * longest)
         while time.monotonic() < until and supervisor.poll() is None:
             time.sleep(0.02)
         number = moments.choice(ENDS)

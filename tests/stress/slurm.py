@@ -24,6 +24,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sr
 PATIENCE = 600.0
 """Seconds after which a job that has not come to its end is an error."""
 NODES = ("one", "two")
+ENDS = ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED")
 CONFIG = """\
 ClusterName=joystick
 SlurmctldHost={host}(127.0.0.1)
@@ -152,11 +153,12 @@ class Slurm:
 
     def ended(self, job: int | str) -> dict[str, str]:
         """Returns the facts about a job that has ended."""
-        return self.wait(job, lambda facts: facts["JobState"] in ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"))
+        return self.wait(job, lambda facts: facts["JobState"] in ENDS)
 
     def started(self, job: int | str, folder: Path, beyond: int = 0) -> int:
         """Waits until the run of a job has a checkpoint beyond an update. Returns the newest."""
-        self.wait(job, lambda facts: newest(folder) > beyond)
+        self.wait(job, lambda facts: newest(folder) > beyond or facts["JobState"] in ENDS)
+        assert newest(folder) > beyond, self.said()
         return newest(folder)
 
     def said(self) -> str:
