@@ -11,8 +11,8 @@ from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "cluster slurm --time 4:00:00 ... > job.sh": tr("print a script for sbatch, which trains with these words"),
-    "cluster kuberay --image NAME ... > job.yaml": tr("print a Job, or with mp_backend=ray a RayJob"),
+    "cluster slurm --time H:M:S": tr("print a script for SLURM"),
+    "cluster kuberay --image NAME": tr("print a Job or a RayJob"),
 }
 REFUSED = {
     "--resume --test": tr("cluster prints a new training; to continue an old one in a job: --into its folder"),

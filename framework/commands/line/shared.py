@@ -35,7 +35,7 @@ SWITCHES = {
     "--dry-run": tr("check and build everything, train nothing"),
 }
 """Flag without a value -> its help."""
-NEVER_MISSING = ("resume", "test", "seeds", "jobs", "print_config", "profile", "dry_run")
+NEVER_MISSING = ("resume", "test", "seeds", "jobs", "keep_alive", "print_config", "profile", "dry_run")
 """Flags that the request of a word with settings has, even where the word has them not."""
 
 
