@@ -31,7 +31,7 @@ EXCEPTIONS = (
     (
         "framework/commands/work/slurm.py",
         r"(newest\(\)|address=)[\s\S]*",
-        "parts of a script, whose sentences are put in",
+        "a script; its sentences are put in",
     ),
     ("framework/commands/work/film.py", r"filmed episode \{\} of \{\}", "an outcome in run.json, shown by outcome.py"),
     ("framework/commands/work/train.py", r"trained; the environment .*", "an outcome in run.json, shown by outcome.py"),
