@@ -45,6 +45,7 @@ ray_node() {{
     srun --overlap --nodes=1 --ntasks=1 --nodelist="$1" "$python" -m ray.scripts.scripts start --block \\
         --num-cpus="$SLURM_CPUS_PER_TASK" --num-gpus={gpus} "${{@:2}}" >/dev/null 2>&1 &
 }}
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "/tmp/ray-$SLURM_JOB_ID"' EXIT
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 ray_node "${{nodes[0]}}" --head --node-ip-address="${{address%:*}}" --port="${{address#*:}}" \\
     --include-dashboard=false --temp-dir="/tmp/ray-$SLURM_JOB_ID"
