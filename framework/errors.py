@@ -1,6 +1,7 @@
 """Errors that a user can cause. Each ends in one clear message and exit status 2; the traceback goes to the log."""
 
 import contextlib
+import errno
 import os
 import re
 from typing import TextIO
@@ -18,6 +19,8 @@ class JoystickError(Exception):
     """Base class; str() is the message."""
 
     _render_traceback_ = concise
+    of_machine = False
+    """True if the machine or the cluster is to blame, so that the same run may go on later."""
 
 
 class NumericsError(JoystickError):
@@ -60,6 +63,12 @@ class RayError(JoystickError):
     """Ray is missing, broken, or cannot be reached, or this machine is too small for its processes."""
 
 
+class RayUnavailable(JoystickError):
+    """Ray does not start, or does not answer, or has no room at the moment."""
+
+    of_machine = True
+
+
 _NO_MEMORY = re.compile(
     "out of memory|can.?t allocate memory|cannot allocate memory|can't start new thread|failed to map segment|"
     "could not create a (primitive|memory)",
@@ -78,6 +87,26 @@ def without_memory(error: BaseException) -> str | None:
         "a smaller n_envs, buffer_size or batch_size",
         reason=reason.rstrip("."),
     )
+
+
+_PASSING = ("ENOSPC EDQUOT EIO ESTALE EREMOTEIO EROFS ENODEV ENXIO ENOMEM EMFILE ENFILE EAGAIN ETIMEDOUT ECONNREFUSED "
+            "ECONNRESET ECONNABORTED ENOTCONN ENETDOWN ENETUNREACH EHOSTDOWN EHOSTUNREACH")  # fmt: skip
+"""Errors of the system that no setting and no code is to blame for: a disk, a file server, a network."""
+_DEVICE = re.compile(r"CUDA (driver )?error|CUDNN_STATUS|CUBLAS_STATUS|NCCL|HIP error|Gloo|device-side", re.IGNORECASE)
+"""Phrases of torch and its libraries for a GPU, or a connection between processes, that has failed."""
+
+
+def of_machine(error: BaseException) -> bool:
+    """Returns True if the machine is to blame for an error that ends a run, rather than its settings or its code."""
+    if isinstance(error, JoystickError):
+        return error.of_machine
+    if isinstance(error.__cause__, EOFError | ConnectionError):  # a process of an environment was killed
+        return True
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0) in _PASSING.split()
+    if isinstance(error, MemoryError | RuntimeError | ImportError) and without_memory(error) is not None:
+        return True
+    return isinstance(error, RuntimeError) and _DEVICE.search(str(error)) is not None
 
 
 def silence(stream: TextIO | None) -> None:

@@ -69,7 +69,7 @@ def _row(several: Sequence[Any], index: int) -> gymnasium.Env:
 
 def _env_of(thing: Any) -> Any:
     """Returns an environment, a function's result, or what gymnasium makes of an id."""
-    if isinstance(thing, str) and (package := env_packages.of_id(thing)) is not None:
+    if isinstance(thing, str) and env_packages.of_id(thing) is not None:
         if lookup(thing) is None:
             raise EnvError(unknown_id(thing))
         settings = {key: value for key, value, _ in env_packages.settings_of(thing)}

@@ -10,6 +10,7 @@ from config.program import PROGRAM
 from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
+from framework.runs import supervised
 
 if TYPE_CHECKING:
     from config.read.run_config import RunConfig
@@ -64,6 +65,11 @@ def check(request: Namespace) -> Iterator[str]:
 
 def run(request: Namespace) -> int:
     """Trains once, or for each experiment and each seed; tests with --test, and goes on with --resume."""
+    if request.keep_alive and not (request.print_config or request.dry_run):
+        from framework.commands.work import keep_alive
+
+        return keep_alive.run(request)
+    supervised.connect()
 
     def work(configs: "Mapping[str, RunConfig]") -> int:
         from framework.commands.work import entry

@@ -9,7 +9,6 @@ models/best/               the same files as the numbered checkpoint with the be
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +39,7 @@ from framework.disk.atomic import (
     write_durably,
 )
 from framework.disk.journal import KEPT_JOURNALS, Journal, JournalPart, Span
+from framework.disk.task_dir import checkpoint_numbers
 from framework.errors import CheckpointError, NumericsError
 
 FORMAT = 1
@@ -56,7 +56,6 @@ BAD_CONTENT = (
 )
 """Errors that reading a damaged or hostile file may raise."""
 MOST_MANIFEST_BYTES = 2**26
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True)
@@ -126,10 +125,7 @@ class CheckpointStore:
 
     def numbers(self) -> list[int]:
         """Returns the updates of the checkpoints, oldest first."""
-        if not self.folder.is_dir():
-            return []
-        names = {path.name.removesuffix(".old") for path in self.folder.iterdir() if path.is_dir()}
-        return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
+        return checkpoint_numbers(self.folder)
 
     def has(self, number: int) -> bool:
         """Returns True if there is a checkpoint of this update."""

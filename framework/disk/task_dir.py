@@ -40,6 +40,8 @@ LOOK_SECONDS = 0.1
 """Pause before the second attempt to take a lock: `is_locked` may have held it for a moment."""
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 """Characters of an environment's id that the name of a folder cannot have, on any system."""
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+"""Name of the folder of a checkpoint."""
 _PACKAGES = ("torch", "gymnasium", "numpy", "pydantic", "safetensors", "ray")
 
 
@@ -106,6 +108,14 @@ class TaskDir(TaskFiles):
     def read_run(self) -> dict[str, Any]:
         """Returns the content of run.json; none if it is missing or damaged."""
         return read_facts(self.run)
+
+
+def checkpoint_numbers(models: Path) -> list[int]:
+    """Returns the updates of the checkpoints in a folder, oldest first. Reads the names alone."""
+    if not models.is_dir():
+        return []
+    names = {path.name.removesuffix(".old") for path in models.iterdir() if path.is_dir()}
+    return sorted(int(name) for name in names if _NUMBER.fullmatch(name))
 
 
 def add_facts(path: Path, facts: Mapping[str, Any]) -> None:

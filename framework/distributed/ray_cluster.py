@@ -20,10 +20,10 @@ from algos.common.fast import switch
 from config.config import GeneralConfig
 from config.program import ROOT
 from config.system.name import is_windows
-from config.system.processes import HANGUP, LOOPBACK
+from config.system.processes import LOOPBACK
 from config.tell.language import VARIABLE, language, tr
 from framework.distributed import ray_errors, reaper
-from framework.errors import RayError, Stopped
+from framework.errors import RayError, RayUnavailable, Stopped
 from framework.runs import signals
 
 
@@ -64,6 +64,8 @@ THERE = {
     VARIABLE: language(),
 }
 """Environment variables of our processes in a cluster."""
+WITHOUT = [number for number in (signals.HANGUP, *signals.SAVING) if number is not None]
+"""Signals that our processes ignore, also when each process of a job gets them: the driver saves."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
@@ -110,9 +112,10 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     # paths of sockets have at most 107 characters; on Windows they have none
     short = is_windows() or len(tempfile.gettempdir()) <= 22
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))
-    watch = reaper.Reaper(folder)
+    with signals.ignored_by_children(WITHOUT):
+        watch = reaper.Reaper(folder)
     try:
-        with inherited(_environment(folder)), _no_hangup():
+        with inherited(_environment(folder)), signals.ignored_by_children(WITHOUT):
             _init(
                 ray,
                 tr("Ray could not be started"),
@@ -156,8 +159,8 @@ def _connected(ray: ModuleType, cfg: GeneralConfig, address: str, words: Words =
 
 
 def _must_listen(address: str, words: Words) -> None:
-    """Raises RayError if no Ray answers at HOST:PORT. ray.init has no timeout: at another service's port, such as that
-    of Ray's own dashboard, it tries for many minutes."""
+    """Raises RayUnavailable if no Ray answers at HOST:PORT. ray.init has no timeout: at another service's port, such as
+    that of Ray's own dashboard, it tries for many minutes."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), CONNECT_SECONDS) as connection:
@@ -165,7 +168,7 @@ def _must_listen(address: str, words: Words) -> None:
             if connection.recv(9)[3:4] != SETTINGS:
                 raise OSError(tr("the service there is not Ray"))
     except (OSError, UnicodeError, OverflowError) as error:
-        raise RayError(
+        raise RayUnavailable(
             tr(
                 "{setting}: nothing answers at {place} ({error}). `ray start --head` on the first "
                 "machine prints the address; {way_out}",
@@ -178,7 +181,7 @@ def _must_listen(address: str, words: Words) -> None:
 
 
 def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **settings: Any) -> None:
-    """Calls ray.init. Raises RayError with `failure` if it fails, and Stopped if a signal ends it."""
+    """Calls ray.init. Raises RayUnavailable with `failure` if it fails, and Stopped if a signal ends it."""
     ours = {number: signal.getsignal(number) for number in signals.NAMES}
     interrupted = None
     try:
@@ -187,7 +190,7 @@ def _init(ray: ModuleType, failure: str, way_out: str = OF_A_RUN.way_out, **sett
         interrupted = error
     except Exception as error:  # RuntimeError, ConnectionError, ValueError, OSError, ...
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise RayError(f"{failure}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
+        raise RayUnavailable(f"{failure}: {cause[: ray_errors.LONGEST_REASON]}; {way_out}") from None
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in ours.items():
@@ -219,19 +222,6 @@ def inherited(variables: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextlib.contextmanager
-def _no_hangup() -> Iterator[None]:
-    """Lets the processes started meanwhile ignore SIGHUP; the driver handles it and saves first."""
-    if threading.current_thread() is not threading.main_thread() or HANGUP is None:
-        yield
-        return
-    before = signal.signal(HANGUP, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(HANGUP, before)
-
-
 def _silence() -> None:
     """Suppresses the paragraphs that Ray prints when a process dies; our driver reports deaths in one line. Ray has no
     setting for it: log_to_driver does not cover them."""
@@ -255,7 +245,7 @@ def options(cpus: float, gpus: float = 0, node: str | None = None) -> dict[str, 
 
 
 def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float = 0, learner: float = 0) -> None:
-    """Raises RayError if Ray has fewer resources than this run requests: it would wait forever."""
+    """Raises RayUnavailable if Ray has fewer resources than this run requests: it would wait forever."""
     has = ray.cluster_resources().get(kind, 0)
     demands = {"n_workers": (cfg.n_workers, worker), "n_learners": (cfg.n_learners, learner)}
     demand = sum(count * need for count, need in demands.values())
@@ -265,7 +255,7 @@ def must_have_room(ray: ModuleType, cfg: GeneralConfig, kind: str, worker: float
             for key, (count, need) in demands.items()
             if need
         ]
-        raise RayError(
+        raise RayUnavailable(
             tr(
                 "Ray has {has:g} {kind}s and this run asks for {demand:g}: {parts}; choose fewer of "
                 "them, or a smaller {smaller}",

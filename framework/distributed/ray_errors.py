@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from config.tell.language import tr
-from framework.errors import JoystickError, Stopped
+from framework.errors import JoystickError, RayUnavailable, Stopped
 from framework.loop.backend import Lost
 from framework.screen.stages import part, stage
 
@@ -76,7 +76,7 @@ def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
             if stopping():
                 raise Stopped(tr("stopped before {who} had started", who=who))
             if time.monotonic() > until:
-                raise JoystickError(
+                raise RayUnavailable(
                     tr(
                         "{who} has not started after {seconds:g} s: does the cluster have room for it?",
                         who=who,

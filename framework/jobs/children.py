@@ -49,15 +49,16 @@ def of_command(command: list[str], start: Path | None = None, own: bytes = b"") 
         command = [command[0], "-c", own_objects.RECEIVE, *command[1:]]
 
     def begin(errors: BinaryIO) -> Process:
-        process = subprocess.Popen(
-            command,
-            cwd=start,
-            env={**os.environ, ENVIRONMENT: PROGRAM, VARIABLE: language(), "PYTHONIOENCODING": "utf-8"},
-            stdin=subprocess.PIPE if own else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            **out_of_reach(),
-        )
+        with signals.ignored_by_children(signals.SAVING):  # until it can save
+            process = subprocess.Popen(
+                command,
+                cwd=start,
+                env={**os.environ, ENVIRONMENT: PROGRAM, VARIABLE: language(), "PYTHONIOENCODING": "utf-8"},
+                stdin=subprocess.PIPE if own else subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                **out_of_reach(),
+            )
         if own and process.stdin is not None:
             with contextlib.suppress(OSError), process.stdin as pipe:  # of a process that has ended, the status tells
                 pipe.write(own)

@@ -20,7 +20,7 @@ from framework.jobs.children import POLL_SECONDS
 from framework.jobs.processes import Runner, StageEnd
 from framework.jobs.stages import Stage
 from framework.record.console import pausing_for
-from framework.runs.signals import StopSignals
+from framework.runs.signals import SaveSignals, StopSignals
 from framework.screen import stages
 from framework.screen.formatting import clock, counted, short, spread
 from framework.screen.terminal import Screen
@@ -96,7 +96,7 @@ class Job(ABC):
         """Takes the job to its end, unless signals end it before. Returns the exit status. Signals are passed on to the
         runs; those that are left after an error are ended."""
         with stages.shown_on(self.screen):
-            with StopSignals(again=self.runner.end_at_once) as stop:
+            with StopSignals(again=self.runner.end_at_once) as stop, SaveSignals(self.runner.save):
                 try:
                     self.run(stop)
                 except Waiting:
@@ -153,6 +153,9 @@ class Job(ABC):
         if end.status is None and not end.stopped:
             if not end.stage.done():
                 turn.began = None
+                if end.complaint:
+                    name, why = end.stage.label, end.complaint.splitlines()[0]
+                    self.screen.say(tr("{name}: {why}; it goes on from its newest checkpoint", name=name, why=why))
                 return True
             end, turn.seconds = end._replace(status=0), end.stage.seconds
         else:

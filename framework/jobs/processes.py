@@ -15,7 +15,8 @@ from framework.disk.task_dir import held_lock, take_lock
 from framework.errors import TaskDirError
 from framework.jobs.children import Begin, Child, of_command
 from framework.jobs.stages import Stage
-from framework.runs import signals
+from framework.jobs.supervisor import Deaths, reached
+from framework.runs import signals, supervised
 
 
 class StageEnd(NamedTuple):
@@ -50,6 +51,9 @@ class Runner(Protocol):
     def stop(self, number: int) -> None:
         """Asks all stages, once, to save and to end, by a signal."""
 
+    def save(self, number: int) -> None:
+        """Asks all stages, by a signal, to save a checkpoint and to go on; none where that cannot be asked for."""
+
     def end_at_once(self, number: int) -> None:
         """Ends all stages and this process; after the second signal."""
 
@@ -71,6 +75,7 @@ class Processes:
         self._children: dict[Stage, Child] = {}
         self._orphans: list[Stage] = []
         """Stages whose task directories a process of an earlier session writes."""
+        self._deaths: dict[Stage, Deaths] = {}
 
     @property
     def free(self) -> int:
@@ -100,13 +105,26 @@ class Processes:
         ends = [(stage, child) for stage, child in self._children.items() if child.ended()]
         for stage, _ in ends:
             del self._children[stage]
-        return [*(StageEnd(stage, None) for stage in gone), *(end_of(stage, child) for stage, child in ends)]
+        return [*(StageEnd(stage, None) for stage in gone), *(self._end_of(stage, child) for stage, child in ends)]
+
+    def _end_of(self, stage: Stage, child: Child) -> StageEnd:
+        """Returns how a process has ended. With --keep-alive, one that was killed runs again."""
+        end = end_of(stage, child)
+        if not supervised.connected() or end.stopped or (child.status or 0) <= 128:
+            return end
+        deaths = self._deaths.setdefault(stage, Deaths(-1))
+        return end if deaths.another(reached(stage.task)) is None else end._replace(status=None)
 
     def stop(self, number: int) -> None:
         self._orphans.clear()
         for child in self._children.values():
             if not child.signalled:
                 child.send(number)
+
+    def save(self, number: int) -> None:
+        for child in self._children.values():
+            if child.running and child.process is not None:
+                child.process.send_signal(number)
 
     def end_at_once(self, number: int) -> None:
         for child in self._children.values():

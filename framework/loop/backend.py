@@ -19,6 +19,8 @@ from framework.screen.stages import part
 class Lost(JoystickError):
     """The process of the memory or of a learner died; its state since the latest checkpoint is lost."""
 
+    of_machine = True
+
 
 class Accepted(NamedTuple):
     """A fragment was added to the memory. Steps and episodes are counted here and nowhere else."""

@@ -41,7 +41,7 @@ class SavePoints:
         self._kept: int | None = None
         """Update of the checkpoint that models/best is."""
         self._interim: int | None = None
-        """Checkpoint that this session resumed from, if it was no save point."""
+        """Newest checkpoint that is no save point: this session resumed from it, or a signal has asked for it."""
 
     @property
     def score(self) -> Score:
@@ -87,6 +87,12 @@ class SavePoints:
         if self.cfg.save_best_model and number not in (None, self._kept) and self.store.has(number):
             self.store.mark_best(number)
             self._kept = number
+
+    def note_interim(self, number: int) -> None:
+        """Notes that a checkpoint was written between save points, so that the next save deletes it where their number
+        is bounded."""
+        if self.point != number and not self.unsaved:
+            self._interim = number
 
     def _prune(self, number: int) -> None:
         """Deletes checkpoints beyond keep_checkpoints, first the one that an interruption added: a run that was

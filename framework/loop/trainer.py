@@ -42,9 +42,11 @@ class Trainer:
         phases: Phases | None = None,
         pause_at: int | None = None,
         offline: int = 0,
+        asked_to_save: Callable[[], str | None] = lambda: None,
     ) -> None:
         """observers: told of events after the narrator. offline: number of updates from given data before the first
-        step; -1: all of them. stopping, pause_at: see StopRules."""
+        step; -1: all of them. stopping, pause_at: see StopRules. asked_to_save: returns, once, who has asked for a
+        checkpoint between two save points."""
         self.cfg, self.backend, self.evaluator = cfg, backend, evaluator
         self.narrator, self.rows = narrator, rows
         self.observers = (narrator, *observers)
@@ -53,6 +55,7 @@ class Trainer:
         self.points = SavePoints(cfg, store)
         self.phases = phases or Phases(None)
         self.rules, self.offline = StopRules(cfg, stopping, pause_at), offline
+        self.asked_to_save = asked_to_save
         self.counter = Counter(cfg.length, self.phases)
         self.iteration = Iteration()
         self.last: Result | None = None
@@ -104,6 +107,8 @@ class Trainer:
                 self.round()
                 if self.points.due(self._done()):
                     self.save_point()
+                if who := self.asked_to_save():
+                    self.save_between(who)
         if self._complete():
             self._end_iteration()
         return self.stop_reason()
@@ -280,6 +285,17 @@ class Trainer:
             )
         finally:
             self.saving = False
+
+    def save_between(self, who: str) -> None:
+        """Saves what has been trained since the last checkpoint, and says so. The checkpoint goes with the next one, as
+        that of an interruption does, where keep_checkpoints bounds their number. who: what has asked for it."""
+        self.rest()
+        if self.points.unsaved or self.place() != self.points.last:
+            self.save()
+            self.points.note_interim(self.count.update)
+        if not self.points.unsaved:
+            update = self.count.update
+            self.narrator.note(tr("{who}: checkpoint {update} is saved; training goes on", who=who, update=update))
 
     def finish(self) -> None:
         """Saves the last checkpoint. Nothing is saved after it, whatever happens at the end of the run. The result of

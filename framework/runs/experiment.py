@@ -50,7 +50,7 @@ from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RunLog
 from framework.record.system_log import Gpu, SystemLog
 from framework.record.traces import TRACES, TraceWriter
-from framework.runs import exactness, initial_weights, run_files
+from framework.runs import exactness, initial_weights, run_files, supervised
 from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, FinalOutput
 from framework.runs.resume import plain, start
@@ -82,6 +82,7 @@ class Experiment:
         make_console: Callable[[Path, GeneralConfig], Console] = Console,
         say: Callable[[str], None] = lambda text: print(text, flush=True),
         handle: Callable[["Experiment"], Any] = lambda experiment: None,
+        asked_to_save: Callable[[], str | None] = lambda: None,
     ) -> None:
         self.process = os.getpid()
         """The process that this run belongs to. A forked child has copies of all its parts, and may use none."""
@@ -95,6 +96,8 @@ class Experiment:
         """Prints a line before there is a console."""
         self.handle = handle
         """Returns the joystick.Run that the callbacks of an experiment get."""
+        self.asked_to_save = asked_to_save
+        """Returns, once, who has asked for a checkpoint, such as the name of a signal."""
         self.watch = Watch()
         """Records each call into an environment of this process, for the watchdog."""
         self.opened = False
@@ -181,6 +184,7 @@ class Experiment:
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
         self._open_mirror()
+        supervised.tell_folder(self.task.path)
         if self.env.metrics:
             self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))
@@ -219,7 +223,7 @@ class Experiment:
         observers.append(Redraw(lambda: self.output.draw_so_far(self.trainer, log), self.console))
         self.trainer = Trainer(
             cfg, backend, self.evaluator, self.store, self.console, rows, observers, facts,
-            self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(),
+            self.stopping, phases, config.pause_at_step, config.algo.offline_updates_of(), self.asked_to_save,
         )  # fmt: skip
         self._stack.callback(system.close)  # its last row has the counters of the trainer
         if cfg.profile:

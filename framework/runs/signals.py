@@ -1,11 +1,12 @@
-"""Stop signals, and a watchdog for environments that hang."""
+"""Signals that stop a run or ask it to save, and a watchdog for environments that hang."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, TracebackType
 
 from config.system.processes import HANGUP, STOPS
@@ -17,6 +18,10 @@ from framework.screen.terminal import announce, kernel
 NAMES: dict[int, str] = dict(STOPS)
 if HANGUP is not None:
     NAMES[HANGUP] = tr("the terminal was closed")
+
+
+SAVING = {number: name for name in ("SIGUSR1", "SIGUSR2") if (number := getattr(signal, name, None)) is not None}
+"""Signals that ask a run to save a checkpoint and to go on, such as a batch system sends before the time limit."""
 
 
 def leave(status: int) -> None:
@@ -36,7 +41,8 @@ def end(number: int) -> None:
 
 
 class StopSignals:
-    """Records the first of these signals while it is entered; the second one calls `again`."""
+    """Records the first SIGINT, SIGTERM or SIGHUP while it is entered; a SIGINT after it calls `again`. A second
+    SIGTERM says nothing new: a batch system sends one to each process of a job, and its script may pass on its own."""
 
     def __init__(self, again: Callable[[int], None] = end, doing: str = tr("saving and stopping")) -> None:
         self.again, self.doing = again, doing
@@ -57,7 +63,9 @@ class StopSignals:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
-            self.again(number)
+            if number == signal.SIGINT:
+                self.again(number)
+            return
         self.received = number
         name = NAMES[number]
         announce(tr("{name}: {doing}. Press Ctrl-C again to quit immediately.", name=name, doing=self.doing))
@@ -75,6 +83,49 @@ class StopSignals:
     def exit_status(self) -> int:
         """Exit status that a shell expects of a process ended by this signal."""
         return 128 + (self.received or 0)
+
+
+class SaveSignals:
+    """Records SIGUSR1 and SIGUSR2 while it is entered."""
+
+    def __init__(self, at_once: Callable[[int], None] = lambda number: None) -> None:
+        """at_once: called with each signal."""
+        self.at_once = at_once
+        self._received: int | None = None
+        self._old: dict[int, object] = {}
+
+    def __enter__(self) -> "SaveSignals":
+        if threading.current_thread() is threading.main_thread():
+            self._old = {number: signal.signal(number, self._receive) for number in SAVING}
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # as signal.signal returned it
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self._received = number
+        self.at_once(number)
+
+    def taken(self) -> str | None:
+        """Returns the name of the signal that has come since the last call; None without one."""
+        number, self._received = self._received, None
+        return None if number is None else SAVING[number]
+
+
+@contextlib.contextmanager
+def ignored_by_children(numbers: Iterable[int]) -> Iterator[None]:
+    """Lets the programs started meanwhile ignore signals, which they inherit. What comes for this process meanwhile is
+    lost, so the time has to be short."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Watchdog:

@@ -18,6 +18,7 @@ COUNTED = (
     tr("{count:,} comparisons"),
     tr("{count:,} complete episodes"),
     tr("{count:,} cores"),
+    tr("{count:,} deaths"),
     tr("{count:,} environments"),
     tr("{count:,} episodes"),
     tr("{count:,} faults"),

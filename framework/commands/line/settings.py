@@ -28,9 +28,11 @@ OF_ONE_RUN = {
     "--pause-at-step": tr("--pause-at-step is for training one run; leave out --test and --seeds, and bench"),
     "--no-evaluation": tr("--no-evaluation is for training one run; leave out --test and --seeds, and bench"),
 }
+OF_TRAINING = {"--keep-alive": tr("--keep-alive is for training; leave out --test")}
 OF_TEST = {
     "--resume --seeds --algo": tr("--test plays the model of one run; leave out --resume, --seeds and --algo"),
     **OF_ONE_RUN,
+    **OF_TRAINING,
 }
 OF_RESUME = {
     "--algo --run --env": tr("--resume keeps the run's own algorithm and environment; leave out --algo and --env"),

@@ -30,12 +30,13 @@ SWITCHES = {
     "--video": tr("record a video (env_cfg.render_mode=rgb_array)"),
     "--take-over": tr("go on with a copy in a store whose writer was killed"),
     "--no-evaluation": tr("train, or resume, without an evaluation at the end or at a pause"),
+    "--keep-alive": tr("train, or resume, and start again from the newest checkpoint after a crash"),
     "--print-config": tr("show all settings as YAML, and stop"),
     "--profile": tr("show where the time of the training went"),
     "--dry-run": tr("check and build everything, train nothing"),
 }
 """Flag without a value -> its help."""
-NEVER_MISSING = ("resume", "test", "seeds", "jobs", "print_config", "profile", "dry_run")
+NEVER_MISSING = ("resume", "test", "seeds", "jobs", "keep_alive", "print_config", "profile", "dry_run")
 """Flags that the request of a word with settings has, even where the word has them not."""
 
 
@@ -65,7 +66,7 @@ def permission(parser: Parser) -> None:
 
 def add_training(parser: Parser) -> None:
     """Adds how long a run trains, and what it saves."""
-    add(parser, "--pause-at-step --no-evaluation --take-over --config --stop --checkpoint-freq")
+    add(parser, "--pause-at-step --no-evaluation --keep-alive --take-over --config --stop --checkpoint-freq")
     foreign_flags.add(parser)
 
 

@@ -30,7 +30,7 @@ GROUPS = {
         "pull", "talk",
     ),
     tr("other commands:"): (
-        "train", "list", "describe", "tune", "bench", "convert", "data", "doctor", "trust", "schema",
+        "train", "list", "describe", "tune", "bench", "cluster", "convert", "data", "doctor", "trust", "schema",
     ),
 }  # fmt: skip
 """Heading -> words in the order of --help. Words that are not listed come last."""

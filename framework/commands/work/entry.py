@@ -13,7 +13,8 @@ from framework.assemble import fit
 from framework.collect.env_calls import Watch
 from framework.dataset.sources import files, naming_setting
 from framework.disk.task_dir import check_new
-from framework.errors import ERROR, MISTAKE, Interrupted, JoystickError, Stopped, silence, without_memory
+from framework.errors import ERROR, MISTAKE, Interrupted, JoystickError, Stopped, of_machine, silence, without_memory
+from framework.runs import supervised
 from framework.runs.signals import StopSignals, Watchdog, leave
 from framework.screen.stages import stage
 from framework.screen.terminal import print_error
@@ -132,10 +133,18 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
         return _failed(f"{name}: {error.strerror or error}", error)
     except (MemoryError, RuntimeError, ImportError) as error:
         if (reason := without_memory(error)) is None:
+            _tell_supervisor(str(error), error)
             raise
         return _failed(reason, error)
 
 
+def _tell_supervisor(message: str, error: BaseException) -> None:
+    """Tells the process that keeps this run alive, if there is one, when the machine is to blame for an error."""
+    if of_machine(error):
+        supervised.tell_machine(next(iter(message.splitlines()), "") or type(error).__name__)
+
+
 def _failed(message: str, error: BaseException) -> int:
+    _tell_supervisor(message, error)
     print_error("\n".join([ERROR + message, *getattr(error, "__notes__", [])]))
     return MISTAKE

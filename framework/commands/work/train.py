@@ -8,17 +8,19 @@ from config.tell.language import tr
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
 from framework.errors import ERROR, MISTAKE, JoystickError
-from framework.runs import run_files
+from framework.runs import run_files, supervised
 from framework.runs.experiment import Experiment
 from framework.runs.session import Run
-from framework.runs.signals import StopSignals, Watchdog, leave
+from framework.runs.signals import SaveSignals, StopSignals, Watchdog, leave
 from framework.screen.formatting import resume_command
 
 
 def run(config: RunConfig, command_line: list[str], signals: StopSignals) -> int:
     """Trains, and returns the exit status."""
-    training = Experiment(config, signals.came, circumstances(command_line), handle=Run.of)
-    with Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
+    saving = SaveSignals()
+    facts = circumstances(command_line)
+    training = Experiment(config, signals.came, facts, handle=Run.of, asked_to_save=saving.taken)
+    with saving, Watchdog(config.general.env_timeout, training.watch, lambda: _hangs(training)):
         try:
             with training:
                 status = _train(training, signals)
@@ -76,6 +78,8 @@ def _hangs(training: Experiment) -> None:
     if training.opened and not training.trained:
         failed = partial(run_files.write_failure, training.task, why)
         training.output.guarded(tr("run.json could not be written"), failed)
+    if not training.trained:
+        supervised.tell_machine(why)
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()

@@ -68,7 +68,7 @@ def test_it_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        (["greet", "you", "--time", "2"], "unknown flag --time; did you mean --times?"),
+        (["greet", "you", "--tims", "2"], "unknown flag --tims; did you mean --times?"),
         (["greet", "you", "--times", "4"], "--times 4 is too often"),
         (["greet", "you", "--worst"], "unknown flag --worst; it is for: python main.py film NAME"),
         (["--times", "2"], "--times is for: python main.py greet NAME"),

@@ -106,7 +106,8 @@ def everybody(facts: dict) -> list[int]:
 
 def test_killed_workers_are_replaced_and_a_signal_saves_a_run_that_can_be_gone_on_with(tmp_path):
     """RAY-1, RAY-8: killed twice, at moments that nobody chose, and nothing is counted twice. RAY-4: without Ray, here;
-    with any number of workers in test_distributed_runs.py. Ray has a handler of SIGTERM, too."""
+    with any number of workers in test_distributed_runs.py. Ray has a handler of SIGTERM, too. A signal that asks for a
+    checkpoint reaches the driver, and ends none of the others."""
     run = Run(tmp_path / "run", *SLOW, "general_cfg.n_workers=2", "general_cfg.max_episode=100000")
     facts = run.facts()
     run.episodes(10)
@@ -114,10 +115,15 @@ def test_killed_workers_are_replaced_and_a_signal_saves_a_run_that_can_be_gone_o
         before = len(episodes(run.folder))
         os.kill(facts["processes"]["workers"][worker], signal.SIGKILL)
         run.episodes(before + 40, {0, 1})
+    for pid in of_ray(str(folder_of(run.process.pid))):  # as a batch system may do
+        os.kill(pid, signal.SIGUSR1)
+    run.process.send_signal(signal.SIGUSR1)
+    run.episodes(len(episodes(run.folder)) + 40, {0, 1})
     run.process.send_signal(signal.SIGTERM)
     status, output = run.ended()
     assert status == 128 + signal.SIGTERM, output
     assert output.count("another takes its place") == 2
+    assert output.count("SIGUSR1: checkpoint ") == 1
     assert gone(everybody(facts))
     before = len(counted_once(run.folder))
     words = (f"--resume={run.folder}", "general_cfg.mp_backend=single", f"general_cfg.max_episode={before + 20}")

@@ -1,0 +1,225 @@
+"""--keep-alive: when a child is started again, with what words, and when not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from config.program import MAIN
+from framework.disk.task_dir import held_lock
+from framework.jobs import supervisor
+from framework.jobs.supervisor import Deaths, End, Supervisor, reached
+from framework.runs import supervised
+from main import main
+
+CHILD = """
+import json, os, signal, sys, time
+place = os.environ["PLACE"]
+words = sys.argv[1:]
+with open(os.path.join(place, "starts.txt"), "a") as file:
+    file.write(" ".join(words) + chr(10))
+number = len(open(os.path.join(place, "starts.txt")).read().splitlines())
+folder = os.path.join(place, "run")
+def tell(**facts):
+    os.write(int(os.environ["JOYSTICK_SUPERVISOR"]), json.dumps(facts).encode() + b"\\n")
+def save(update):
+    os.makedirs(os.path.join(folder, "models", str(update)), exist_ok=True)
+def begin():
+    os.makedirs(os.path.join(folder, "logs"), exist_ok=True)
+    open(os.path.join(folder, "logs", "log.txt"), "a").close()
+    tell(folder=folder)
+def die(number=signal.SIGKILL):
+    os.kill(os.getpid(), number)
+    time.sleep(10)
+"""
+"""Beginning of a program in the place of main.py. `number` counts its starts."""
+
+
+@pytest.fixture
+def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Returns a function that supervises a program, and returns the exit status and the words of each start."""
+    monkeypatch.setenv("PLACE", str(tmp_path))
+    monkeypatch.setattr(supervisor, "MAIN", tmp_path / "child.py")
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
+
+    def run(program: str, again=lambda folder: ["resume", folder.name]) -> tuple[int, list[str]]:
+        (tmp_path / "child.py").write_text(CHILD + program)
+        status = Supervisor(["train"], again).run()
+        return status, (tmp_path / "starts.txt").read_text().splitlines()
+
+    return run
+
+
+def test_pauses_grow_until_there_is_a_new_checkpoint_and_the_last_death_is_the_end() -> None:
+    deaths = Deaths(-1)
+    assert [deaths.another(-1) for _ in range(3)] == [1.0, 3.0, 9.0]
+    assert deaths.another(50) == 1.0
+    assert [deaths.another(50) for _ in range(7)] == [3.0, 9.0, 27.0, 81.0, 243.0, 300.0, None]
+
+
+@pytest.mark.parametrize(
+    ("end", "again"),
+    [
+        (End(137, killed=signal.SIGKILL), True),
+        (End(139, killed=signal.SIGSEGV), True),
+        (End(138, killed=signal.SIGUSR1), True),
+        (End(143, killed=signal.SIGTERM), False),
+        (End(143), False),
+        (End(130), False),
+        (End(2), False),
+        (End(1), False),
+        (End(2, machine="the disk is full"), True),
+    ],
+)
+def test_what_is_no_fault_of_settings_and_code_and_was_asked_for_by_nobody_is_started_again(end, again) -> None:
+    assert end.again == again
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint_and_each_line_is_in_its_log(child, tmp_path, capfd) -> None:
+    status, starts = child("begin()\nif number < 3:\n    save(number * 50)\n    die()\n")
+    assert (status, starts) == (0, ["train", "resume run", "resume run"])
+    said = capfd.readouterr().err
+    assert "killed (SIGKILL), perhaps because memory ran out; it goes on from checkpoint 50 in 0 s" in said
+    assert said.count("death 1 of at most 8") == 2
+    log = (tmp_path / "run" / "logs" / "log.txt").read_text()
+    assert log.count("WARNING --keep-alive: the run was killed") == 2
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_in_an_empty_place(
+    child, tmp_path, capfd
+) -> None:
+    program = (
+        "fresh = not os.path.exists(folder)\nbegin()\nif number < 2:\n    die(signal.SIGSEGV)\nsys.exit(not fresh)"
+    )
+    assert child(program) == (0, ["train", "train"])
+    assert "ended by SIGSEGV; it begins again" in capfd.readouterr().err
+
+
+def test_the_supervisor_gives_up_and_has_the_status_of_the_last_child(child, capfd) -> None:
+    status, starts = child("begin()\nsave(50)\ndie()")
+    assert (status, len(starts)) == (137, 1 + supervisor.MOST_DEATHS - 1)
+    assert "given up after 8 deaths without a new checkpoint" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("status", [1, 2, 130, 143])
+def test_a_mistake_and_a_stop_end_it_without_a_word(child, capfd, status) -> None:
+    assert child(f"begin()\nsave(50)\nsys.exit({status})") == (status, ["train"])
+    assert "keep-alive" not in capfd.readouterr().err
+
+
+def test_an_error_of_the_machine_is_started_again_once_there_is_a_run(child, capfd) -> None:
+    assert child("tell(machine='no Ray here')\nsys.exit(2)") == (2, ["train"])
+    program = "begin()\nsave(50)\nif number < 3:\n    tell(machine='No space left')\n    sys.exit(2)"
+    assert child(program) == (0, ["train", "train", "resume run"])
+    assert "No space left; it goes on from checkpoint 50" in capfd.readouterr().err
+
+
+def test_what_was_killed_after_its_end_is_not_started_again(child, tmp_path) -> None:
+    program = "begin()\nsave(50)\nopen(os.path.join(folder, 'run.json'), 'w').write('{\"finished\": true}')\ndie()"
+    assert child(program) == (0, ["train"])
+
+
+def test_words_that_continue_a_run_themselves_stay_as_they_are(child) -> None:
+    assert child("begin()\nsave(50)\nif number < 2:\n    die()\n", again=None) == (0, ["train", "train"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_reach_the_child_once_and_a_stop_in_a_pause_ends_it(child, tmp_path, number, monkeypatch) -> None:
+    got = tmp_path / "got.txt"
+    program = (
+        f"signal.signal({int(number)}, lambda n, f: (open({str(got)!r}, 'a').write('x'), number == 1 and "
+        f"n != signal.SIGUSR1 and sys.exit(128 + n)))\nbegin()\nsave(50)\nos.kill(os.getppid(), {int(number)})\n"
+        "time.sleep(0.3)\n"
+    )
+    status, starts = child(program)
+    assert got.read_text() == "x"
+    assert starts == ["train"]
+    assert status == (0 if number == signal.SIGUSR1 else 128 + number)
+
+
+def test_the_pipe_is_not_inherited_and_its_end_hurts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    os.set_inheritable(theirs, True)
+    monkeypatch.setenv(supervised.VARIABLE, str(theirs))
+    monkeypatch.setattr(supervised, "_pipe", None)
+    supervised.connect()
+    assert (supervised.connected(), os.get_inheritable(theirs)) == (True, False)
+    assert supervised.VARIABLE not in os.environ
+    supervised.tell_folder(Path("x"))
+    assert json.loads(os.read(ours, 100)) == {"folder": "x"}
+    os.close(ours)
+    supervised.tell_machine("nobody reads it")
+    os.close(theirs)
+
+
+def test_only_the_remains_of_a_killed_start_are_taken_for_them(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert not supervisor.was_killed_early(run)
+    (run / "models").mkdir(parents=True)
+    (run / "config.yaml").touch()
+    assert supervisor.was_killed_early(run)
+    lock = held_lock(run)
+    assert not supervisor.was_killed_early(run), "another process writes there"
+    lock.close()
+    (run / "thesis.tex").touch()
+    assert not supervisor.was_killed_early(run)
+    (run / "thesis.tex").unlink()
+    (run / "models" / "50").mkdir()
+    assert not supervisor.was_killed_early(run)
+
+
+SHORT = ("--algo=QLearning", "general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.max_total_step=200",
+         "general_cfg.save_fig=false", "general_cfg.online_eval_episode=2", "general_cfg.seed=3")  # fmt: skip
+
+
+@pytest.mark.run
+def test_a_folder_that_exists_is_gone_on_with_or_has_finished_or_is_another_run(
+    tmp_path: Path, monkeypatch, capfd
+) -> None:
+    """What a requeued job types again. The child is this process."""
+    monkeypatch.chdir(tmp_path)
+    words = [*SHORT, "--into", "run"]
+    started: list[list[str]] = []
+    monkeypatch.setattr(Supervisor, "run", lambda self: started.append(self.words) or main(self.words))
+    assert main([*words, "--keep-alive"]) == 0
+    assert main([*words, "--keep-alive"]) == 0
+    assert started == [words]
+    assert "run has finished: nothing is left to train" in capfd.readouterr().out
+    more = [word.replace("=200", "=300") for word in words]
+    assert main([*more, "--keep-alive"]) == 0
+    assert started[1][:1] == ["resume"]
+    assert started[1][2:] == ["general_cfg.max_total_step=300"]
+    assert main([*more, "--keep-alive", "algo_cfg.gamma=0.5"]) == 2
+    assert "algo_cfg.gamma: 0.99 -> 0.5: cannot change in a resumed run" in capfd.readouterr().err
+    other = [word.replace("QLearning", "Sarsa") for word in words]
+    assert main([*other, "--keep-alive"]) == 2
+    assert "run was trained with QLearning, and algo_name is Sarsa" in capfd.readouterr().err
+
+
+@pytest.mark.run
+def test_a_run_whose_process_is_killed_is_the_run_that_was_left_alone(tmp_path: Path) -> None:
+    """tests/stress/keep_alive.py kills at more moments, and more kinds of runs."""
+    words = ["--algo=DQN", *SHORT[3:], "general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.01"]
+    words += ["algo_cfg.learning_starts=32", "general_cfg.model_save_unit=step", "general_cfg.model_save_fre=50"]
+    run, command = tmp_path / "run", [sys.executable, str(MAIN), *words, "--into"]
+    alone = subprocess.Popen([*command, str(tmp_path / "alone")], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*command, str(run), "--keep-alive"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 120
+    while reached(run) < 1 and time.monotonic() < until:
+        time.sleep(0.01)
+    [pid] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(pid), signal.SIGKILL)
+    said = process.communicate(timeout=120)[1]
+    assert (alone.wait(120), process.returncode) == (0, 0), said
+    assert said.count("it goes on from checkpoint") == 1
+    for name in ("results/train.csv", "results/eval.csv", "results/progress.csv", "models/best/state.safetensors"):
+        if (tmp_path / "alone" / name).exists():
+            assert (run / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name

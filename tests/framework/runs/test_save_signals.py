@@ -1,0 +1,86 @@
+"""SIGUSR1 and SIGUSR2 save a checkpoint between two rounds and change nothing else; a second SIGTERM says nothing."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from framework.loop.trainer import Trainer
+from framework.runs import signals
+from framework.runs.signals import SaveSignals, StopSignals, ignored_by_children
+from main import main
+
+WORDS = ("--algo=DQN", "general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.max_total_step=300",
+         "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.online_eval_episode=2",
+         "general_cfg.model_save_fre=60", "general_cfg.keep_checkpoints=2", "algo_cfg.learning_starts=20")  # fmt: skip
+
+
+def test_a_signal_is_taken_once_and_the_handlers_before_come_back() -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    with SaveSignals() as saving:
+        assert saving.taken() is None
+        os.kill(os.getpid(), signal.SIGUSR2)
+        assert (saving.taken(), saving.taken()) == ("SIGUSR2", None)
+    assert signal.getsignal(signal.SIGUSR1) == before
+
+
+def test_only_ctrl_c_ends_a_run_that_stops_already(capfd: pytest.CaptureFixture[str]) -> None:
+    """A batch system sends SIGTERM to each process of a job, and its script passes on its own."""
+    ended: list[int] = []
+    with StopSignals(again=ended.append) as stop:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+        assert (stop.received, ended) == (signal.SIGTERM, [])
+        os.kill(os.getpid(), signal.SIGINT)
+        assert ended == [signal.SIGINT]
+    assert capfd.readouterr().err.count("saving and stopping") == 1
+
+
+def test_programs_that_are_started_meanwhile_ignore_signals() -> None:
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGUSR1)"
+    with ignored_by_children(signals.SAVING):
+        assert subprocess.run([sys.executable, "-S", "-c", program]).returncode == 0
+    assert subprocess.run([sys.executable, "-S", "-c", program]).returncode == -signal.SIGUSR1
+
+
+@pytest.mark.run
+def test_a_run_that_is_asked_to_save_says_so_in_a_line_and_stays_the_run_that_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*WORDS, "--into", str(tmp_path / "alone")]) == 0
+    capfd.readouterr()
+    kept: list[list[str]] = []
+    before = Trainer.round
+
+    def round_with_signals(trainer: Trainer) -> None:
+        before(trainer)
+        if trainer.count.step in (150, 250):
+            os.kill(os.getpid(), signal.SIGUSR1 if trainer.count.step == 150 else signal.SIGUSR2)
+        if trainer.count.step == 151:
+            kept.append(numbers(tmp_path / "run"))
+
+    monkeypatch.setattr(Trainer, "round", round_with_signals)
+    assert main([*WORDS, "--into", str(tmp_path / "run")]) == 0
+    said = capfd.readouterr().out
+    log = (tmp_path / "run" / "logs" / "log.txt").read_text()
+    saved = re.findall(r"(SIGUSR\d): checkpoint (\d+) is saved; training goes on", said)
+    assert saved == re.findall(r"(SIGUSR\d): checkpoint (\d+) is saved; training goes on", log)
+    assert [name for name, _ in saved] == ["SIGUSR1", "SIGUSR2"]
+    assert len(kept[0]) == 2
+    assert kept[0][-1] == saved[0][1]
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "alone"), "it goes with the next save point"
+    assert kept[0][-1] not in numbers(tmp_path / "run")
+    newest = numbers(tmp_path / "run")[-1]
+    for name in ("results/train.csv", "results/eval.csv", f"models/{newest}/state.safetensors"):
+        one, other = (tmp_path / folder / name for folder in ("run", "alone"))
+        assert one.exists() == other.exists()
+        assert not one.exists() or one.read_bytes() == other.read_bytes(), name
+
+
+def numbers(run: Path) -> list[str]:
+    """Returns the checkpoints of a run."""
+    return sorted((path.name for path in (run / "models").iterdir() if path.name.isdecimal()), key=int)
