@@ -234,7 +234,7 @@ class _Alone:
         self._file = None
         if self.path is not None:
             ensure_folder(self.path.parent)
-            self._file = open(self.path.with_name(".lock"), "a+", opener=regular)  # until __exit__
+            self._file = open(self.path.with_name(".lock"), "a+", encoding="utf-8", opener=regular)  # until __exit__
             if not take_lock(self._file):
                 self._file.close()
                 raise StorageError(tr("{path} is locked by another writer", path=self.path))
