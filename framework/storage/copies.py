@@ -110,6 +110,12 @@ def bring(url: str, tasks: Path, go_on: bool, which: str | int | None, take_over
         raise StoreError(str(error)) from error
 
 
+def can_go_on(url: str) -> bool:
+    """Returns True if a store has a run with a checkpoint, or a group."""
+    index = _index(Store(url))
+    return index is not None and bool(index.checkpoints or any(name in index.files for name in GROUPS))
+
+
 def cached(url: str, wanted: Wanted) -> Path:
     """Brings a run to the cache, and returns its folder there."""
     store, folder = Store(url), place_of(url)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from config.config import HOW_TO_LOAD
 from config.model import policies
+from config.read import stores
 from config.read.loader import ConfigError
 from config.read.paths import as_written, fixed
 from config.read.run_config import RunConfig
@@ -15,9 +16,11 @@ from config.read.yaml_reader import DocumentError
 from config.tell.language import tr
 from framework.commands.line import start
 from framework.disk.atomic import remove_folder
-from framework.disk.task_dir import read_facts
+from framework.disk.task_dir import ROOT, read_facts
 from framework.jobs import supervisor
 from framework.screen.formatting import resume_command
+from framework.storage import copies
+from framework.storage.errors import StorageError
 
 FLAG = "--keep-alive"
 NAMES = {"general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id"}
@@ -31,22 +34,43 @@ def run(request: Namespace) -> int:
     words = [word for word in request.command_line if word != FLAG]
     if request.resume:
         return supervisor.Supervisor(words, None).run()
-    folder = fixed(Path(request.into)) if request.into else None
     try:
-        if folder and supervisor.was_killed_early(folder):
+        folder, place = _place(request.into)
+        if folder and place == str(folder) and supervisor.was_killed_early(folder):
             remove_folder(folder)
-        elif folder and supervisor.can_go_on(folder):
-            continued = _continued(request, words, folder)
+        elif folder and (place != str(folder) or supervisor.can_go_on(folder)):
+            continued = _continued(request, words, folder, place)
             return 0 if continued is None else supervisor.Supervisor(continued, None).run()
     except ConfigError as error:
         return start.nothing_started(error)
-    return supervisor.Supervisor(words, lambda folder: _resumed(request, folder)).run()
+    return supervisor.Supervisor(words, lambda folder: _resumed(request, str(folder))).run()
 
 
-def _resumed(request: Namespace, folder: Path) -> list[str]:
-    """Returns the words that go on with the run of a request, or with its group, in a folder."""
+def _place(into: str | None) -> tuple[Path | None, str]:
+    """Returns the folder with the facts of the run that --into names, and what resume is to go on with: that folder, or
+    the URL of a run in a store, which another machine may have trained. No folder without --into."""
+    if not into:
+        return None, ""
+    folder = fixed(Path(into))
+    if stores.is_url(into):
+        try:
+            _, name = stores.of_run(into)
+        except ValueError:
+            return None, ""  # the run itself says what is wrong with it
+        try:
+            if copies.can_go_on(into):
+                return copies.cached(into, copies.facts), into
+        except StorageError as error:
+            raise ConfigError([str(error)]) from None
+        folder = fixed(ROOT / name)
+    return folder, str(folder)
+
+
+def _resumed(request: Namespace, place: str) -> list[str]:
+    """Returns the words that go on with the run of a request, or with its group, in a folder or from a store. A writer
+    that has gone silent there is no reason to wait for somebody."""
     words = [word for package in request.allow_import for word in ("--allow-import", package)]
-    words += ["resume", str(folder)]
+    words += ["resume", place, *(["--take-over"] if stores.is_url(place) else [])]
     for name in ("pause_at_step", "jobs"):
         if value := getattr(request, name):
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -60,10 +84,10 @@ def _resumed(request: Namespace, folder: Path) -> list[str]:
     return words
 
 
-def _continued(request: Namespace, words: list[str], folder: Path) -> list[str] | None:
-    """Returns the words that go on with the run in a folder, with the settings of this request where they differ; a
-    resume refuses those that make it another run. None if it has ended. Raises ConfigError if the folder belongs to
-    another command."""
+def _continued(request: Namespace, words: list[str], folder: Path, place: str) -> list[str] | None:
+    """Returns the words that go on with a run, with the settings of this request where they differ; a resume refuses
+    those that make it another run. None if it has ended. Raises ConfigError if the folder belongs to another command.
+    folder: its facts; place: what resume goes on with."""
     is_group = GroupFiles(folder).group.is_file()
     if is_group and (recorded := read_facts(GroupFiles(folder).group).get("command_line")) != words:
         problem = tr(
@@ -77,7 +101,7 @@ def _continued(request: Namespace, words: list[str], folder: Path) -> list[str] 
     if not changed and supervisor.finished(folder):
         print(tr("{folder} has finished: nothing is left to train", folder=as_written(folder)))
         return None
-    resumed = _resumed(request, folder)
+    resumed = _resumed(request, place)
     return [*resumed, *(word for word in changed if word not in resumed)]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from config.read import stores
 from config.read.loader import ConfigError
 from config.tell.language import tr
 from framework.commands.work.batch_job import Job
@@ -42,10 +43,18 @@ _Dumper.add_representer(
 
 def manifest(job: Job) -> str:
     """Returns the objects as YAML, to be read by kubectl."""
-    if not job.request.volume and getattr(job.request, "tasks", None) is None:
-        raise ConfigError([tr("a pod's disk goes with the pod: --volume CLAIM names the claim of a volume for tasks/")])
+    is_copied = stores.is_url(job.into or "")
+    if not job.request.volume and not is_copied:
+        raise ConfigError(
+            [
+                tr(
+                    "a pod's disk goes with the pod: --volume CLAIM names the claim of a volume for tasks/, "
+                    "--into s3://BUCKET/NAME a store"
+                )
+            ]
+        )
     name = re.sub(r"[^a-z0-9]+", "-", job.name.lower()).strip("-")[:50] or "training"
-    if job.into and (PurePosixPath(job.into).is_absolute() or len(PurePosixPath(job.into).parts) > 1):
+    if job.into and not is_copied and (PurePosixPath(job.into).is_absolute() or len(PurePosixPath(job.into).parts) > 1):
         raise ConfigError([tr("--into {into}: in a pod it is a name under tasks/, the volume", into=repr(job.into))])
     objects = [*([_settings(job, name)] if job.yaml else []), _ray_job(job, name) if job.ray else _job(job, name)]
     use = tr("kubectl apply -f FILE starts it; kubectl delete -f FILE stops it after a save; apply it again to go on")
@@ -76,7 +85,8 @@ def _words(job: Job) -> list[str]:
 
 
 def _folder(job: Job, name: str) -> str:
-    return str(TASKS / (job.into or name))
+    """Returns what --into names: a folder on the volume, or a run in a store."""
+    return job.into if job.into and stores.is_url(job.into) else str(TASKS / (job.into or name))
 
 
 def _job(job: Job, name: str) -> Object:
@@ -152,8 +162,8 @@ def _pod(job: Job, name: str, container: str, command: list[str] | None = None) 
 
 def _volumes(job: Job, name: str) -> Iterator[tuple[str, tuple[str, Object]]]:
     """Yields the name, the place and the source of each volume of a pod."""
-    if job.request.volume:
-        yield "tasks", (str(TASKS), {"persistentVolumeClaim": {"claimName": job.request.volume}})
+    claim = {"persistentVolumeClaim": {"claimName": job.request.volume}}
+    yield "tasks", (str(TASKS), claim if job.request.volume else {"emptyDir": {}})
     if job.yaml:
         yield "settings", (str(SETTINGS), {"configMap": {"name": f"{name}-settings"}})
     if job.ray:  # Ray's processes share memory, of which a container has 64 MiB

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.program import MAIN, PROGRAM
+from config.read import stores
 from config.tell.language import tr
 from framework.commands.work.batch_job import Job
 
 TRAINING = """\
-newest() {{ ls "$folder/models" 2>/dev/null | grep -xE '[0-9]+' | sort -n | tail -n 1; }}
+newest() {{ ls {models} 2>/dev/null | grep -xE '[0-9]+' | sort -n | tail -n 1; }}
 before=$(newest)
 
 warned=
@@ -68,7 +69,9 @@ END
 def script(job: Job) -> str:
     """Returns the script."""
     no_progress = tr("the time was over before there was a new checkpoint; not queued again: a longer --time helps")
+    models = '"tasks/${folder##*/}/models"' if stores.is_url(job.into or "") else '"$folder/models"'
     training = TRAINING.format(
+        models=models,
         command=_command(job),
         no_progress=shlex.quote(no_progress),
         requeued=shlex.quote(tr("the time is over: saved, and queued again")),

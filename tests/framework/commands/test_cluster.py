@@ -72,6 +72,22 @@ def test_the_words_of_the_training_are_kept_to_the_letter_and_its_device_is_the_
     assert words == [*expected, "--into", "$folder", "--keep-alive"]
 
 
+def test_a_run_in_a_store_needs_no_folder_that_the_nodes_share(printed, tmp_path) -> None:
+    """Its checkpoints are looked for in the copy here; the pod has a disk of its own."""
+    url = "s3://bucket/p/walk"
+    script = checked(printed(*SLURM, *PPO, "--into", url))
+    assert f"folder={url}\n" in script
+    assert '--into "$folder" --keep-alive' in script
+    line = next(line for line in script.splitlines() if line.startswith("newest()"))
+    (tmp_path / "tasks" / "walk" / "models" / "50").mkdir(parents=True)
+    shell = f"folder={url}\n{line}\nnewest"
+    assert subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True).stdout == "50\n"
+    [job] = yaml.safe_load_all(printed(*KUBERAY[:4], *PPO, "--into", url))
+    pod = job["spec"]["template"]["spec"]
+    assert pod["containers"][0]["command"][-3:] == ["--into", url, "--keep-alive"]
+    assert pod["volumes"] == [{"name": "tasks", "emptyDir": {}}]
+
+
 def test_seeds_are_an_array_with_a_folder_for_each(printed) -> None:
     script = checked(printed(*SLURM, *PPO, "--seeds", "3,99999", "--jobs", "1"))
     asked = options(script)

@@ -13,6 +13,7 @@ import pytest
 import joystick
 from config.read import stores
 from config.read.loader import ConfigError
+from framework.commands.work import keep_alive
 from framework.storage import claim, copies, mirror
 from main import main
 
@@ -77,6 +78,39 @@ def test_a_killed_run_goes_on_from_the_store_to_the_same_bytes(tmp_path, monkeyp
     killed.close()
     assert copy.lost, "the first writer was not told"
     assert files(copies.cached("memory://bucket/p/NAME", copies.everything)) == straight
+
+
+def test_with_keep_alive_another_machine_goes_on_from_the_store(tmp_path, monkeypatch, capsys):
+    """The machine of the first process, with its folder, is lost; the same words are given to another one."""
+    began: list[list[str]] = []
+
+    class Supervisor:
+        def __init__(self, words: list[str], again: object) -> None:
+            began.append([*words])
+
+        def run(self) -> int:
+            return 0
+
+    monkeypatch.setattr(keep_alive.supervisor, "Supervisor", Supervisor)
+    url = f"file://{tmp_path}/bucket/p/NAME"
+    general = {**SETTINGS["general_cfg"], "algo_name": "DQN", "env_name": "toy", "seed": 3}
+    settings = [f"general_cfg.{key}={json.dumps(value)}" for key, value in general.items()]
+    settings += [f"algo_cfg.{key}={value}" for key, value in SETTINGS["algo_cfg"].items()]
+    words = [*settings, "env_cfg.id=match", "general_cfg.preset=null", "--into", url]
+    assert main([*words, "--keep-alive"]) == 0
+    assert began.pop() == words, "there is nothing to go on with"
+    with run(url) as first:
+        first.train(80)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert main([*words, "--keep-alive"]) == 0
+    assert began.pop() == ["resume", url, "--take-over"]
+    with joystick.Run.resume(url) as rest:
+        finished(rest)
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--keep-alive"]) == 0
+    assert not began
+    assert "has finished: nothing is left to train" in capsys.readouterr().out
 
 
 def test_a_url_is_a_run_for_every_command(tmp_path, monkeypatch, capsys):
