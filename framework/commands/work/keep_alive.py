@@ -32,6 +32,8 @@ CHOSEN = (None, "auto")
 def run(request: Namespace) -> int:
     """Trains, and goes on with what there is in the folder that --into names. Returns the exit status."""
     words = [word for word in request.command_line if word != FLAG]
+    if stores.is_url(request.into or "") and not request.take_over:
+        words.append("--take-over")  # of a writer that was killed before its first checkpoint
     if request.resume:
         return supervisor.Supervisor(words, None).run()
     try:

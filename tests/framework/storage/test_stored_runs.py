@@ -98,7 +98,7 @@ def test_with_keep_alive_another_machine_goes_on_from_the_store(tmp_path, monkey
     settings += [f"algo_cfg.{key}={value}" for key, value in SETTINGS["algo_cfg"].items()]
     words = [*settings, "env_cfg.id=match", "general_cfg.preset=null", "--into", url]
     assert main([*words, "--keep-alive"]) == 0
-    assert began.pop() == words, "there is nothing to go on with"
+    assert began.pop() == [*words, "--take-over"], "there is nothing to go on with"
     with run(url) as first:
         first.train(80)
     (tmp_path / "other").mkdir()
