@@ -14,6 +14,8 @@ LOCK = ".lock"
 """File that is locked while a process writes to a run, or drives a tuning."""
 COPY = ".copy.json"
 """File that says what a folder has in common with its copy in a store."""
+COPIED_TO = ".copied_to.json"
+"""File that says where the user of this machine has a folder copied to."""
 NOTES = "notes.json"
 """File with the tags and the note that a user gives a run or a group."""
 

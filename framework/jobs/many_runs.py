@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from config.read.loader import ConfigError, RunConfig
-from config.read.task_files import COPY
+from config.read.task_files import COPIED_TO
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build, fit, resources
@@ -160,7 +160,7 @@ def _train(
 @contextlib.contextmanager
 def _copied(folder: Path, config: RunConfig, screen: terminal.Screen) -> Iterator[None]:
     """Copies the files of the group to a store meanwhile, if its runs are copied."""
-    if config.general.storage is None and not (folder / COPY).exists():
+    if config.general.storage is None and not (folder / COPIED_TO).exists():
         yield
         return
     from framework.storage.mirror import mirrored  # only a group that is copied needs it

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from config.program import ENVIRONMENT, MAIN, PROGRAM
 from config.read.opening import fault_below
-from config.read.task_files import COPY, LOCK, GroupFiles, TaskFiles
+from config.read.task_files import COPIED_TO, COPY, LOCK, GroupFiles, TaskFiles
 from config.tell.language import tr
 from framework.archive.groups import members
 from framework.disk.atomic import remove_folder
@@ -251,7 +251,7 @@ def was_killed_early(folder: Path) -> bool:
     files = TaskFiles(folder)
     folders = (files.models, files.results, files.logs, files.tb_logs, files.videos)
     written = (files.config, files.params, files.run, *folders)
-    names = {LOCK, COPY, *(path.name for path in written)}
+    names = {LOCK, COPY, COPIED_TO, *(path.name for path in written)}
     return folder.is_dir() and all(path.name in names for path in folder.iterdir())
 
 

@@ -19,7 +19,7 @@ from algos.base import TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
-from config.read.task_files import COPY
+from config.read.task_files import COPIED_TO
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.archive import sentences
@@ -232,7 +232,7 @@ class Experiment:
     def _open_mirror(self) -> None:
         """Takes the claim on the copy in a store. What waiting does not mend is refused before the run begins, and
         leaves no folder behind."""
-        if self.config.general.storage is None and not (self.task.path / COPY).exists():
+        if self.config.general.storage is None and not (self.task.path / COPIED_TO).exists():
             return
         from framework.storage.mirror import mirror_of  # only a run that is copied needs it
 

@@ -29,7 +29,7 @@ from framework.screen.stages import stage
 from framework.storage import claim
 from framework.storage.errors import MissingObject, StorageError
 from framework.storage.index import KEY, Index, Parts, checkpoint_of
-from framework.storage.record import Record, Stamp, files_of, pending
+from framework.storage.record import Record, Stamp, files_of, pending, set_destination
 from framework.storage.store import Store, patiently
 
 CACHE_VARIABLE = "JOYSTICK_CACHE"
@@ -347,6 +347,7 @@ def _bring_all(store: Store, folder: Path, index: Index, wanted: Wanted) -> None
     kept = {path: stamp for path, stamp in here.items() if path in index.files and path not in stamps
             and objects.get(path) == index.files[path] and before.get(path) == stamp}  # fmt: skip
     Record(store.url, index, kept | stamps).write(folder)
+    set_destination(folder, store.url)
 
 
 def _file(store: Store, folder: Path, path: str, parts: Parts) -> Stamp:

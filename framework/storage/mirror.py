@@ -24,7 +24,7 @@ from framework.screen.stages import stage
 from framework.storage.claim import Claim
 from framework.storage.errors import Claimed, StorageError
 from framework.storage.index import KEY, PART_BYTES, Part, Parts
-from framework.storage.record import Record, Stamp, entries_in, files_of, pending
+from framework.storage.record import Record, Stamp, destination, entries_in, files_of, pending, set_destination
 from framework.storage.store import Store
 
 SECONDS_VARIABLE = "JOYSTICK_STORAGE_SECONDS"
@@ -333,15 +333,16 @@ class Mirror:
 def url_of(folder: Path, storage: str | None, explicit: bool) -> str | None:
     """Returns where a folder is copied to; None for nowhere. storage: URL of the folder of its copy, of which the name
     is that of the folder, with its group. explicit: True if the user has written that now; otherwise the copy is where
-    it was before."""
-    record = Record.read(folder)
-    if record is not None and (not explicit or (storage and record.url.startswith(f"{storage}/"))):
-        return record.url
+    it was before, and only a folder that was copied from this machine, or whose group was, has one."""
+    before, group = destination(folder), group_of(folder)
+    if before is not None and (not explicit or (storage and before.startswith(f"{storage}/"))):
+        return before
     if storage is None:
         return None
-    group = group_of(folder)
-    name = folder.relative_to(group.parent).as_posix() if group else folder.name
-    return f"{storage}/{name}"
+    if explicit:
+        return f"{storage}/{folder.relative_to(group.parent).as_posix() if group else folder.name}"
+    above = destination(group) if group else None
+    return f"{above}/{folder.relative_to(group).as_posix()}" if group and above else None
 
 
 @contextlib.contextmanager
@@ -364,7 +365,20 @@ def mirror_of(
 ) -> Mirror | None:
     """Returns the mirror of a folder; None if it is copied nowhere."""
     url = url_of(folder, storage, explicit)
-    return None if url is None else Mirror(folder, url, take_over, say)
+    if url is not None:
+        set_destination(folder, url)
+        return Mirror(folder, url, take_over, say)
+    if storage is not None:
+        say(
+            tr(
+                "{folder} is not copied to {storage}, which its settings name: this folder has come here by other "
+                "means; general_cfg.storage={storage} copies it there",
+                folder=as_written(folder),
+                storage=storage,
+            ),
+            False,
+        )
+    return None
 
 
 def _session(name: str) -> str:

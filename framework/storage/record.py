@@ -1,5 +1,6 @@
 """What a folder of this machine has in common with its copy in a store, in a file of the folder."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from config.read.opening import read_regular
-from config.read.task_files import COPY, GROUPS, TaskFiles
+from config.read.task_files import COPIED_TO, COPY, GROUPS, TaskFiles
 from framework.disk.atomic import write_whole
 from framework.storage.index import Index, Parts
 
-MOST_BYTES = 2**28
+MOST_BYTES, MOST_BYTES_OF_DESTINATION = 2**28, 2**16
+"""Bytes of the files that are read."""
 ASIDE = (".tmp", ".old", ".damaged")
 """Endings of files and folders that are being written, replaced, or kept for a look at what went wrong."""
 
@@ -59,6 +61,22 @@ class Record:
     def parts_of(self, path: str, stamp: Stamp) -> Parts | None:
         """Returns the objects of a file that has not changed; None for another one."""
         return self.index.files.get(path) if self.stamps.get(path) == stamp else None
+
+
+def destination(folder: Path) -> str | None:
+    """Returns the URL that a folder is copied to, as was said on this machine; None for a folder that has come here by
+    other means: what a stranger's files name gets nothing."""
+    try:
+        value = json.loads(read_regular(folder / COPIED_TO, MOST_BYTES_OF_DESTINATION))
+        return str(value["url"]) if value["folder"] == os.stat(folder).st_ino else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def set_destination(folder: Path, url: str) -> None:
+    """Notes where a folder is copied to, with the number that the file system gives this folder and no copy of it."""
+    with contextlib.suppress(OSError):  # a full disk: then the user is asked to say it again
+        write_whole(folder / COPIED_TO, json.dumps({"url": url, "folder": os.stat(folder).st_ino}).encode())
 
 
 def size_in_store(folder: Path) -> int:

@@ -14,6 +14,7 @@ from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT, held_lock
 from framework.errors import MISTAKE, TaskDirError
 from framework.storage.mirror import Mirror, url_of
+from framework.storage.record import set_destination
 
 
 def run(request: Namespace) -> int:
@@ -79,6 +80,7 @@ def _copied(place: Path, url: str | None, request: Namespace) -> bool:
         print(tr("warning: {text}", text=text) if is_warning else text, file=sys.stderr if is_warning else sys.stdout)
 
     with contextlib.closing(lock):
+        set_destination(place, target)
         mirror = Mirror(place, target, request.take_over, say)
         mirror.take()
         mirror.start()

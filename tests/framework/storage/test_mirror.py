@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ from framework.storage import claim, copies, mirror
 from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
 from framework.storage.mirror import Mirror, url_of
-from framework.storage.record import Record, files_of, pending
+from framework.storage.record import Record, files_of, pending, set_destination
 from framework.storage.store import Store
 
 FILES = {
@@ -472,12 +473,28 @@ def test_where_a_folder_is_copied_to(tmp_path):
     assert url_of(tmp_path / "NAME", "s3://b/p", explicit=True) == "s3://b/p/NAME"
     assert url_of(tmp_path / "NAME", None, explicit=False) is None
     group = written(tmp_path / "group", {"group.json": b"{}"})
+    assert url_of(group / "seed_1", "s3://b/p", explicit=False) is None
+    set_destination(group, "s3://b/p/group")
     assert url_of(group / "seed_1", "s3://b/p", explicit=False) == "s3://b/p/group/seed_1"
     run = written(tmp_path / "run", FILES)
-    Record("s3://b/other/RUN", Index("run", Owner.here())).write(run)
+    set_destination(run, "s3://b/other/RUN")
     assert url_of(run, "s3://b/p", explicit=False) == "s3://b/other/RUN"
     assert url_of(run, "s3://b/p", explicit=True) == "s3://b/p/run"
     assert url_of(run, None, explicit=True) is None
+
+
+def test_a_folder_of_a_stranger_is_copied_nowhere_until_the_user_says_so(folder, url, tmp_path):
+    """Its files may name a store of the stranger: the settings, the record, and where it was copied to."""
+    quiet(folder, url).upload()
+    set_destination(folder, url)
+    unpacked = Path(shutil.copytree(folder, tmp_path / "tasks" / "run"))
+    said: list[str] = []
+    say = lambda text, is_warning: said.append(text)  # noqa: E731
+    assert mirror.mirror_of(unpacked, "memory://bucket", False, False, say) is None
+    assert "general_cfg.storage=memory://bucket copies it there" in said[0]
+    assert mirror.mirror_of(unpacked, "memory://bucket", True, False, say).url == url
+    moved = unpacked.rename(tmp_path / "tasks" / "moved")
+    assert url_of(moved, "memory://bucket", False) == url, "the user's own folder under another name"
 
 
 def test_a_record_says_what_is_pending(folder, url):
