@@ -129,7 +129,7 @@ PACKAGES = (
     EnvPackage(
         "highway_env",
         "highway-env",
-        r"^(highway|exit|intersection|lane-keeping|merge|parking|racetrack|roundabout|two-way|u-turn)(-\w+)*-v\d+$",
+        r"^(highway|exit|intersection|lane-keeping|merge|parking|(?-i:racetrack)|roundabout|two-way|u-turn)(-\w+)*-v\d+$",
         "highway-fast-v0",
         family="_highway",
         headless={"SDL_VIDEODRIVER": "offscreen"},

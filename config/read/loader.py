@@ -97,7 +97,8 @@ def load(
         document = work.add_file(file, yaml_path)
         if env_class and not work.writes("general_cfg", "env_name"):
             typed.put("general_cfg", "env_name", "python", Place("--env", "general_cfg.env_name"))
-        preset = choice.add(by_itself=not (yaml_path or resume or test))
+        by_itself = bool(algo or env or values is None)  # a program that only gives settings names its preset
+        preset = choice.add(by_itself and not (yaml_path or resume or test))
         if yaml_path and not preset:
             choice.note_absence(document, str(yaml_path))
     except DocumentError as error:

@@ -66,3 +66,14 @@ def bytes_for(descriptor: int, text: str) -> bytes:
     """Returns a text in the encoding of the terminal behind a descriptor: on Windows that of its console, such as
     cp936 (GBK). Characters that it lacks become question marks."""
     return text.encode(os.device_encoding(descriptor) or sys.stderr.encoding or "utf-8", "replace")
+
+
+def at_terminal() -> bool:
+    """Returns True if Ctrl-C in the terminal reaches this process, and its children in the same group."""
+    if is_windows():
+        return bool(sys.stdin and sys.stdin.isatty())
+    try:
+        with open("/dev/tty", "rb", buffering=0) as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False

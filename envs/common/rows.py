@@ -172,9 +172,9 @@ def _row_of_process(maker: Maker, name: str, number: int, parent: int) -> Row:
         # Ctrl-C is the parent's to handle; and terminate() must end the child, whatever the parent does on SIGTERM
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for name in ("SIGUSR1", "SIGUSR2"):  # a batch system may send them to all processes of a job
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
+        for asks_to_save in ("SIGUSR1", "SIGUSR2"):  # a batch system may send them to all processes of a job
+            if hasattr(signal, asks_to_save):
+                signal.signal(getattr(signal, asks_to_save), signal.SIG_IGN)
     return Row(make_env(maker, name, number), name, number)
 
 

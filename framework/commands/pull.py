@@ -5,7 +5,7 @@ from config.tell.language import tr
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = {"pull hf://USER/REPO [--into FOLDER]": tr("download a run into tasks/; ms://\nfor ModelScope")}
+HELP = {"pull hf://USER/REPO [--into FOLDER]": tr("download it into tasks/")}
 
 
 def flags(parser: Parser) -> None:

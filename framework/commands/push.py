@@ -10,7 +10,7 @@ from framework.commands.line.parser import Parser
 
 HELP = {
     "push NAME --to hf://USER/REPO [--private]": tr(
-        "upload model, report and a card to\nHugging Face, or ms:// ModelScope"
+        "upload model, report, card;\nms://... for ModelScope"
     )
 }
 

@@ -17,8 +17,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from config.program import ENVIRONMENT, MAIN, PROGRAM
-from config.read.opening import fault_below
+from config.read.opening import fault_below, regular
 from config.read.task_files import COPIED_TO, COPY, LOCK, GroupFiles, TaskFiles
+from config.system.processes import KILLED, out_of_reach
+from config.system.terminal import at_terminal
 from config.tell.language import tr
 from framework.archive.groups import members
 from framework.disk.atomic import remove_folder
@@ -69,7 +71,7 @@ class End(NamedTuple):
         return bool(self.machine) or (self.killed is not None and self.killed not in NAMES)
 
     def __str__(self) -> str:
-        if self.killed == signal.SIGKILL:
+        if self.killed == KILLED:
             return tr("the run was killed (SIGKILL), perhaps because memory ran out")
         if self.killed is not None:
             return tr("the run was ended by {signal}", signal=_name(self.killed))
@@ -145,7 +147,7 @@ class Supervisor:
                         [sys.executable, str(MAIN), *words],
                         env={**os.environ, ENVIRONMENT: PROGRAM, supervised.VARIABLE: str(theirs)},
                         pass_fds=[theirs],
-                        process_group=None if _at_terminal() else 0,
+                        **({} if at_terminal() else out_of_reach()),
                     )
             finally:
                 os.close(theirs)
@@ -169,7 +171,7 @@ class Supervisor:
         """Passes a signal on, unless the terminal has sent it to the child too."""
         if number in NAMES:
             self._stopped = self._stopped or number
-        if self._child is not None and not (number == signal.SIGINT and _at_terminal()):
+        if self._child is not None and not (number == signal.SIGINT and at_terminal()):
             with contextlib.suppress(ProcessLookupError):
                 self._child.send_signal(number)
 
@@ -215,7 +217,10 @@ class Supervisor:
             print(line, file=sys.stderr, flush=True)
         log = TaskFiles(self.folder).log if self.folder else None
         if log and log.is_file() and not log.is_symlink():
-            with contextlib.suppress(OSError), open(log, "a", encoding="utf-8", errors="backslashreplace") as file:
+            with (
+                contextlib.suppress(OSError),
+                open(log, "a", encoding="utf-8", errors="backslashreplace", opener=regular) as file,
+            ):
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 WARNING {line}\n")
 
 
@@ -268,12 +273,3 @@ def _name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
-
-
-def _at_terminal() -> bool:
-    """Returns True if Ctrl-C in the terminal reaches this process, and its children in the same group."""
-    try:
-        with open("/dev/tty", "rb", buffering=0) as terminal:
-            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
-    except OSError:
-        return False

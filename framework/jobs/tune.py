@@ -89,9 +89,8 @@ def tune(
         raise ConfigError([tr("Python: space: got {space!r}; expected values to try by section.key", space=space)])
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": tuple(allow_import), "into": into}
     function = what if callable(what) else None
-    folder = folder_named(resume) if resume is not None else None
-    tuning = _tuning(what, space, folder, words, flags, options)
-    folder = fixed(folder) if folder else None
+    tuning = _tuning(what, space, resume, words, flags, options)
+    folder = fixed(folder_named(resume)) if resume is not None else None
     screen = terminal.choose(sys.stdout) if show else terminal.Screen()
     if function is None:
         work, status = session.run(tuning, compatibility.check, screen, sys.argv, folder)
@@ -105,12 +104,12 @@ def tune(
 def _tuning(
     what: Any,
     space: Mapping[str, Any] | None,
-    folder: Path | None,
+    resume: str | Path | None,
     words: Iterable[str],
     flags: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Tuning:
-    if folder is not None:
+    if resume is not None:
         where = {name: flags[name] for name in ("jobs", "ray_address")}
         extra = [name for name, value in flags.items() if value is not None and name not in where]
         if extra or space or words or not (what is None or callable(what)):
@@ -122,7 +121,7 @@ def _tuning(
                     )
                 ]
             )
-        return continued(folder, (), where, **options)
+        return continued(folder_named(resume), (), where, **options)
     if isinstance(what, str) and what.lower() in map(str.lower, ALGOS.available()):
         raise ConfigError(
             [

@@ -391,7 +391,8 @@ def _mark_running(folder: Path, index: Index) -> None:
     """Holds the lock of a copy while its run is written elsewhere, as far as the clocks tell."""
     alive = not index.closed and time.time() - index.written < claim.SILENCE * index.every
     if alive and folder not in _held and folder.is_relative_to(cache()):
-        (folder / LOCK).touch()
+        with open(folder / LOCK, "ab", opener=regular):
+            pass
         if lock := held_lock(folder):
             _held[folder] = lock
     elif not alive and folder in _held:

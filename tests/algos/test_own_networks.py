@@ -166,7 +166,7 @@ def test_a_run_with_a_custom_layer_resumes_to_the_byte(layers, tmp_path, monkeyp
         "general_cfg.algo_name=PPO", "general_cfg.seed=3", "general_cfg.save_fig=false", "general_cfg.max_episode=-1",
         "general_cfg.online_eval_episode=2", "general_cfg.model_save_fre=50", "general_cfg.model_save_unit=step",
         "env_cfg.max_episode_steps=20", "algo_cfg.batch_size=20", "algo_cfg.sgd_batch_size=10",
-        f"algo_cfg.actor_layers={layer}", f"algo_cfg.critic_layers={layer}",
+        f"algo_cfg.actor_layers={layer}", f"algo_cfg.critic_layers={layer}", "general_cfg.preset=null",
     )  # fmt: skip
     for name, steps in (("a", 200), ("b", 100)):
         assert main.main([*allow, *words, f"general_cfg.max_total_step={steps}", "--into", name]) == 0

@@ -29,6 +29,8 @@ EXCEPTIONS = {
     ("config/read/opening.py", "named"): "what the shell has opened",
     ("config/read/presets.py", "available"): "a file of the program",
     ("config/program.py", "version"): "a file of the program",
+    ("config/own/env_packages.py", "_lines"): "a file of Python's own",
+    ("config/system/terminal.py", "at_terminal"): "the terminal",
     ("config/own/trust.py", "_write"): "a new file, which nobody else may read",
     ("framework/disk/atomic.py", "sync_folder"): "a folder, which is only synced",
     ("framework/distributed/reaper.py", "workers_of"): "/proc",
@@ -42,6 +44,9 @@ EXCEPTIONS = {
     ("config/tell/language.py", "_catalog"): "a file of the program",
     ("framework/commands/work/doctor.py", "requirements"): "a file of the program",
     ("framework/disk/task_dir.py", "_cpu"): "/proc",
+    ("framework/jobs/supervisor.py", "_once"): "a pipe of this process",
+    ("framework/sharing/model_scope.py", "upload"): "a file in a new folder",
+    ("framework/storage/index.py", "_process"): "/proc",
     ("framework/jobs/functions.py", "_call"): "stderr of this process",
 }
 """Calls that do not go through the opener: file and function, and why."""

@@ -109,6 +109,7 @@ def test_a_line_says_when_whole_windows_play_more_episodes_than_asked(
     """Of windows of 20 steps, each of which ends two episodes of 10."""
     words = ["general_cfg.algo_name=A2C", "general_cfg.env_name=toy", "env_cfg.id=counter", "algo_cfg.batch_size=20"]
     limit = [f"general_cfg.max_episode={episodes}", "general_cfg.max_step=10", "general_cfg.save_fig=false"]
+    limit.append("general_cfg.preset=null")
     assert main([*words, *limit, "--into", str(tmp_path / "run")]) == 0
     printed = capsys.readouterr().out
     assert len(read_csv(tmp_path / "run/results/train.csv")) == 4

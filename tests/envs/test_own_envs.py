@@ -41,7 +41,9 @@ TABLE = ("general_cfg.algo_name=PPO", "algo_cfg.batch_size=20", "algo_cfg.sgd_ba
 
 
 def config_of(*words: str, allow: tuple[str, ...] = ("own_parts",)) -> RunConfig:
-    return load(None, [*SMALL, *TABLE, *words], find_algo=ALGOS, find_env=ENVS, allow_import=allow)
+    return load(
+        None, [*SMALL, *TABLE, "general_cfg.preset=null", *words], find_algo=ALGOS, find_env=ENVS, allow_import=allow
+    )
 
 
 def refused(*words: str, allow: tuple[str, ...] = ("own_parts",)) -> str:

@@ -13,6 +13,7 @@ from config.read.run_config import RunConfig
 from config.read.task_config import load_task_config
 from config.read.task_files import GroupFiles
 from config.read.yaml_reader import DocumentError
+from config.system.name import is_windows
 from config.tell.language import tr
 from framework.commands.line import start
 from framework.disk.atomic import remove_folder
@@ -31,6 +32,8 @@ CHOSEN = (None, "auto")
 
 def run(request: Namespace) -> int:
     """Trains, and goes on with what there is in the folder that --into names. Returns the exit status."""
+    if is_windows():  # a child there gets no pipe
+        return start.nothing_started(ConfigError([tr("--keep-alive needs Linux or macOS; leave it out")]))
     words = [word for word in request.command_line if word != FLAG]
     if stores.is_url(request.into or "") and not request.take_over:
         words.append("--take-over")  # of a writer that was killed before its first checkpoint

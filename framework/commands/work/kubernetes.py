@@ -11,6 +11,7 @@ import yaml
 
 from config.read import stores
 from config.read.loader import ConfigError
+from config.read.opening import named
 from config.tell.language import tr
 from framework.commands.work.batch_job import Job
 from framework.disk.task_dir import installed_version
@@ -69,7 +70,8 @@ def _named(job: Job, name: str) -> Object:
 def _settings(job: Job, name: str) -> Object:
     """Returns a ConfigMap with the file of --yaml: the image has none of the user's files."""
     assert job.yaml is not None
-    text = job.yaml.read_text(encoding="utf-8")
+    with open(job.yaml, encoding="utf-8", opener=named) as file:
+        text = file.read()
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -176,7 +176,7 @@ FLAGS = [
     ("PPO", "--sampler tpe", _TUNED),
     ("PPO", "--pruner median", _TUNED),
     ("PPO", "--study-name x", "--into FOLDER names the folder of a tuning"),
-    ("PPO", "--storage x.db", "a tuning is a folder; tune --resume FOLDER continues it"),
+    ("PPO", "--storage x.db", "a setting is written general_cfg.storage=x.db"),
     ("PPO", "-conf ppo.yml", "--yaml FILE; convert FILE --env ID rewrites one of rl-baselines3-zoo"),
     ("PPO", "--gym-packages my_env", "--allow-import PKG, with --env PKG:ID"),
     ("PPO", "--env-kwargs a:1", "arguments of the environment are settings under env_cfg"),

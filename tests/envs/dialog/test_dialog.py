@@ -222,18 +222,18 @@ def test_a_dialogue_that_was_cut_leaves_nothing_behind() -> None:
     assert fingerprint(env, 3) == expected
 
 
-def test_hundreds_of_dialogues_need_no_more_memory() -> None:
+def test_a_thousand_dialogues_need_no_more_memory() -> None:
     env = single(Config(id="full"))
     play(env, expert, 300)
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    for seed in range(300):
+    for seed in range(1000):
         env.reset(seed=seed)
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 15_000
+    assert grown < 50_000
 
 
 def test_the_channel_errs_for_the_system_and_not_for_the_evaluator() -> None:

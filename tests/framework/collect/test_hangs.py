@@ -69,7 +69,7 @@ gymnasium.register("Stuck-v0", entry_point=Stuck)
 WORDS = [
     "--allow-import", "stuck", "env_cfg.id=stuck:Stuck-v0", "general_cfg.algo_name=QLearning", "general_cfg.seed=3",
     "general_cfg.env_timeout=2", "general_cfg.max_episode=-1", "general_cfg.max_total_step=60",
-    "general_cfg.model_save_fre=20", "general_cfg.save_fig=false",
+    "general_cfg.model_save_fre=20", "general_cfg.save_fig=false", "general_cfg.preset=null",
 ]  # fmt: skip
 
 

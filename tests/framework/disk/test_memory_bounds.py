@@ -234,7 +234,9 @@ def test_windows_count_the_drawn_action_and_its_log_probability():
 def test_the_disk_that_a_journal_can_take(words, steps):
     """The newest 5 checkpoints, or as many as are kept, 500 updates apart, each after 2 transitions."""
     words = ["general_cfg.model_save_fre=500", "algo_cfg.buffer_size=1000", "algo_cfg.train_fre=2", *words]
-    config = loaded(None, "general_cfg.algo_name=DQN", "general_cfg.max_total_step=-1", *words)
+    config = loaded(
+        None, "general_cfg.algo_name=DQN", "general_cfg.preset=null", "general_cfg.max_total_step=-1", *words
+    )
     assert resources.journal_bytes(config, plan(config, spec_of(VECTOR))) == 2 * steps * 58
     assert (
         resources.journal_bytes(

@@ -44,7 +44,7 @@ __all__ = ["forking"]
 
 TOY = ["general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=QLearning"]
 LIMITS = ["general_cfg.max_episode=-1", "general_cfg.max_total_step=200"]
-QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_fre=50"]
+QUICK = [*TOY, *LIMITS, "general_cfg.online_eval=true", "general_cfg.model_save_fre=50", "general_cfg.preset=null"]
 
 
 @pytest.fixture(autouse=True)
@@ -249,7 +249,7 @@ gymnasium.register("Picky-v0", Picky)
 """
 PICKY = [
     "--allow-import", "mine", "env_cfg.id=mine:Picky-v0", "general_cfg.algo_name=QLearning",
-    "general_cfg.save_fig=false",
+    "general_cfg.save_fig=false", "general_cfg.preset=null",
 ]  # fmt: skip
 
 

@@ -261,9 +261,11 @@ def test_a_run_that_would_end_before_it_collects_is_refused(tmp_path: Path, algo
 def test_without_a_limit_a_run_that_collects_after_its_data_has_the_usual_one(tmp_path: Path) -> None:
     """A limit of as many updates as come before the first step would end it there."""
     words = ["algo_cfg.offline_updates=40", f"algo_cfg.data={data_for(tmp_path, 'IQL')}", "general_cfg.algo_name=IQL"]
-    config = load(None, [*words, "env_cfg.id=Pendulum-v1"], find_algo=ALGOS, find_env=ENVS)
+    config = load(None, [*words, "general_cfg.preset=null", "env_cfg.id=Pendulum-v1"], find_algo=ALGOS, find_env=ENVS)
     assert (config.general.max_update, config.general.max_episode) == (-1, 100)
-    alone = load(None, [*words[1:], "env_cfg.id=Pendulum-v1"], find_algo=ALGOS, find_env=ENVS)
+    alone = load(
+        None, [*words[1:], "general_cfg.preset=null", "env_cfg.id=Pendulum-v1"], find_algo=ALGOS, find_env=ENVS
+    )
     assert (alone.general.max_update, alone.general.max_episode) == (10_000, -1)
 
 

@@ -32,7 +32,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train(name: str, *words: str, status: int = 0, loggers: str = "csv,tensorboard") -> Path:
-    given = [*WORDS, f"general_cfg.loggers=[{loggers}]", *words, "--into", f"tasks/{name}"]
+    given = [*WORDS, "general_cfg.preset=null", f"general_cfg.loggers=[{loggers}]", *words, "--into", f"tasks/{name}"]
     assert main([*(OWN if "own" in loggers else []), *given]) == status
     return Path("tasks", name)
 

@@ -510,7 +510,12 @@ def test_ppo_with_running_statistics_starts_on_every_kind_of_observation(env_id:
         ["algo_cfg.value_layers=[{layer_type: conv2d, out_channel: 8}]"],
         ["algo_cfg.value_layers=[{layer_type: embed, embedding_dim: 8}]"],
         ["algo_cfg.branches={camera: [{layer_type: linear, layer_size: 8}]}"],
-        ["algo_cfg.lr_schedule=linear", "general_cfg.max_episode=-1", "general_cfg.max_time=1"],
+        [
+            "algo_cfg.lr_schedule=linear",
+            "general_cfg.preset=null",
+            "general_cfg.max_episode=-1",
+            "general_cfg.max_time=1",
+        ],
     ],
 )
 def test_settings_that_do_not_fit_are_refused_before_anything_is_made(
