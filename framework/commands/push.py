@@ -8,11 +8,7 @@ from config.tell.language import tr
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
-HELP = {
-    "push NAME --to hf://USER/REPO [--private]": tr(
-        "upload model, report, card;\nms://... for ModelScope"
-    )
-}
+HELP = {"push NAME --to hf://USER/REPO [--private]": tr("upload model, report, card;\nms://... for ModelScope")}
 
 
 def flags(parser: Parser) -> None:

@@ -230,6 +230,10 @@ def test_every_algorithm_has_a_page_with_its_preset_if_there_is_one(algo: str) -
     assert named == any(ROOT.glob(f"presets/*/{algo}.yaml"))
 
 
+OF_CONSTRUCTORS = {"config", "distribution_mode", "env_name", "frame_skip", "n_agents", "num_levels"}
+"""Arguments of environments of packages that the pages name."""
+
+
 def test_the_settings_that_the_pages_name_exist() -> None:
     """A dotted setting in any page is one of the models', or of an environment's constructor."""
     from config.config import GeneralConfig
@@ -238,7 +242,7 @@ def test_the_settings_that_the_pages_name_exist() -> None:
     fields = {field for kind in ENVS.available() for field in ENVS.get(kind).Config.model_fields}
     known = {
         "general_cfg": set(GeneralConfig.model_fields),
-        "env_cfg": {*fields, "max_episode_steps", "size", "config", "frame_skip", "num_levels"},
+        "env_cfg": {*fields, "max_episode_steps", "size", *OF_CONSTRUCTORS},
     }
     known["algo_cfg"] = {field for algo in algos.available() for field in algos.get(algo).Config.model_fields}
     for page in PAGES:
