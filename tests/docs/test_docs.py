@@ -230,7 +230,7 @@ def test_every_algorithm_has_a_page_with_its_preset_if_there_is_one(algo: str) -
     assert named == any(ROOT.glob(f"presets/*/{algo}.yaml"))
 
 
-OF_CONSTRUCTORS = {"config", "distribution_mode", "env_name", "frame_skip", "n_agents", "num_levels"}
+OF_CONSTRUCTORS = {"config", "distribution_mode", "env_name", "frame_skip", "n_agents", "num_levels", "seed"}
 """Arguments of environments of packages that the pages name."""
 
 
