@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 
 from benchmarks.learning_page import ROOT, BenchmarkError, Entry, Row
-from config.read.loader import load
-from framework import commands
-from framework.catalog import ALGOS, ENVS
+from framework.catalog import ALGOS
 
 CODE = {
     "algorithm": ("algos/{algo}", "algos/common"),
@@ -48,10 +47,14 @@ def estimates(rows: Iterable[Row], results: Mapping[str, Entry]) -> list[Estimat
 
 
 def planned_steps(row: Row) -> int:
-    """Returns the environment steps of a run of a row; 0 if its length is not in steps."""
-    request = commands.parse(row.command())
-    config = load(request.yaml, request.overrides, find_algo=ALGOS, find_env=ENVS)
-    return max(config.general.max_total_step, 0)
+    """Returns the environment steps of a run of a row; 0 if its length is not in steps. The environment's package need
+    not be installed."""
+    preset = yaml.safe_load(row.file().read_text(encoding="utf-8"))
+    steps = preset.get("general_cfg", {}).get("max_total_step", 0)
+    for word in row.changes():
+        name, _, value = word.partition("=")
+        steps = value if name == "general_cfg.max_total_step" else steps
+    return max(int(steps), 0)
 
 
 def speed_of(row: Row, results: Mapping[str, Entry]) -> tuple[float, str]:
