@@ -64,10 +64,10 @@ class StoppedError(Exception):
 
 @dataclass
 class Measurement:
-    """How rows are measured."""
+    """Conditions under which rows are measured."""
 
     seeds: str | None = None
-    """As for main.py; None: the number of the row."""
+    """Seeds as main.py takes them; None: the number of the row."""
     jobs: int | None = None
     """Number of runs at once; None: as main.py chooses."""
     episodes: int = 100

@@ -1,4 +1,4 @@
-"""What is left of the rows of benchmarks/learning.yaml: how long the empty ones take, and which others are stale."""
+"""Time that the empty rows of benchmarks/learning.yaml take, and changes since the others were measured."""
 
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ CODE = {
 
 
 class Estimate(NamedTuple):
-    """How long a row takes."""
+    """Length of a row, and the time that it takes."""
 
     row: Row
     steps: int

@@ -43,7 +43,7 @@ class EnvPackage(NamedTuple):
     example: str
     """One of the ids."""
     title: str = ""
-    """What is installed, as a user calls it; empty for the name of the module."""
+    """Name by which users know the package; empty for that of the module."""
     family: str = ""
     """Folder of presets for all of the ids; empty if there is none."""
     kind: str = GYM

@@ -22,7 +22,7 @@ OF_SLURM = ("time", "partition", "account", "qos", "setup")
 OF_KUBERNETES = ("image", "volume", "namespace", "retries")
 """Flags of one system, which another one has not."""
 SYSTEMS = {"slurm": OF_SLURM, "kuberay": OF_KUBERNETES, "kubernetes": OF_KUBERNETES}
-"""What can be printed for; the two last names mean the same."""
+"""Batch system -> its own flags; the two last names mean the same."""
 WARNING_SECONDS = 120
 """Seconds that a run has to save before it is ended."""
 EARLIER_SECONDS = 60

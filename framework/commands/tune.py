@@ -18,7 +18,7 @@ REFUSED = {"": tr("tune trains the runs of a file; leave out FLAG")}
 SETTINGS = ("samples", "jobs")
 """Flags that are settings of tune_cfg."""
 CONTINUED = ("word", "command_line", "abbreviated", "resume", "jobs", "print_config", "dry_run", "allow_import")
-"""What the request of a tuning that is continued may have; of all else it has its own values."""
+"""Attributes that the request of a continued tuning may have; for all others the tuning has its own values."""
 WHERE = "tune_cfg.ray_address"
 """Setting that no tuning has of its own."""
 

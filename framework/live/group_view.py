@@ -44,7 +44,7 @@ Answer = dict[str, Any]
 
 
 class RunLines(NamedTuple):
-    """What the page knows of the curve of a run."""
+    """Points of the curve of a run that the page has."""
 
     episodes: ThinnedCurve
     """Returns of the episodes."""

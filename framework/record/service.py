@@ -1,4 +1,4 @@
-"""What the loggers of tracking services share: an import that may fail, and points that a resume does not double.
+"""Base of the loggers of tracking services: an import that may fail, and points that a resume does not double.
 
 A service gets each point at once, and a checkpoint counts the points of each curve. A run that goes on from a
 checkpoint cuts the service's own files back to these counts, and sends again what a killed service had not written.
@@ -8,6 +8,7 @@ points up to there are not sent again."""
 import json
 import re
 import time
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -67,7 +68,7 @@ class Beyond:
         yield from (point for point in reversed(points) if point[1])
 
 
-class Service(Logger):
+class Service(Logger, ABC):
     """A run of a tracking service. A subclass begins it, goes on with it, and sends points."""
 
     NAME: ClassVar[str]
@@ -87,21 +88,21 @@ class Service(Logger):
 
     # a subclass has these ---------------------------------------------------------------------------------
 
+    @abstractmethod
     def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         """Begins a run, and sets `id`; goes_on: True to go on with the run of that id."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _is_local(self) -> bool:
         """Returns True if points are written to files of this machine, which `_cut` can cut back."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _cut(self, folder: Path, beyond: Beyond) -> None:
         """Removes the points of the run that are beyond the checkpoint."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
         """Sends points; values: by curve."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------------------
 

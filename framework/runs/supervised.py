@@ -1,4 +1,4 @@
-"""What a run tells the process that keeps it alive (framework/jobs/supervisor.py), if there is one, through a pipe."""
+"""Pipe through which a run tells its facts to the process that keeps it alive (framework/jobs/supervisor.py)."""
 
 import contextlib
 import json

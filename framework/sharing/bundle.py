@@ -1,4 +1,4 @@
-"""Which files of a run, or of a group of seeds, go to a repository, and which of a repository are downloaded.
+"""Selection of the files of a run, or of a group of seeds, that go to a repository and come from one.
 
 A repository has the layout of a task directory, so that a downloaded one is one: the chosen model as models/best and,
 if the run has it, as a numbered checkpoint, which a resume goes on from. checksums.sha256 has the SHA-256 of every

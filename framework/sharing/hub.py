@@ -1,4 +1,4 @@
-"""What both hubs do: list a repository, upload files, download files. Each failure is one sentence."""
+"""Contract of a hub: list a repository, upload files, download files. Each failure is one sentence."""
 
 import os
 import re

@@ -66,17 +66,17 @@ def place_of(url: str) -> Path:
 
 
 def everything(path: str, index: Index) -> bool:
-    """All files."""
+    """Returns True for every file."""
     return True
 
 
 def facts(path: str, index: Index) -> bool:
-    """What a list of runs shows, and what says which folder is a group."""
+    """Returns True for a file that a list of runs shows, or that marks a group."""
     return path in ("config.yaml", RUN, NOTES, *GROUPS) or ("/" not in path and path.endswith(".csv"))
 
 
 def results(path: str, index: Index) -> bool:
-    """All files but the weights and the transitions."""
+    """Returns True for all files but the weights and the transitions."""
     return not path.startswith("models/") or path.endswith("/manifest.json")
 
 

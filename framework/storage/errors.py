@@ -1,4 +1,4 @@
-"""What can go wrong with a store, each in one sentence."""
+"""Faults of a store, each with one sentence."""
 
 from framework.errors import JoystickError
 

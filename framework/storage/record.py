@@ -1,4 +1,4 @@
-"""What a folder of this machine has in common with its copy in a store, in a file of the folder."""
+"""Record of what a folder of this machine has in common with its copy in a store, and of where it is copied to."""
 
 import contextlib
 import json

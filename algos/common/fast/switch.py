@@ -17,7 +17,7 @@ PLAIN = os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 class Needs(NamedTuple):
-    """What a part needs of torch that is not documented, and may be missing or different in another version."""
+    """Undocumented functions of torch that a part calls; another version may lack them, or have others."""
 
     names: tuple[str, ...] = ()
     trial: trials.Trial | None = None

@@ -1,4 +1,4 @@
-"""What this room needs of torch that is not documented: calls on one or two numbers, as the room makes them, with
+"""Trials of the undocumented functions of torch that this room calls: on one or two numbers, as the room does, with
 answers computed by hand. A torch whose functions are missing, take other arguments or answer otherwise fails them."""
 
 import math

@@ -1,4 +1,4 @@
-"""What is trained in a batch job, and which machines it needs; printed for SLURM (slurm.py) or Kubernetes."""
+"""Training of a batch job and the machines that it needs, printed for SLURM (slurm.py) or Kubernetes."""
 
 import argparse
 import re

@@ -184,6 +184,8 @@ def test_the_name_of_a_run_in_a_strangers_checkpoint_leads_nowhere(name: Any, tm
         def _begin(self, folder: Path, config: Any, goes_on: bool) -> None:
             assert not goes_on
 
+        def _send(self, group: str, values: Any, step: int) -> None: ...
+
     service = Local()
     service.start(tmp_path, {}, {"id": name, "counts": {}})
     service.start(tmp_path, {}, {"id": "whole"})  # a checkpoint that counts no points
