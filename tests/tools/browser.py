@@ -93,9 +93,13 @@ class Browser:
 
     def go(self, address: str) -> None:
         """Opens an address in the tab, in a page of its own."""
-        self("Page.navigate", url="about:blank")
+        self.leave()
         self.events.clear()
         self("Page.navigate", url=address)
+
+    def leave(self) -> None:
+        """Leaves the page that is open, which asks no server from here on."""
+        self("Page.navigate", url="about:blank")
 
     def value(self, expression: str) -> Any:
         """Returns the value of an expression in the page."""

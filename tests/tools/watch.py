@@ -10,6 +10,7 @@ from typing import Any
 
 from framework.disk.csv_log import CsvLog, JsonLog
 from framework.live.server import Server
+from tests.tools.browser import Browser
 
 TRAIN = ("episode", "step", "update", "return", "length", "terminated", "seed", "worker", "row", "loss")
 CONFIG = "general_cfg:\n  algo_name: {algo}\n  env_name: gym\nenv_cfg:\n  id: {env}\n"
@@ -61,13 +62,16 @@ def iterations(folder: Path, *lines: tuple[float, float]) -> None:
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[Server]:
+def served(folder: Path, browser: Browser | None = None) -> Iterator[Server]:
+    """Serves a folder; a browser leaves the page first, since one that asks a server that has ended complains."""
     with Server(folder) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
             yield server
         finally:
+            if browser is not None:
+                browser.leave()
             server.shutdown()
             thread.join()
 

@@ -63,7 +63,7 @@ def tab_to(browser: Browser, text: str) -> None:
 
 
 def test_the_newest_run_is_shown_with_its_curve(browser: Browser, tasks: Path) -> None:
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#shown svg.chart")
         assert names(browser) == ["Train_two", "Train_one"]
         assert browser.text("#shown h2") == "PPO on CartPole-v1"
@@ -81,7 +81,7 @@ def test_a_chart_follows_a_run_while_it_trains(browser: Browser, tasks: Path) ->
     )
     try:
         awaited(lambda: (tasks / "Train_live" / ".lock").exists() or training.poll() is not None)
-        with served(tasks) as server:
+        with served(tasks, browser) as server:
             opened(browser, server, "#list .running")
             assert names(browser)[0] == "Train_live"
             browser.until(f"document.querySelector('{LINE}')")
@@ -102,7 +102,7 @@ def test_a_page_that_is_updated_keeps_the_focus_and_what_was_opened(browser: Bro
     folder = tasks / "Train_two"
     lock = held_lock(folder)
     assert lock is not None
-    with served(tasks) as server, lock:
+    with served(tasks, browser) as server, lock:
         iterations(folder, (100, 1.0))
         opened(browser, server, "#shown details")
         browser.value("document.querySelector('#shown details:has(img)').open = true")
@@ -122,7 +122,7 @@ def test_a_page_that_is_updated_keeps_the_focus_and_what_was_opened(browser: Bro
 
 
 def test_two_runs_are_laid_over_one_another_with_keys_alone(browser: Browser, tasks: Path) -> None:
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#shown svg.chart")
         tab_to(browser, "Train_one in the chart")
         browser.press(" ")
@@ -149,7 +149,7 @@ def test_a_curve_is_drawn_over_episodes_and_over_time(browser: Browser, tasks: P
     """20 episodes of 10 steps; 2 seconds after step 100, and 6 after step 200."""
     (tasks / "Train_two" / "logs").mkdir(exist_ok=True)
     (tasks / "Train_two" / "logs" / "system.csv").write_text("step,update,seconds\n100,20,2\n200,40,6\n")
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#shown svg.chart")
         offered = "[...document.querySelectorAll('#shown [data-keep=x] option')].map(each => each.innerText)"
         assert browser.value(offered) == ["environment steps", "updates", "episodes", "training time"]
@@ -166,7 +166,7 @@ def test_a_curve_is_drawn_over_episodes_and_over_time(browser: Browser, tasks: P
 def test_every_number_that_was_measured_can_be_drawn(browser: Browser, tasks: Path) -> None:
     with episodes_of(tasks / "Train_two") as train:
         train.append(episode(30, loss=0.5))
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#shown svg.chart")
         assert browser.value("[...document.querySelectorAll('#column option')].map(each => each.value)") == [
             "return",
@@ -187,7 +187,7 @@ def test_a_report_opens_and_reaches_nothing_of_the_page(browser: Browser, tasks:
       document.title = JSON.stringify(found);
       fetch('/now').catch(error => document.title += error.name)</script>"""
     (tasks / "Train_two" / "report.html").write_text(probe)
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#shown .button.first")
         address = browser.value("document.querySelector('#shown .button.first').href")
         assert browser.value("document.querySelector('#shown .button.first').rel") == "noopener noreferrer"
@@ -202,7 +202,7 @@ def test_a_report_opens_and_reaches_nothing_of_the_page(browser: Browser, tasks:
 
 
 def test_a_tab_key_and_enter_open_a_report_in_a_tab_of_its_own(browser: Browser, tasks: Path) -> None:
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#shown .button.first")
         tab_to(browser, "Report")
         browser.press("Enter")
@@ -232,7 +232,7 @@ def test_names_from_a_stranger_are_text(browser: Browser, tmp_path: Path) -> Non
     (folder / "logs" / "log.txt").write_text(f"{HOSTILE}\n")
     train = folder / "results" / "train.csv"
     train.write_text(train.read_text().replace("loss", HOSTILE))
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server)
         browser.value("location.hash = `show=${page.data.order.find(run => !run.group).id}`")
         browser.until("document.querySelectorAll('#shown h2').length")
@@ -253,7 +253,7 @@ def test_a_narrow_screen_shows_the_list_or_the_runs_and_never_scrolls_sideways(b
     browser.look(400)
     sideways = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     visible = "document.querySelector('{}').checkVisibility()"
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         opened(browser, server, "#list .run")
         assert not browser.value(visible.format("#shown"))
         assert not browser.value(sideways)
@@ -327,7 +327,7 @@ def test_a_server_that_has_ended_is_said_and_one_that_starts_anew_is_not_asked_i
 
 
 def test_runs_appear_as_they_start_and_words_choose_among_them(browser: Browser, tmp_path: Path) -> None:
-    with served(tmp_path / "tasks") as server:
+    with served(tmp_path / "tasks", browser) as server:
         browser.go(server.address)
         browser.until("document.querySelector('#list')?.innerText.includes('No runs yet')")
         for number in range(3):
@@ -350,7 +350,7 @@ def test_a_group_is_drawn_over_each_axis_and_its_table_stays_sorted(browser: Bro
     (tmp_path / "tasks" / "Seeds" / "group.json").write_text('{"seeds": [1, 2, 3]}')
     over = "document.querySelector('#shown .chart .over').textContent"
     order = "[...document.querySelectorAll('#shown tbody tr')].map(row => row.cells[3].innerText).join()"
-    with served(tmp_path / "tasks") as server:
+    with served(tmp_path / "tasks", browser) as server:
         opened(browser, server)
         browser.value("location.hash = `group=${[...page.data.groups.values()][0].id}`")
         browser.until("document.querySelectorAll('#shown .chart g').length === 4")  # the mean, and the runs
@@ -374,7 +374,7 @@ def test_a_group_is_drawn_over_each_axis_and_its_table_stays_sorted(browser: Bro
 def test_the_page_is_in_the_language_of_its_server(browser: Browser, tmp_path: Path, chinese: None) -> None:
     """Names from files stay as they are, even if they look like places of a sentence."""
     run(tmp_path / "tasks" / "Train_{count}_$&", env="'{algorithm}-v1'")
-    with served(tmp_path / "tasks") as server:
+    with served(tmp_path / "tasks", browser) as server:
         opened(browser, server)
         browser.until("document.querySelector('#shown svg.chart')")
         assert browser.value("document.documentElement.lang") == "zh"

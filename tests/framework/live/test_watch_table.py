@@ -57,7 +57,7 @@ def tick(browser: Browser, *names: str) -> None:
 
 
 def test_runs_are_sorted_filtered_ticked_and_compared(browser: Browser, tasks: Path) -> None:
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         browser.go(server.address + "#view=table")
         browser.until("document.querySelectorAll('.overview tbody tr').length === 4")
         browser.value("document.querySelector('[data-sort=score]').focus()")
@@ -95,7 +95,7 @@ def test_a_run_gets_tags_and_a_note_and_is_stopped_after_a_question(browser: Bro
     assert training.stdout is not None
     training.stdout.readline()
     try:
-        with served(tasks) as server:
+        with served(tasks, browser) as server:
             browser.go(server.address)
             browser.until("document.querySelector('[data-stop]')")
             browser.value("document.querySelector('details:has(.notes)').open = true")
@@ -129,7 +129,7 @@ def test_a_run_gets_tags_and_a_note_and_is_stopped_after_a_question(browser: Bro
 
 def test_videos_play_in_step_and_a_group_has_its_mean(browser: Browser, tasks: Path) -> None:
     pictures = "[...document.querySelectorAll('.instep canvas')].map(film => Number(film.dataset.picture))"
-    with served(tasks) as server:
+    with served(tasks, browser) as server:
         browser.go(server.address + "#view=table")
         browser.until("document.querySelectorAll('.overview tbody tr').length === 4")
         tick(browser, "one", "two")

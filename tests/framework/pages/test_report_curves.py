@@ -255,7 +255,7 @@ def test_the_line_of_episodes_that_end_together_is_no_comb(browser: Browser, tmp
     """Each end has the mean 3.5: the line is level, no two of its points are at one place, and the band holds all."""
     folder = ends_of_eight(tmp_path / "x", 36)
     if live:
-        with served(tmp_path) as server:
+        with served(tmp_path, browser) as server:
             browser.go(server.address)
             browser.until("document.querySelector('.chart path.band')")
             level_and_banded(browser)
