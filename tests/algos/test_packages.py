@@ -70,7 +70,7 @@ def test_what_the_machine_code_depends_on_is_in_its_name(
     name = packages.load("a", print).name
     match change:
         case "torch":
-            monkeypatch.setattr(torch, "__version__", "9.9")
+            monkeypatch.setattr(torch.version, "__version__", "9.9")
         case "processor":
             monkeypatch.setattr(machine, "processor", lambda: "another one")
         case "compiler":

@@ -25,7 +25,6 @@ import torch
 from torch import Tensor
 
 from config import machine
-from config.program import ROOT
 from config.system.files import is_private, lock
 from config.system.folders import user_cache
 from config.system.name import NAME, is_windows
@@ -33,6 +32,8 @@ from config.tell.language import tr
 
 Tell = Callable[[str], None]
 """Shows a sentence to the user."""
+ROOT = Path(__file__).resolve().parents[3]
+"""Folder of the program, from which the process that makes a package imports it."""
 OPTIONS: dict[str, Any] = {
     "aot_inductor.precompile_headers": False,  # torch would keep them in a folder that all users share
     "compile_threads": 1,  # others would be processes that outlive this one
@@ -86,7 +87,7 @@ def load(text: str, tell: Tell) -> Package:
 def facts() -> dict[str, Any]:
     """Returns what the machine code of a program depends on besides its text."""
     return {
-        "torch": [torch.__version__, torch.version.git_version],
+        "torch": [torch.version.__version__, torch.version.git_version],
         "processor": machine.processor(),
         "compiler": compiler(),
         "threads": torch.get_num_threads(),

@@ -251,7 +251,7 @@ def module(
             _, value, dtype, number = operation
             root.register_buffer(f"constant_{number}", torch.tensor(_value(value, values), dtype=_of_torch(dtype)))
             constant = graph.get_attr(f"constant_{number}")
-            values[number] = graph.call_function(torch.ops.aten.clone.default, (constant,))
+            values[number] = graph.call_function(torch.clone, (constant,))
         else:
             name, args, kwargs, results = operation
             operator, count = others.get(name) or (_operator(name), len(args))
