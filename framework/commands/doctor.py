@@ -1,5 +1,7 @@
-"""Looks at what a run needs on this machine, and says how to mend what is missing; with --compile, compiles gradient
-steps ahead."""
+"""Looks at what a run needs on this machine, and says how to mend what is missing.
+
+With --compile it compiles gradient steps ahead, so that no run waits for them.
+"""
 
 from argparse import Namespace
 from collections.abc import Iterator

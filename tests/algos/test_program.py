@@ -83,12 +83,12 @@ CALLS, RNG = iter(range(1000)), np.random.default_rng(1)
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (lambda x: x * torch.rand(2), "it draws random numbers"),
-        (lambda x: nn.functional.dropout(x, 0.5), "it draws random numbers"),
-        (lambda x: x[x > 0], "sizes depend on numbers"),
-        (lambda x: x * float(x[0]), "it reads numbers of tensors"),
-        (lambda x: x * next(CALLS), "two calls of it are different operations"),
-        (lambda x: x * torch.from_numpy(RNG.random(2)), "two calls of it are different operations"),
+        (lambda x: x * torch.rand(2), "the step draws random numbers"),
+        (lambda x: nn.functional.dropout(x, 0.5), "the step draws random numbers"),
+        (lambda x: x[x > 0], "sizes in the step depend"),
+        (lambda x: x * float(x[0]), "the step reads numbers of tensors"),
+        (lambda x: x * next(CALLS), "two calls of the step are different operations"),
+        (lambda x: x * torch.from_numpy(RNG.random(2)), "two calls of the step are different operations"),
         (lambda x: x * torch.from_numpy(RNG.random(2000))[:2], "another way than by torch"),
     ],
 )

@@ -80,7 +80,7 @@ def load(text: str, tell: Tell) -> Package:
             tell(tr("compiled in {seconds:.1f} s", seconds=time.perf_counter() - began))
             run = _loaded(place, tell)
     if run is None:
-        raise CompileError(tr("what was made cannot be loaded"))
+        raise CompileError(tr("the new package cannot be loaded"))
     return Package(name, run, time.perf_counter() - began)
 
 
@@ -133,7 +133,7 @@ def _loaded(place: Path, tell: Tell) -> Callable[[list[Tensor]], list[Tensor]] |
     try:
         recorded = json.loads((place / FACTS).read_text(encoding="utf-8"))
         if not is_private(os.lstat(place), 0o077) or recorded["sha256"] != _digest(place / PACKAGE):
-            raise ValueError(tr("its checksum is another one"))
+            raise ValueError(tr("wrong checksum"))
         package = torch._C._aoti.AOTIModelPackageLoader(str(place / PACKAGE), "model", True, 1, -1)
     except FileNotFoundError:
         if not place.exists():

@@ -47,9 +47,9 @@ def record(function: Function, arguments: Sequence[Any]) -> Recording:
     another call would be another program, or would read another tensor."""
     first, second = _record(function, arguments), _record(function, arguments)
     if first.text != second.text:
-        raise ProgramError(tr("two calls of it are different operations"))
+        raise ProgramError(tr("two calls of the step are different operations"))
     if any(a is not b for a, b in zip(first.inputs, second.inputs, strict=True)):
-        raise ProgramError(tr("it makes numbers in another way than by torch"))
+        raise ProgramError(tr("the step makes numbers in another way than by torch"))
     return first
 
 
@@ -133,9 +133,9 @@ class _Recorder(_Seen, TorchDispatchMode):
 
     def operation(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         if torch.Tag.nondeterministic_seeded in operator.tags:
-            raise ProgramError(tr("it draws random numbers ({operation})", operation=operator))
+            raise ProgramError(tr("the step draws random numbers ({operation})", operation=operator))
         if torch.Tag.dynamic_output_shape in operator.tags and not _by_places(operator, args):
-            raise ProgramError(tr("sizes depend on numbers in it ({operation})", operation=operator))
+            raise ProgramError(tr("sizes in the step depend on its numbers ({operation})", operation=operator))
         if str(operator) == "aten.lift_fresh.default":  # a tensor that Python has made
             return self._constant(args[0])
         written = [str(operator), self._plain(args), {name: self._plain(value) for name, value in kwargs.items()}]
@@ -155,7 +155,7 @@ class _Recorder(_Seen, TorchDispatchMode):
         if (number := self._numbers.get(id(tensor))) is not None:
             return number
         if _memory(tensor) in self._made:
-            raise ProgramError(tr("it changes tensors in another way than by torch"))
+            raise ProgramError(tr("the step changes tensors in another way than by torch"))
         self.inputs.append(tensor)
         self.operations.append(["input", len(self.inputs) - 1, self._new(tensor)])
         return self._numbers[id(tensor)]
@@ -167,7 +167,7 @@ class _Recorder(_Seen, TorchDispatchMode):
 
     def _constant(self, tensor: Tensor) -> Tensor:
         if tensor.numel() > MOST_NUMBERS:
-            raise ProgramError(tr("it makes numbers in another way than by torch"))
+            raise ProgramError(tr("the step makes numbers in another way than by torch"))
         value = tensor.detach().tolist()
         self.operations.append(["constant", self._plain(value), str(tensor.dtype), self._new(tensor)])
         self._made.add(_memory(tensor))
@@ -187,7 +187,7 @@ class _Recorder(_Seen, TorchDispatchMode):
             return {"torch": str(value)}
         if isinstance(value, torch.device):
             return {"device": str(value)}
-        raise ProgramError(tr("it has an argument of type {type}", type=type(value).__name__))
+        raise ProgramError(tr("an operation of the step has an argument of type {type}", type=type(value).__name__))
 
     def _results(self, result: Any, operator: str) -> Any:
         """Returns the numbers of results."""
@@ -201,7 +201,7 @@ class _Recorder(_Seen, TorchDispatchMode):
             return [self._results(part, operator) for part in result]
         if result is None:
             return None
-        raise ProgramError(tr("it reads numbers of tensors ({operation})", operation=operator))
+        raise ProgramError(tr("the step reads numbers of tensors ({operation})", operation=operator))
 
     def _save(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """Keeps the values of what an operation changes, if that was there before the call."""
