@@ -74,7 +74,7 @@ def test_a_group_whose_sessions_are_killed_ends_as_one_that_ran_through(words: l
             process = Forked("resume", "parts", "--jobs", "2")
     assert process.wait() in (0, 2), process.stderr
     if process.returncode == 2:
-        assert "is a group of runs; name one of them" in process.stderr, "all have finished"
+        assert "all of its runs have finished; to train one of them further, name it: " in process.stderr
     assert outcome("parts") == outcome("whole")
     assert not list(Path("parts").glob("*.errors.txt"))
 
