@@ -124,13 +124,13 @@ def _resume_group(request: Namespace) -> int | None:
     if folder is None or request.print_config or request.dry_run:
         return None
     if not (unfinished := members.unfinished(folder)):
-        runs = [as_written(folder / member.folder) for member in members.of_group(folder)]
-        if not runs:
+        places = [as_written(folder / member.folder) for member in members.of_group(folder)]
+        if not places:
             return None
         line = tr(
             "{name!r}: all of its runs have finished; to train one of them further, name it: {command}",
             name=request.resume,
-            command=f"{PROGRAM} resume {quoted(str(runs[0]))} general_cfg.max_total_step=N",
+            command=f"{PROGRAM} resume {quoted(str(places[0]))} general_cfg.max_total_step=N",
         )
         return start.nothing_started(ConfigError([line]))
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
