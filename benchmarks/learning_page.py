@@ -193,7 +193,8 @@ measured: a test compares the fingerprints of all settings. Rows of commits with
 evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
 the start of its collection; normalize_obs counts each observation once, also with a replay buffer. The times of the
 rows of these two commits, and of all rows of 2026-11-24 and 2026-11-26, were measured on a machine that was busy
-with other work. CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was measured."""
+with other work. CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was
+measured."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 
