@@ -375,3 +375,16 @@ def test_a_minibatch_of_another_type_is_not_compiled(programs: list[str]) -> Non
         step({"obs": torch.full((3, 2), 0.5, dtype=dtype)}, reduce=alone)
         assert len(programs) == calls
         assert optimizer.grad_norm.item() == pytest.approx(1.5 * math.sqrt(2))
+
+
+@pytest.mark.usefixtures("programs")
+def test_two_inputs_that_are_one_tensor_in_the_first_call_may_be_two_later() -> None:
+    weight = torch.ones(1)
+    step = GradientStep(
+        lambda batch: ((batch["obs"] * p - batch["next_obs"]).sum(), None), adam([p := weight.requires_grad_()]), None
+    )
+    step.compile(1)
+    same = torch.full((1,), 2.0)
+    step({"obs": same, "next_obs": same}, reduce=alone)
+    step({"obs": torch.full((1,), 5.0), "next_obs": torch.full((1,), 7.0)}, reduce=alone)
+    assert step._optimizer.grad_norm.item() == 5.0

@@ -80,6 +80,19 @@ def test_arguments_of_all_types_are_written_and_read(function: Any) -> None:
 CALLS, RNG = iter(range(1000)), np.random.default_rng(1)
 
 
+def test_a_change_that_another_input_sees_is_no_program() -> None:
+    whole = torch.zeros(4)
+    part = whole[1:3]
+
+    def step(x: Tensor) -> Tensor:
+        whole.add_(1)
+        return x * part
+
+    with pytest.raises(ProgramError, match="shares memory"):
+        record(step, [torch.ones(2)])
+    assert whole.tolist() == [0.0] * 4
+
+
 @pytest.mark.parametrize(
     ("function", "why"),
     [

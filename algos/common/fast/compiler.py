@@ -88,6 +88,7 @@ class _Packaged(Graph):
 
     def __init__(self, function: Callable[..., Any], rates: Tensor, inputs: Sequence[Any], tell: Tell) -> None:
         super().__init__(function, inputs)
+        inputs = [_apart(part) for part in inputs]
         try:
             recording = program.record(function, (rates, *inputs))
         except program.ProgramError as error:
@@ -104,6 +105,13 @@ class _Packaged(Graph):
         for place, number in self._changing:
             read[place] = tensors[number]
         return program.with_tensors(self._outputs, self._package(read))
+
+
+def _apart(part: Any) -> Any:
+    """Returns a part of the inputs as tensors of its own: two inputs may be the same tensor in one call, and not later."""
+    if isinstance(part, dict):
+        return {name: _apart(x) for name, x in part.items()}
+    return part.detach() if isinstance(part, Tensor) else part
 
 
 def _tensors(rates: Tensor, inputs: Sequence[Any]) -> list[Tensor]:

@@ -66,6 +66,7 @@ def _record(function: Function, arguments: Sequence[Any]) -> Recording:
         outputs: list[Tensor] = []
         structure = _without_tensors(result, outputs)
         numbers = [recorder.number(output) for output in outputs]
+        recorder.check()
     finally:
         _recording = False
         recorder.restore()
@@ -143,6 +144,12 @@ class _Recorder(_Seen, TorchDispatchMode):
         result = operator(*args, **kwargs)
         self.operations.append([*written, self._results(result, str(operator))])
         return result
+
+    def check(self) -> None:
+        """Raises ProgramError if what is changed is a part of another input: a program has them apart."""
+        for changed, _ in self._before:
+            if any(_memory(x) == _memory(changed) and x is not changed for x in self.inputs):
+                raise ProgramError(tr("the step changes a tensor that shares memory with another one"))
 
     def restore(self) -> None:
         """Gives inputs the values that they had before the call."""
