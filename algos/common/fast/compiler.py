@@ -108,7 +108,7 @@ class _Packaged(Graph):
 
 
 def _apart(part: Any) -> Any:
-    """Returns a part of the inputs as tensors of its own: two inputs may be the same tensor in one call, and not later."""
+    """Returns a part of the inputs as tensors of its own: two inputs may be the same tensor in one call, not later."""
     if isinstance(part, dict):
         return {name: _apart(x) for name, x in part.items()}
     return part.detach() if isinstance(part, Tensor) else part
