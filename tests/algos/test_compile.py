@@ -378,6 +378,26 @@ def test_a_minibatch_of_another_type_is_not_compiled(programs: list[str]) -> Non
 
 
 @pytest.mark.usefixtures("programs")
+def test_statistics_of_batches_are_learned_in_a_compiled_step() -> None:
+    """Weights of CrossQ are told apart by rounding alone (test_plain.py), its statistics are not."""
+    found = []
+    for compiled in (False, True):
+        agent = agent_of(
+            "CrossQ", spec_of(env := toy_of("target", 2)), **{key: QUICK[key] for key in ("batch_size", "start_steps")}
+        )
+        for step in agent.gradient_steps() if compiled else ():
+            step.give_up = pytest.fail
+            step.compile(16)
+        weights = trained(agent, env, 20).weights()
+        found.append(
+            {name: value for name, value in weights.items() if name.endswith((".mean", ".deviation", ".count"))}
+        )
+    for name, expected in found[0].items():
+        np.testing.assert_allclose(found[1][name], expected, rtol=0.05, atol=0.01, err_msg=name)
+    assert {float(value) for name, value in found[1].items() if name.endswith(".count")} != {0.0}
+
+
+@pytest.mark.usefixtures("programs")
 def test_two_inputs_that_are_one_tensor_in_the_first_call_may_be_two_later() -> None:
     weight = torch.ones(1)
     step = GradientStep(

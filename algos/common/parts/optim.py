@@ -144,8 +144,8 @@ class Outcome(NamedTuple):
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
-NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
-"""Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
+NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout"})
+"""Layers that draw random numbers, loop over steps, or are the user's own."""
 
 
 def uncompiled(cfg: NetworkConfig) -> str | None:
