@@ -73,12 +73,15 @@ def load(text: str, tell: Tell) -> Package:
     if (run := _loaded(place, tell)) is not None:
         return Package(name, run, 0.0)
     began = time.perf_counter()
-    with _alone(place):
-        if (run := _loaded(place, tell)) is None:  # no other process has made it meanwhile
-            tell(tr("compiling a gradient step for this machine, once: later runs of these sizes load it"))
-            _make(place, text, circumstances)
-            tell(tr("compiled in {seconds:.1f} s", seconds=time.perf_counter() - began))
-            run = _loaded(place, tell)
+    try:
+        with _alone(place):
+            if (run := _loaded(place, tell)) is None:  # no other process has made it meanwhile
+                tell(tr("compiling a gradient step for this machine, once: later runs of these sizes load it"))
+                _make(place, text, circumstances)
+                tell(tr("compiled in {seconds:.1f} s", seconds=time.perf_counter() - began))
+                run = _loaded(place, tell)
+    except OSError as error:  # such as a disk that is full
+        raise CompileError(str(error)) from error
     if run is None:
         raise CompileError(tr("the new package cannot be loaded"))
     return Package(name, run, time.perf_counter() - began)
@@ -103,8 +106,8 @@ def facts() -> dict[str, Any]:
 def folder() -> Path:
     """Returns the folder with the packages, which nobody else can look into: what is there is executed. A folder of
     this process takes its place where the user has none, or one that others can write to."""
-    place = user_cache() / "steps"
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RuntimeError):  # a user without a folder
+        place = user_cache() / "steps"
         place.parent.mkdir(parents=True, exist_ok=True)
         return place if is_own(place) else of_this_process()
     return of_this_process()
@@ -219,8 +222,6 @@ def _make(place: Path, text: str, circumstances: dict[str, Any]) -> None:
         (made / FACTS).write_text(json.dumps({**recorded, **circumstances}, indent=1), encoding="utf-8")
         with contextlib.suppress(OSError):  # another process was faster
             os.rename(made, place)
-    except OSError as error:
-        raise CompileError(str(error)) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
