@@ -481,7 +481,7 @@ class TargetConfig(NetworkConfig):
 class PolicyGradientConfig(NetworkConfig):
     """Settings of a policy and a value network that learn from what has just been collected."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
     RUN = run(steps=500_000, save=20_480, rows=8)
 

@@ -27,6 +27,7 @@ import numpy as np
 from config.own import objects as own
 from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
+from envs.common import masks
 from envs.common.probe import value_faults
 from envs.common.rows import make_env
 from envs.common.spaces import finite
@@ -185,9 +186,7 @@ class MultiAgentVector(VectorEnv):
         for number, kind in enumerate(self._kinds):
             actions = records[f"t{number}"]
             if kind.masked:
-                mask = self._now[f"t{number}"]["mask"]
-                legal = np.take_along_axis(mask, actions[..., None], axis=-1)[..., 0]
-                actions = np.where(legal, actions, mask.argmax(axis=-1))
+                actions = masks.amended(actions, self._now[f"t{number}"]["mask"], self.joint.types[number].action_space)
             decoded.append(kind.actions.decode(actions))
         return decoded
 

@@ -11,6 +11,7 @@ from gymnasium.spaces import Space
 
 from config.model.memory_spec import DataSpec
 from config.tell.language import tr
+from envs.common import masks
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
@@ -72,8 +73,9 @@ class OfflineData:
         """Raises JoystickError if a step took an action that its own mask forbids. steps: number of those before."""
         if not self.masked:
             return
-        index = piece["action"].reshape(-1, 1).astype(np.int64) - self._spaces["action"].start  # type: ignore[attr-defined]
-        illegal = np.flatnonzero(~np.take_along_axis(piece["action_mask"], index, axis=1))
+        space = self._spaces["action"]
+        action = self._typed("action", piece["action"]) - getattr(space, "start", 0)
+        illegal = np.flatnonzero(~masks.obeys(action, piece["action_mask"], space))
         if illegal.size:
             step = int(illegal[0])
             where, action = self.data.summary.where(steps + step), piece["action"][step]
@@ -112,8 +114,8 @@ class Earnings:
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 
-def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
-    """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masks: False
+def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masked: bool = True) -> OfflineData:
+    """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masked: False
     leaves out the action masks of the data."""
     data = _opened(data_spec)
     if faults := problems(data.summary, spec.observation_space, spec.action_space):
@@ -128,7 +130,7 @@ def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = T
     if held_out is not None:
         offline.held_out = OfflineData(data, spec, held_out, returns)
     for part in filter(None, (offline, offline.held_out)):
-        part.masked &= masks
+        part.masked &= masked
     return offline
 
 
