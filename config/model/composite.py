@@ -65,7 +65,7 @@ class Choices:
 
     def stuck(self, mask: Array) -> Array:
         """Returns [...], True for masks [..., entries] in which a number has no legal value."""
-        return ~np.logical_or.reduceat(mask, self.first, axis=-1).all(-1)
+        return np.asarray(~np.logical_or.reduceat(mask, self.first, axis=-1).all(-1))
 
     def drawn(self, action: Array, mask: Array, rng: np.random.Generator) -> Array:
         """Returns a flat action [W] with each number drawn from its legal values."""

@@ -70,7 +70,9 @@ def first_action(space: Space, mask: Any = None) -> Any:
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, Discrete):
         return np.int64(space.start + (0 if mask is None else np.argmax(mask)))
-    lowest = space.start.copy() if isinstance(space, MultiDiscrete) else np.zeros(space.shape, space.dtype)
+    lowest: Any = np.zeros(space.shape or (), space.dtype)
+    if isinstance(space, MultiDiscrete):
+        lowest = space.start.copy()
     if mask is None:
         return lowest
     first = masks.choices(space).amended((lowest - lowest).reshape(-1), masks.legal(mask, space))

@@ -334,8 +334,8 @@ def _width(distribution: Distribution) -> int:
     return nn.Sequential(*distribution.tail(0.0))(torch.zeros(1, distribution.outputs)).shape[1]
 
 
-def _joined(columns: Iterator[Logits]) -> Logits:
-    parts: list[Any] = list(columns)
+def _joined(columns: Iterator[Any]) -> Any:
+    parts = list(columns)
     return torch.cat(parts, -1) if isinstance(parts[0], Tensor) else np.concatenate(parts, -1)
 
 
