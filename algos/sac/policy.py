@@ -1,9 +1,10 @@
 """Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
+from gymnasium.spaces import Space
 from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
@@ -23,8 +24,12 @@ class SoftPolicy(Policy):
     """Squashed Gaussian policy that acts in the environment's units and learns in the cube -1..1. cfg is a
     ContinuousConfig and a TemperatureConfig."""
 
-    METRICS = ("actor_loss", "entropy", "alpha")
-    KEPT = ("optimizer", "temperature", "metrics")
+    METRICS: ClassVar[tuple[str, ...]] = ("actor_loss", "entropy", "alpha")
+    KEPT: ClassVar[tuple[str, ...]] = ("optimizer", "temperature", "metrics")
+    logits: int = 0
+    """Number of outputs of the network before those of the Gaussian."""
+    outcomes: int = 1
+    """Number of actions that a critic gives values of at once."""
 
     def __init__(
         self,
@@ -38,9 +43,9 @@ class SoftPolicy(Policy):
     ) -> None:
         """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
-        self.bounds = Bounds(spec.action_space, device)
+        self.bounds = Bounds(self.box(spec.action_space), device)
         self.distribution = SquashedGaussian(self.bounds.size)
-        outputs = self.distribution.outputs
+        outputs = self.logits + self.distribution.outputs
         self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
@@ -53,6 +58,15 @@ class SoftPolicy(Policy):
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         """Metrics of the last policy step."""
+
+    def box(self, space: Space) -> Space:
+        """Returns the Box of the numbers that are squashed."""
+        return space
+
+    @property
+    def modules(self) -> dict[str, nn.Module]:
+        """The parts of the policy that have weights."""
+        return {"actor": self.network, "temperature": self.temperature}
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -79,7 +93,27 @@ class SoftPolicy(Policy):
         """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
         return self.distribution.draw(outputs_of(self.network, obs), noise)
 
-    def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
+    # values of actions; what differs where some of an action is chosen from a few is in HybridPolicy
+
+    def to_unit(self, action: Tensor) -> Tensor:
+        """Returns actions of the environment [B, ...] as critics get them, [B, A]."""
+        return self.bounds.to_unit(action)
+
+    def chosen(self, q: Tensor, action: Tensor) -> Tensor:
+        """Returns the values [n, B] of actions of the environment [B, ...] from the outputs of critics."""
+        return q
+
+    def next_value(
+        self, obs: Observed, noise: Tensor, mask: Tensor | None, q_of: Callable[[Tensor], Tensor], backup: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the values [n, B] of drawn actions, and their log densities [B]. q_of: the outputs of the target
+        critics for actions [B, A]; backup: False leaves the entropy of choices out."""
+        with torch.no_grad():
+            action, log_prob = self.draw(obs, noise)
+        # not within no_grad, since the weights are frozen: there is no graph
+        return q_of(action), log_prob
+
+    def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce, mask: Tensor | None = None) -> None:
         """Makes one actor step towards actions of higher value, and one of the temperature."""
         self.metrics, entropy = self.step(obs, noise, reduce=reduce)
         self.temperature.step(entropy, self.target_entropy, reduce)
