@@ -452,7 +452,7 @@ class ActorCriticConfig(ReplayConfig):
 class ContinuousConfig(ActorCriticConfig):
     """Settings of actor-critics for actions in a bounded Box."""
 
-    ACTION_SPACES = ("Box",)
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Box",)
     NEEDS_BOUNDS = True
     RUN = run(steps=200_000, save=10_000)
     READ_WITH = {

@@ -12,9 +12,8 @@ from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
-from algos.sac.hybrid import HybridPolicy
+from algos.sac.choices import CHOICE_METRICS
 from algos.sac.policy import SoftPolicy
-from config.model.composite import Composite
 
 
 class SoftActorCritic(PolicyAgent[SoftPolicy]):
@@ -29,9 +28,9 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         """out: numbers that a critic gives for an action. beta1: of Adam."""
         super().__init__(cfg, spec, streams, device)
         self.out = out
-        kind = HybridPolicy if isinstance(spec.action_space, Composite) else SoftPolicy
-        self.policy = kind(cfg, spec, streams, device, self.normalizer, self._value, beta1)
-        self.METRICS = (*type(self).METRICS, *self.policy.METRICS[len(SoftPolicy.METRICS) :])  # type: ignore[misc]
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, beta1)
+        extra = () if self.policy.choices is None else CHOICE_METRICS
+        self.METRICS = (*type(self).METRICS, *extra)  # type: ignore[misc]
         self.critic = self._critics(cfg.n_critics)
         self.policy.carried.add("critic", self.critic.front)
         self.parameters: list[Tensor] = list(self.critic.parameters())

@@ -29,8 +29,10 @@ class Agent(SoftActorCritic):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         if cfg.cql_alpha:
-            if self.policy.logits:
-                raise UnfitError(tr("algo_cfg.cql_alpha is for Box actions, and these are {space}", space=spec.action_space))
+            if self.policy.choices is not None:
+                raise UnfitError(
+                    tr("algo_cfg.cql_alpha is for Box actions, and these are {space}", space=spec.action_space)
+                )
             self.METRICS = (*self.METRICS, "cql_loss")  # type: ignore[misc]
         self.target = targets.frozen_copy(self.critic)
         # REDQ: the random subset of target critics in an update is copied to a smaller ensemble

@@ -1,7 +1,7 @@
 """Defaults of SAC."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
 from config.model.fields import NonNegative, PositiveFraction, PositiveInt, Problem
@@ -11,7 +11,7 @@ from config.tell.language import tr
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
     """SAC: maximum entropy actor-critic for continuous actions, alone or beside choices in a Tuple or Dict."""
 
-    ACTION_SPACES = ("Box", "Tuple", "Dict")
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Tuple", "Dict")
     SPECIAL_LAYERS = ("lstm", "gru")
     BEFORE = {"entropy_backup": True}
     READ_WITH = {"cql_actions": ("cql_alpha", ()), "target_entropy_scale": ("alpha", ("auto",))}

@@ -1,4 +1,4 @@
-"""The losses of SAC and SAC_D: of the critics, of the policy and of the temperature. The loss of the critics is the TD loss
+"""The losses of SAC: of the critics, of the policy and of the temperature. The loss of the critics is the TD loss
 (targets.td_loss) of the soft target; CQL adds conservatism to it."""
 
 import math
@@ -16,17 +16,6 @@ def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob:
 def policy_loss(log_prob: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
     """Returns mean(alpha log pi(a|s) - Q(s, a)) (equation 7 of Haarnoja et al., 2018); log_prob and q are [B]."""
     return (alpha * log_prob - q).mean()
-
-
-def soft_value(log_pi: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
-    """Returns sum_a pi(a|s) (Q(s, a) - alpha log pi(a|s)) [B] of A numbered actions (equation 10 of Christodoulou,
-    2019); log_pi and q are [B, A]."""
-    return (log_pi.exp() * (q - alpha * log_pi)).sum(-1)
-
-
-def entropy_of(log_pi: Tensor) -> Tensor:
-    """Returns the entropy [B] of log probabilities [B, A]."""
-    return -(log_pi.exp() * log_pi).sum(-1)
 
 
 def temperature_gradient(entropy: Tensor, target: Tensor | float) -> Tensor:

@@ -11,12 +11,12 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.common.maths import targets
 from algos.common.maths.distributions import Categorical
 from algos.common.maths.exploration import IMPOSSIBLE, masked
+from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.tables import actions_of
-from algos.sac.losses import entropy_of, soft_value
 from algos.sac.temperature import Temperature
 from algos.sac_d.config import Config
 

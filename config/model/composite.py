@@ -106,7 +106,8 @@ class Composite(Space[Array]):
         return np.setdiff1d(np.arange(len(self.low)), self.choices.column)
 
     def encode(self, action: Any) -> Array:
-        """Returns one action of the environment, or a Tuple or Dict of arrays of N of them, as a flat array [..., W]."""
+        """Returns one action of the environment, or a Tuple or Dict of arrays of N of them, as a flat array [...,
+        W]."""
         values = []
         for part in self.parts:
             value = action
@@ -176,6 +177,34 @@ def choices_of(space: Space) -> Choices:
         return space.choices
     sizes = _sizes(space)
     return Choices(np.arange(len(sizes)), sizes)
+
+
+def amended(action: Array, mask: Array, space: Space) -> Array:
+    """Returns actions [..., *shape] of an agent with illegal numbers replaced by the first legal ones of masks [...,
+    entries]."""
+    if isinstance(space, Discrete):
+        legal = np.take_along_axis(mask, action[..., None], axis=-1)[..., 0]
+        return np.where(legal, action, mask.argmax(axis=-1))
+    return choices_of(space).amended(_rows(action, space), mask).reshape(action.shape)
+
+
+def obeys(action: Array, mask: Array, space: Space) -> Array:
+    """Returns [...], True for actions [..., *shape] of an agent that masks [..., entries] allow."""
+    return choices_of(space).legal(_rows(action, space), mask)
+
+
+def sample(space: Space, mask: Array | None) -> Any:
+    """Returns a random action of the space's own generator, of the legal ones of a mask [entries]."""
+    if mask is None or isinstance(space, Discrete):
+        return space.sample(mask)
+    drawn = np.asarray(space.sample())
+    return choices_of(space).drawn(drawn.ravel(), mask, space.np_random).reshape(drawn.shape)
+
+
+def _rows(action: Array, space: Space) -> Array:
+    """Returns actions [..., *shape] as [..., numbers]."""
+    batch = action.shape[: action.ndim - len(space.shape or ())]
+    return action.reshape(*batch, -1)
 
 
 def kinds_of(space: Space) -> tuple[str, ...]:

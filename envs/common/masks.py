@@ -66,9 +66,9 @@ def choices(space: Space) -> Choices:
 
 
 def legal(mask: Any, space: Space) -> Array:
-    """Returns a mask as a new bool array [..., entries]; EnvError for a wrong shape. It may be such an array already, or
-    have the form of gymnasium's `space.sample(mask)`: a tuple with an array for each number of a MultiDiscrete, 0, 1 or
-    2 (either) for each bit of a MultiBinary, a Tuple or Dict of masks, None for a part without one."""
+    """Returns a mask as a new bool array [..., entries]; EnvError for a wrong shape. It may be such an array already,
+    or have the form of gymnasium's `space.sample(mask)`: a tuple with an array for each number of a MultiDiscrete, 0, 1
+    or 2 (either) for each bit of a MultiBinary, a Tuple or Dict of masks, None for a part without one."""
     size = count(space)
     try:
         array = np.array(mask if isinstance(space, Discrete) else _flat(mask, space, size)).astype(bool)
@@ -95,7 +95,11 @@ def _flat(mask: Any, space: Space, size: int) -> Any:
     if isinstance(space, MultiBinary):
         bits = np.asarray(mask)
         own = bits.shape[bits.ndim - len(space.shape) :] == space.shape
-        return np.stack([bits != 1, bits != 0], -1).reshape(*bits.shape[: bits.ndim - len(space.shape)], -1) if own else bits
+        return (
+            np.stack([bits != 1, bits != 0], -1).reshape(*bits.shape[: bits.ndim - len(space.shape)], -1)
+            if own
+            else bits
+        )
     if isinstance(mask, dict) and isinstance(space, Dict):
         if unknown := set(mask) - set(space.spaces):
             raise ValueError(tr("there is no part {name!r}", name=sorted(unknown, key=str)[0]))
@@ -116,34 +120,6 @@ def stuck(mask: Array, over: Any, space: Space) -> Array:
     none = ~mask.any(axis=-1) if isinstance(space, Discrete) else choices(space).stuck(mask)
     mask[none & over] = True
     return np.asarray(none & ~over)
-
-
-def amended(action: Array, mask: Array, space: Space) -> Array:
-    """Returns actions [..., *shape] of an agent with illegal numbers replaced by the first legal ones of masks [...,
-    entries]."""
-    if isinstance(space, Discrete):
-        legal = np.take_along_axis(mask, action[..., None], axis=-1)[..., 0]
-        return np.where(legal, action, mask.argmax(axis=-1))
-    return choices(space).amended(_rows(action, space), mask).reshape(action.shape)
-
-
-def obeys(action: Array, mask: Array, space: Space) -> Array:
-    """Returns [...], True for actions [..., *shape] of an agent that masks [..., entries] allow."""
-    return choices(space).legal(_rows(action, space), mask)
-
-
-def sample(space: Space, mask: Array | None) -> Any:
-    """Returns a random action of the space's own generator, of the legal ones of a mask [entries]."""
-    if mask is None or isinstance(space, Discrete):
-        return space.sample(mask)
-    drawn = np.asarray(space.sample())
-    return choices(space).drawn(drawn.ravel(), mask, space.np_random).reshape(drawn.shape)
-
-
-def _rows(action: Array, space: Space) -> Array:
-    """Returns actions [..., *shape] as [..., numbers]."""
-    batch = action.shape[: action.ndim - len(space.shape or ())]
-    return action.reshape(*batch, -1)
 
 
 class Legal(gymnasium.Wrapper):

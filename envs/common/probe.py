@@ -62,10 +62,10 @@ def first_action(space: Space, mask: Any = None) -> Any:
     """Returns a deterministic action: the lowest legal number, or the point nearest to 0 within the bounds."""
     if isinstance(space, Dict | Tuple):
         composite = Composite(space)
-        lowest = composite.encode(_nearest_to_zero(space))
+        flat = composite.encode(_nearest_to_zero(space))
         if mask is not None:
-            lowest = composite.choices.amended(lowest, masks.legal(mask, space))
-        return composite.decode(lowest[None])[0]
+            flat = composite.choices.amended(flat, masks.legal(mask, space))
+        return composite.decode(flat[None])[0]
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, Discrete):

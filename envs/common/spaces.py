@@ -13,7 +13,6 @@ from config.model.composite import Composite, leaves
 from config.tell.language import tr
 from envs.base import Array, EnvError, Part, Step
 
-
 ENCODE = tr(
     "Encode it as a Box, in a program with gymnasium.wrappers.TransformObservation(env, function, Box(...)), in a YAML "
     "file with a wrapper of your own: env_cfg.wrappers: [{wrapper_name: my_module:MyWrapper}]"
@@ -143,9 +142,7 @@ def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
             "MultiBinary can be learned from. {remedy}",
             path=".".join(map(str, path)),
             kind=type(part).__name__,
-            remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper)
-            if names
-            else ENCODE,
+            remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper) if names else ENCODE,
         )
     )
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, Space
+from gymnasium.spaces import Box, Dict, Space
 
-from config.model.composite import choices_of
+from config.model.composite import choices_of, sample
 from envs.base import Array, Part
-from envs.common import masks
 
 
 @dataclass(frozen=True)
@@ -130,5 +129,5 @@ class JointActionSpace(Dict):
             for place, name in enumerate(kind.agents):
                 legal = seen[f"t{number}"]["mask"][place] if kind.masked and seen is not None else None
                 legal = legal.astype(np.int8) if legal is not None and legal.any() else None
-                action[f"t{number}"][place] = masks.sample(self.spaces[name], legal)
+                action[f"t{number}"][place] = sample(self.spaces[name], legal)
         return self.layout.encode(action)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import Act, Actor, Progress
+from config.model.composite import sample
 from config.tell.language import tr
 from envs.base import Array, VectorEnv
-from envs.common import masks
 from envs.several.joint import JointActionSpace
 from framework.collect.collector import Collector
 from framework.collect.env_calls import Watch
@@ -187,7 +187,7 @@ class _RandomPolicy(Actor):
         if isinstance(self.space, JointActionSpace):
             return Act(np.stack([self.space.sample(seen) for seen in obs]))  # which holds the masks of all agents
         legal: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
-        actions = np.stack([masks.sample(self.space, of_row) for of_row in legal])
+        actions = np.stack([sample(self.space, of_row) for of_row in legal])
         start = getattr(self.space, "start", None)
         return Act(actions if start is None else actions - start)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium.spaces import Space
 
+from config.model.composite import Composite, obeys
 from config.model.memory_spec import DataSpec
 from config.tell.language import tr
-from envs.common import masks
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
@@ -51,6 +51,7 @@ class OfflineData:
         """Yields columns [K, ...] in order of time."""
         first, steps, earnings = 0, 0, Earnings()
         for piece in self.data.pieces():
+            self._check_whole(piece, steps)
             self._check_legal(piece, steps)
             steps += len(piece["reward"])
             if not self.masked:
@@ -69,13 +70,30 @@ class OfflineData:
             if len(piece["reward"]):
                 yield {name: self._typed(name, column) for name, column in piece.items()}
 
+    def _check_whole(self, piece: Columns, steps: int) -> None:
+        """Raises JoystickError if a choice in a flat action is not a whole number. steps: number of those before."""
+        if not isinstance(space := self._spaces["action"], Composite):
+            return
+        numbers = piece["action"][:, space.choices.column]
+        if (broken := np.flatnonzero((numbers != np.round(numbers)).any(axis=1))).size:
+            step = int(broken[0])
+            raise JoystickError(
+                tr(
+                    "algo_cfg.data: action {action} of {where} has a part that is not a whole number; the environment "
+                    "has {space}",
+                    action=piece["action"][step].tolist(),
+                    where=self.data.summary.where(steps + step),
+                    space=space,
+                )
+            )
+
     def _check_legal(self, piece: Columns, steps: int) -> None:
         """Raises JoystickError if a step took an action that its own mask forbids. steps: number of those before."""
         if not self.masked:
             return
         space = self._spaces["action"]
         action = self._typed("action", piece["action"]) - getattr(space, "start", 0)
-        illegal = np.flatnonzero(~masks.obeys(action, piece["action_mask"], space))
+        illegal = np.flatnonzero(~obeys(action, piece["action_mask"], space))
         if illegal.size:
             step = int(illegal[0])
             where, action = self.data.summary.where(steps + step), piece["action"][step]

@@ -33,8 +33,8 @@ class Distribution(Protocol):
         """Returns modules to append after the output layer; log_std is the initial one of a Gaussian."""
 
     def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
-        """Returns outputs [B, size] in which what a mask [B, entries] forbids has probability 0; None forbids nothing. A
-        mask has an entry for each value of each whole number of an action."""
+        """Returns outputs [B, size] in which what a mask [B, entries] forbids has probability 0; None forbids nothing.
+        A mask has an entry for each value of each whole number of an action."""
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Samples actions [N, ...]; returns them with their log probabilities [N]. Draws the same amount of randomness
@@ -316,7 +316,9 @@ class Parts:
         return _flat_tensor(member.of.from_env(member.action(action)) for member in self.members)
 
     def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
-        return self._sum(member.of.log_prob(outputs[..., member.outputs], member.action(action)) for member in self.members)
+        return self._sum(
+            member.of.log_prob(outputs[..., member.outputs], member.action(action)) for member in self.members
+        )
 
     def entropy(self, outputs: Tensor) -> Tensor:
         return self._sum(member.of.entropy(outputs[..., member.outputs]) for member in self.members)

@@ -78,7 +78,9 @@ class ActorCritic(Policy):
     def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
         """Returns the columns for actions of a space in which `drawn` is the action itself."""
         outputs, _ = self.carried.act(obs, self.initial_state(len(obs)))
-        log_prob = self.distribution.log_prob(torch.as_tensor(self.distribution.masked(outputs, mask)), torch.as_tensor(action))
+        log_prob = self.distribution.log_prob(
+            torch.as_tensor(self.distribution.masked(outputs, mask)), torch.as_tensor(action)
+        )
         return {"drawn": action, "log_prob": log_prob.numpy()}
 
     def as_module(self) -> PolicyModule:
