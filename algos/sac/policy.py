@@ -21,7 +21,7 @@ from algos.common.parts.state import load_state_of, state_of
 from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
-from config.model.composite import Composite
+from config.model.composite import Composite, kinds_of
 
 
 class SoftPolicy(Policy):
@@ -44,7 +44,8 @@ class SoftPolicy(Policy):
         """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         space = spec.action_space
-        self.choices = Choosing(cfg, space, device) if isinstance(space, Composite) else None
+        chooses = isinstance(space, Composite) and not set(kinds_of(space)).isdisjoint(cfg.ACTION_SPACES)
+        self.choices = Choosing(cfg, space, device) if chooses else None
         """What is chosen from a few in the actions of a Tuple or Dict; None for a Box alone."""
         self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
         self.distribution = SquashedGaussian(self.bounds.size)

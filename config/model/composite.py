@@ -126,9 +126,12 @@ class Composite(Space[Array]):
         """Returns flat actions [..., W] as the environment takes them, one by one: an object array [...]."""
         rows = np.asarray(action).reshape(-1, action.shape[-1])
         columns = [self._part_of(part, rows) for part in self.parts]
+        places = [() if isinstance(part.source, Discrete) else (...,) for part in self.parts]
         decoded = np.empty(len(rows), object)
         for row in range(len(rows)):
-            decoded[row] = _nested(self.source, (column[row, ...] for column in columns))
+            # a number of Discrete, and an array of everything else, also of a Box without axes
+            values = (column[(row, *place)] for column, place in zip(columns, places, strict=True))
+            decoded[row] = _nested(self.source, values)
         return decoded.reshape(action.shape[:-1])
 
     def _part_of(self, part: ActionPart, action: Array) -> Array:

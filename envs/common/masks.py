@@ -71,7 +71,7 @@ def legal(mask: Any, space: Space) -> Array:
     or 2 (either) for each bit of a MultiBinary, a Tuple or Dict of masks, None for a part without one."""
     size = count(space)
     try:
-        array = np.array(mask if isinstance(space, Discrete) else _flat(mask, space, size)).astype(bool)
+        array = np.array(_flat(mask, space, size)).astype(bool)
     except (ValueError, TypeError, LookupError) as error:
         raise EnvError(tr("the {key} does not fit {space}: {error}", key=KEY, space=space, error=error)) from None
     if array.shape[-1:] != (size,):

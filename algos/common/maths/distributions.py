@@ -347,7 +347,8 @@ def _flat(actions: Iterator[Array]) -> Array:
 
 
 def _flat_tensor(actions: Iterator[Tensor]) -> Tensor:
-    return torch.cat([action.reshape(len(action), -1).float() for action in actions], 1)
+    parts = (action.unsqueeze(1) if action.ndim == 1 else action.flatten(1) for action in actions)
+    return torch.cat([part.float() for part in parts], 1)
 
 
 def distribution_for(space: Space, of_box: "Callable[[Box], Distribution]" = DiagGaussian) -> Distribution:
