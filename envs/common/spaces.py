@@ -15,7 +15,8 @@ from envs.base import Array, EnvError, Part, Step
 
 ENCODE = tr(
     "Encode it as a Box, in a program with gymnasium.wrappers.TransformObservation(env, function, Box(...)), in a YAML "
-    "file with a wrapper of your own: env_cfg.wrappers: [{wrapper_name: my_module:MyWrapper}]"
+    "file with a wrapper of your own: env_cfg.wrappers: [{wrapper}]",
+    wrapper="{wrapper_name: my_module:MyWrapper}",
 )
 """Remedy for observations of Text, Graph and Sequence."""
 
