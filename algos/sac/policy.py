@@ -44,8 +44,8 @@ class SoftPolicy(Policy):
         """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         space = spec.action_space
-        chooses = isinstance(space, Composite) and not set(kinds_of(space)).isdisjoint(cfg.ACTION_SPACES)
-        self.choices = Choosing(cfg, space, device) if chooses else None
+        supported = not set(kinds_of(space)).isdisjoint(cfg.ACTION_SPACES)
+        self.choices = Choosing(cfg, space, device) if isinstance(space, Composite) and supported else None
         """What is chosen from a few in the actions of a Tuple or Dict; None for a Box alone."""
         self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
         self.distribution = SquashedGaussian(self.bounds.size)

@@ -15,7 +15,7 @@ from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
-from framework.dataset.fit import problems
+from framework.dataset.fit import own_space, problems
 from framework.dataset.sources import files, naming_setting
 from framework.dataset.summary import Summary
 from framework.errors import JoystickError
@@ -44,6 +44,8 @@ class OfflineData:
         """False: action masks of the data, if there are any, are left out."""
         self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
         self._spaces["action"] = spec.action_space
+        self._starts = dict(zip(("obs", "next_obs", "action"), (spec.starts[0], *spec.starts), strict=True))
+        """First values of the environment's own whole numbers, which the files have."""
         self.sha256: str = data.sha256
         self.transitions = transitions(data.summary, chosen)
 
@@ -109,7 +111,8 @@ class OfflineData:
         """Returns a column in the shape and type that the environment's own have."""
         if (space := self._spaces.get(name)) is None:
             return column
-        return column.reshape(len(column), *(space.shape or ())).astype(space.dtype, copy=False)
+        column, start = column.reshape(len(column), *(space.shape or ())), self._starts[name]
+        return (column - start if np.any(start) else column).astype(space.dtype, copy=False)
 
 
 class Earnings:
@@ -136,7 +139,8 @@ def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masked: bool = 
     """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masked: False
     leaves out the action masks of the data."""
     data = _opened(data_spec)
-    if faults := problems(data.summary, spec.observation_space, spec.action_space):
+    own = (own_space(*pair) for pair in zip((spec.observation_space, spec.action_space), spec.starts, strict=True))
+    if faults := problems(data.summary, *own):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     if data_spec.rewards and not data.summary.reward_given:
         raise JoystickError(

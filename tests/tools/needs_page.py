@@ -25,7 +25,8 @@ def _row(name: str) -> str:
     facts = sorted(needs.facts - {"expert"} if "expert of its own" in needs.facts else needs.facts)
     facts += ["data or an expert"] if cfg.IMITATES else ["data"] if cfg.OFFLINE and "data" not in facts else []
     with_ray = ["workers run ahead"] * cfg.MAY_LAG + ["several learners"] * cfg.HAS_GRADIENTS
-    cells = package.NAME, _spaces(needs.actions, CHOSEN), _spaces(needs.observations, SEEN), ", ".join(facts), ", ".join(with_ray)
+    spaces = _spaces(needs.actions, CHOSEN), _spaces(needs.observations, SEEN)
+    cells = package.NAME, *spaces, ", ".join(facts), ", ".join(with_ray)
     return f"| {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
 
 

@@ -137,7 +137,7 @@ def test_every_kind_of_part_goes_in_and_comes_out_as_gymnasium_has_it(tmp_path: 
         obs, _, _, _, info = env.step(action)  # which checks the action, and that it is legal
 
 
-def test_trajectories_and_traces_have_flat_actions_in_the_environments_own_values(tmp_path: Path) -> None:
+def test_trajectories_and_traces_have_flat_actions_in_the_environments_own_values_and_bc_learns(tmp_path: Path) -> None:
     general = {"collect_traj": True, "traces": "results/traces"}
     with run_of("PPO", tmp_path / "run", Everything, steps=64, general=general) as run:
         run.train()
@@ -147,6 +147,10 @@ def test_trajectories_and_traces_have_flat_actions_in_the_environments_own_value
     assert set(actions[:, 0]) <= {5.0, 7.0}
     assert set(actions[:, 6]) <= {1.0, 2.0}
     assert np.asarray(episodes["action_mask"][0]).shape == (4, 12)
+    with run_of("BC", tmp_path / "bc", Everything, data=str(tmp_path / "run/results/trajs.pkl"), **FROM_DATA) as run:
+        run.train()
+        learned = run.agent.networks  # type: ignore[union-attr]
+        assert all(torch.isfinite(weight).all() for weight in learned.parameters())
     [file, *_] = sorted((tmp_path / "run" / "results" / "traces").iterdir())
     line = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
     assert {action[0] for action in line["actions"]} <= {5.0, 7.0}
