@@ -23,7 +23,8 @@ from framework.errors import DataError
 _FORMAT = 1
 """Number of the format, for versions that change it."""
 _BAD_FILE = (
-    ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError, RecursionError, MemoryError,
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, zipfile.BadZipFile, EOFError, OSError,
+    RecursionError, MemoryError,
 )  # fmt: skip
 """Exceptions that reading a damaged file raises."""
 
