@@ -1,7 +1,7 @@
 """Trains presets under other circumstances, and says which files stay equal to the byte: another number of torch's
 threads, an older processor, other versions of torch, each as usual and with JOYSTICK_PLAIN=1.
 
-python -m tests.stress.exactness [PRESET ...] [--torch PYTHON ...] [--only NAME ...]
+python -m tests.stress.exactness [PRESET ...] [--torch PYTHON ...] [--only NAME ...] [--steps N]
 
 PRESET is FOLDER/ALGO, as benchmarks/same_bits.py names them. PYTHON is the interpreter of an environment with another
 version of torch. An older processor is this one with torch, oneDNN, OpenBLAS and numpy held to AVX2. The last lines are
@@ -29,11 +29,11 @@ OLDER = {
 PLAIN = {"JOYSTICK_PLAIN": "1"}
 
 
-def digests(presets: list[str], python: str, threads: int, more: dict[str, str]) -> dict[str, tuple[str, str]]:
+def digests(presets: list[str], steps: int, python: str, threads: int, more: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Returns the digests of the CSV files and of the weights of each preset; empty ones of a run that failed."""
     code = (
         "import sys; sys.path.insert(0, 'benchmarks'); import same_bits; "
-        f"same_bits.SHORT.append('general_cfg.torch_threads={threads}'); sys.argv[0] = 'same_bits.py'; same_bits.main()"
+        f"same_bits.SHORT += ['general_cfg.torch_threads={threads}', 'general_cfg.max_total_step={steps}']; sys.argv[0] = 'same_bits.py'; same_bits.main()"
     )
     # numpy reads a list of features that a processor lacks with a warning, and goes on
     command = [python, "-c", code, *presets, "--jobs", "1"]
@@ -52,6 +52,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("presets", nargs="*", default=list(PRESETS), metavar="PRESET")
     parser.add_argument("--torch", nargs="*", default=[], metavar="PYTHON")
+    parser.add_argument("--steps", type=int, default=3000, help="environment steps of each run")
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="columns of the table")
     request = parser.parse_args()
     others: dict[str, tuple[str, int, dict[str, str]]] = {
@@ -66,10 +67,10 @@ def main() -> int:
     rows: dict[str, list[str]] = {name: [] for name in request.presets}
     for more in ({}, PLAIN):
         print(f"first, {more}", flush=True)
-        first = digests(request.presets, sys.executable, 1, more)
+        first = digests(request.presets, request.steps, sys.executable, 1, more)
         for name, (python, threads, circumstances) in others.items():
             print(f"{name}, {more}", flush=True)
-            found = digests(request.presets, python, threads, {**circumstances, **more})
+            found = digests(request.presets, request.steps, python, threads, {**circumstances, **more})
             for preset, (tables, weights) in found.items():
                 same = tables == first[preset][0], weights == first[preset][1]
                 rows[preset].append("?" if not tables else "e" if all(same) else "c" if same[0] else "-")

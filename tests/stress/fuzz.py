@@ -54,11 +54,21 @@ FORBIDDEN = {
 EARLY = (
     "hypothesis", "framework.archive.groups", "framework.archive.task_list", "framework.data.buffer",
     "framework.dataset", "framework.disk.checkpoints", "framework.live.server", "framework.sharing.bundle",
-    "framework.storage.record", "minatar", "pettingzoo", "mpe2", "ale_py", "tests.tools.fuzz", "tests.tools.mutations",
+    "framework.storage.record", "tests.tools.fuzz", "tests.tools.mutations",
 )  # fmt: skip
 """Modules that are imported once, before processes are forked."""
 CHANGES = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.chmod", "os.truncate"}
 """Audit events that it may cause in its own folder alone."""
+
+
+def _imports_a_package_of_environments() -> bool:
+    """Returns True while config/own/env_packages.py imports an installed package of its table, which it may."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "load" and frame.f_code.co_filename.endswith("env_packages.py"):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 class Watched:
@@ -69,7 +79,7 @@ class Watched:
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.armed:
+        if not self.armed or _imports_a_package_of_environments():
             return
         if event in FORBIDDEN or (event in CHANGES and not self._inside(arguments[0])):
             self.seen.append(f"{event} {arguments!r}"[:300])
@@ -300,7 +310,9 @@ def campaign(
     """Yields the reports of readers and ways."""
     from tests.tools.readers import READERS
 
-    for module in EARLY:
+    from config.own.env_packages import PACKAGES as PACKAGES_OF_ENVIRONMENTS
+
+    for module in (*EARLY, *(row.module for row in PACKAGES_OF_ENVIRONMENTS)):
         if find_spec(module.partition(".")[0]):
             import_module(module)
     for name in names:

@@ -15,6 +15,7 @@ from framework.disk.task_dir import held_lock
 from framework.jobs import supervisor
 from framework.jobs.supervisor import Deaths, End, Supervisor, reached
 from framework.runs import supervised
+from framework.screen import stages
 from main import main
 
 CHILD = """
@@ -223,3 +224,11 @@ def test_a_run_whose_process_is_killed_is_the_run_that_was_left_alone(tmp_path: 
     for name in ("results/train.csv", "results/eval.csv", "results/progress.csv", "models/best/state.safetensors"):
         if (tmp_path / "alone" / name).exists():
             assert (run / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+
+
+def test_the_supervisor_says_nothing_while_a_child_works(child, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    """Where stages are shown, what is done outside of all of them counts as loading the program."""
+    monkeypatch.setattr(stages, "SAID_AFTER", 0.0)
+    with stages.shown():
+        child("import time; time.sleep(1.5)")
+    assert "loading" not in capfd.readouterr().err
