@@ -2,7 +2,8 @@
 end in a traceback, take longer than a second of the processor, end the process, run code, or take more memory than
 64 MiB over their size.
 
-python -m tests.stress.fuzz [READER ...] [--inputs N] [--seed N] [--ways bytes structure guided] [--keep FOLDER]
+python -m tests.stress.fuzz [READER ...] [--inputs N] [--seconds S] [--seed N] [--ways bytes structure guided]
+    [--keep FOLDER]
 
 bytes: changes by chance. structure: changes of the content's tree, by hypothesis, written with right checksums. guided:
 bytes that reach new lines of the product, by atheris; only where that package is installed. Inputs that fail are kept in
@@ -12,6 +13,7 @@ a folder; those of faults that were mended lie in tests/data/fuzz and are read b
 import argparse
 import base64
 import contextlib
+import itertools
 import json
 import mmap
 import os
@@ -42,8 +44,10 @@ PATIENCE = 60.0
 START = 300.0
 """Further seconds for the imports of a process."""
 MOST_MEMORY = 64 * 2**20
-AT_ONCE = 2000
-"""Inputs of a process: what a reader keeps is gone after them."""
+AT_ONCE = 20_000
+"""Inputs of a process, at most: what a reader keeps is gone after them."""
+BATCH_SECONDS = 10.0
+"""Seconds of the processor after which a process reads no further input, so that each reader has the same time."""
 ROOM = 2**21
 """Bytes of the place where a process notes its present input, so that it is known when the process is ended."""
 FORBIDDEN = {
@@ -79,17 +83,22 @@ class Watched:
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.armed or _imports_a_package_of_environments():
-            return
-        if event in FORBIDDEN or (event in CHANGES and not self._inside(arguments[0])):
-            self.seen.append(f"{event} {arguments!r}"[:300])
-        elif event == "open" and isinstance(arguments[0], str | bytes):
-            if (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not self._inside(arguments[0]):
+        if self.armed and self._is_wrong(event, arguments):
+            self.armed = False  # to look at frames is an event, too
+            if not _imports_a_package_of_environments():
                 self.seen.append(f"{event} {arguments!r}"[:300])
-        elif event == "pickle.find_class" and not str(arguments[0]).startswith("numpy"):
-            self.seen.append(f"{event} {arguments!r}"[:300])
-        elif event == "exec" and getattr(arguments[0], "co_filename", "").startswith(self.folder):
-            self.seen.append(f"{event} {arguments!r}"[:300])
+            self.armed = True
+
+    def _is_wrong(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        if event == "open":
+            writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+            path, _, flags = arguments
+            return isinstance(path, str | bytes) and bool((flags or 0) & writes) and not self._inside(path)
+        if event == "pickle.find_class":
+            return not str(arguments[0]).startswith("numpy")
+        if event == "exec":
+            return bool(getattr(arguments[0], "co_filename", "").startswith(self.folder))
+        return event in FORBIDDEN or (event in CHANGES and not self._inside(arguments[0]))
 
     def _inside(self, path: Any) -> bool:
         return str(os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else path).startswith(self.folder)
@@ -105,6 +114,10 @@ def memory(reset: bool = False) -> int:
     return int(text.partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024
 
 
+class Enough(KeyboardInterrupt):
+    """The time of a process is over; hypothesis lets it pass."""
+
+
 class Trials:
     """Reads inputs in this process, and counts what goes wrong."""
 
@@ -112,7 +125,7 @@ class Trials:
         from tests.tools.readers import READERS, refusals
 
         self.reader, self.folder, self.note, self.refusals = READERS[name], folder, note, refusals()
-        self.tried = 0
+        self.tried, self.until = 0, float("inf")
         self.faults: dict[str, tuple[str, bytes]] = {}
         """What went wrong, by kind and place -> description and the shortest input."""
         self.counts: Counter[str] = Counter()
@@ -125,7 +138,9 @@ class Trials:
         return [self.reader.dress(tree) for tree in self.reader.trees()]
 
     def read(self, data: bytes) -> None:
-        """Reads an input."""
+        """Reads an input. Raises Enough if the time is over."""
+        if time.process_time() > self.until:
+            raise Enough
         self.tried += 1
         if self.note is not None:
             self.note[:16] = int(time.monotonic() * 1000).to_bytes(8, "little") + len(data).to_bytes(8, "little")
@@ -284,7 +299,9 @@ def _child(name: str, way: str, seed: str, count: int, place: Path, out: Path, n
         limited()
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
-        (by_structure if way == "structure" else by_chance)(trials, seed, count)
+        trials.until = time.process_time() + BATCH_SECONDS
+        with contextlib.suppress(Enough):
+            (by_structure if way == "structure" else by_chance)(trials, seed, count)
         trials.watched.armed = False
         out.write_text(json.dumps(trials.report()))
     except BaseException:
@@ -305,9 +322,10 @@ def _ended(pid: int, note: mmap.mmap) -> int:
 
 
 def campaign(
-    names: Sequence[str], ways: Sequence[str], inputs: int, seed: str
+    names: Sequence[str], ways: Sequence[str], inputs: int, seed: str, until: float = float("inf")
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields the reports of readers and ways."""
+    """Yields reports of readers and ways, each in its turn. until: time on the monotonic clock after which none
+    begins."""
     from tests.tools.readers import READERS
 
     from config.own.env_packages import PACKAGES as PACKAGES_OF_ENVIRONMENTS
@@ -315,13 +333,17 @@ def campaign(
     for module in (*EARLY, *(row.module for row in PACKAGES_OF_ENVIRONMENTS)):
         if find_spec(module.partition(".")[0]):
             import_module(module)
-    for name in names:
-        for way in ways:
-            if not READERS[name].is_here or (way == "structure" and not READERS[name].structured):
-                continue
-            for first in range(0, inputs, AT_ONCE):
-                count = min(AT_ONCE, inputs - first)
-                yield name, way, batch(name, way, f"{seed} {name} {way} {first}", count)
+    cases = [(name, way) for name in names for way in ways if READERS[name].is_here]
+    cases = [(name, way) for name, way in cases if way != "structure" or READERS[name].structured]
+    left = dict.fromkeys(cases, inputs)
+    for turn in itertools.count():
+        for (name, way), most in left.items():
+            if most > 0 and time.monotonic() < until:
+                report = batch(name, way, f"{seed} {name} {way} {turn}", min(AT_ONCE, most))
+                left[name, way] -= max(1, report["tried"])
+                yield name, way, report
+        if time.monotonic() >= until or max(left.values()) <= 0:
+            return
 
 
 def main() -> int:
@@ -334,6 +356,7 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=2000, help="of each reader, in each way")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="time after which nothing begins")
     parser.add_argument("--keep", type=Path, help="folder for inputs that fail")
     request = parser.parse_args()
     from tests.stress.counts import record
@@ -343,7 +366,8 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(READERS)}")
     ways = [way for way in request.ways if find_spec(PACKAGES.get(way, "json"))]
     totals: dict[str, Counter[str]] = {}
-    for name, way, report in campaign(request.readers or list(READERS), ways, request.inputs, request.seed):
+    names, until = request.readers or list(READERS), time.monotonic() + request.seconds
+    for name, way, report in campaign(names, ways, request.inputs, request.seed, until):
         counts = totals.setdefault(name, Counter())
         counts.update({"tried": report["tried"], **report["counts"]})
         record(f"fuzz {name}", report["tried"], sum(report["counts"].values()))
