@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.stress import page
 from tests.stress.counts import RESULTS, VARIABLE, entries
-from tests.stress.promises import DEFECTS, ROWS, Row
+from tests.stress.promises import DEFECTS, ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAST = 20.0
@@ -39,8 +39,7 @@ def commit() -> str:
 def row_of(words: list[str]) -> str:
     """Returns the key of the row that a command belongs to."""
     command = " ".join(words)
-    fitting = [row for row in ROWS if row.command == command or (row.command.startswith("pytest") and command in row.command)]
-    return fitting[0].key if fitting else words[0]
+    return next((row.key for row in ROWS if row.command == command), words[0])
 
 
 def run(words: list[str], key: str) -> int:

@@ -29,11 +29,14 @@ OLDER = {
 PLAIN = {"JOYSTICK_PLAIN": "1"}
 
 
-def digests(presets: list[str], steps: int, python: str, threads: int, more: dict[str, str]) -> dict[str, tuple[str, str]]:
+def digests(
+    presets: list[str], steps: int, python: str, threads: int, more: dict[str, str]
+) -> dict[str, tuple[str, str]]:
     """Returns the digests of the CSV files and of the weights of each preset; empty ones of a run that failed."""
     code = (
         "import sys; sys.path.insert(0, 'benchmarks'); import same_bits; "
-        f"same_bits.SHORT += ['general_cfg.torch_threads={threads}', 'general_cfg.max_total_step={steps}']; sys.argv[0] = 'same_bits.py'; same_bits.main()"
+        f"same_bits.SHORT += ['general_cfg.torch_threads={threads}', 'general_cfg.max_total_step={steps}']; "
+        "same_bits.main()"
     )
     # numpy reads a list of features that a processor lacks with a warning, and goes on
     command = [python, "-c", code, *presets, "--jobs", "1"]
@@ -62,7 +65,8 @@ def main() -> int:
     }
     for python in request.torch:
         asked = [python, "-c", "import torch; print(torch.__version__.partition('+')[0])"]
-        others[f"torch {subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()}"] = python, 1, {}
+        version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        others[f"torch {version}"] = python, 1, {}
     others = {name: how for name, how in others.items() if not request.only or name in request.only}
     rows: dict[str, list[str]] = {name: [] for name in request.presets}
     for more in ({}, PLAIN):

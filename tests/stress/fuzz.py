@@ -1,13 +1,13 @@
-"""Reads content that was changed with everything in the product that reads files, requests and words. Counts inputs that
-end in a traceback, take longer than a second of the processor, end the process, run code, or take more memory than
-64 MiB over their size.
+"""Reads content that was changed with everything in the product that reads files, requests and words. Counts inputs
+that end in a traceback, take longer than a second of the processor, end the process, run code, or take more memory
+than 64 MiB over their size.
 
 python -m tests.stress.fuzz [READER ...] [--inputs N] [--seconds S] [--seed N] [--ways bytes structure guided]
     [--keep FOLDER]
 
 bytes: changes by chance. structure: changes of the content's tree, by hypothesis, written with right checksums. guided:
-bytes that reach new lines of the product, by atheris; only where that package is installed. Inputs that fail are kept in
-a folder; those of faults that were mended lie in tests/data/fuzz and are read by the tests.
+bytes that reach new lines of the product, by atheris; only where that package is installed. Inputs that fail are kept
+in a folder; those of faults that were mended lie in tests/data/fuzz and are read by the tests.
 """
 
 import argparse
@@ -46,7 +46,7 @@ START = 300.0
 MOST_MEMORY = 64 * 2**20
 AT_ONCE = 20_000
 """Inputs of a process, at most: what a reader keeps is gone after them."""
-BATCH_SECONDS = 10.0
+BATCH_SECONDS = 5.0
 """Seconds of the processor after which a process reads no further input, so that each reader has the same time."""
 ROOM = 2**21
 """Bytes of the place where a process notes its present input, so that it is known when the process is ended."""
@@ -245,8 +245,8 @@ def guided(name: str, seed: str, count: int, out: Path, note: mmap.mmap) -> None
             os._exit(0)
 
     number = random.Random(seed).randrange(1, 2**31)
-    words = [f"-seed={number}", f"-runs={10 * count}", "-max_len=16384", "-timeout=1000", "-rss_limit_mb=0", str(corpus)]
-    atheris.Setup([sys.argv[0], *words], one, enable_python_coverage=True)
+    words = [f"-seed={number}", f"-runs={10 * count}", "-max_len=16384", "-timeout=1000", "-rss_limit_mb=0"]
+    atheris.Setup([sys.argv[0], *words, str(corpus)], one, enable_python_coverage=True)
     atheris.Fuzz()
 
 
@@ -326,11 +326,10 @@ def campaign(
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yields reports of readers and ways, each in its turn. until: time on the monotonic clock after which none
     begins."""
+    from config.own import env_packages
     from tests.tools.readers import READERS
 
-    from config.own.env_packages import PACKAGES as PACKAGES_OF_ENVIRONMENTS
-
-    for module in (*EARLY, *(row.module for row in PACKAGES_OF_ENVIRONMENTS)):
+    for module in (*EARLY, *(row.module for row in env_packages.PACKAGES)):
         if find_spec(module.partition(".")[0]):
             import_module(module)
     cases = [(name, way) for name in names for way in ways if READERS[name].is_here]

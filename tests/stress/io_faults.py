@@ -6,8 +6,8 @@ python -m tests.stress.io_faults [train | resume | seeds | tune | convert | expo
     [--seconds S --seed N]
 
 Words choose: without any, everything is tried, for every algorithm, which takes days; --every 20 takes hours. With
---seconds, faults of scenarios in an order of that seed are tried until that time has passed. The last lines are a table:
-fault, tried, lost. The exit status is 1 if anything was lost.
+--seconds, faults of scenarios in an order of that seed are tried until that time has passed. The last lines are a
+table: fault, tried, lost. The exit status is 1 if anything was lost.
 """
 
 import argparse

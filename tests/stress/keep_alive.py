@@ -88,7 +88,9 @@ def main() -> int:
         for name in request.names or RUNS:
             words = [*RUNS[name], *SETTINGS]
             began = time.monotonic()
-            assert start(folder, *words, "--into", name).wait() == 0
+            straight = start(folder, *words, "--into", name)
+            said = straight.communicate()[1]
+            assert straight.returncode == 0, said
             longest = time.monotonic() - began
             killed = rounds = different = 0
             while killed < request.kills:

@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="time after which no other run begins")
     parser.add_argument("--seed", type=int, default=1)
     request = parser.parse_args()
-    rng, until, lost = random.Random(request.seed), time.monotonic() + request.seconds, 0
+    rng, until = random.Random(request.seed), time.monotonic() + request.seconds
     totals: Counter[str] = Counter()
     names = list(request.algorithms)
     rng.shuffle(names)

@@ -115,6 +115,9 @@ SECURITY = [
     _tests("ports", "a run listens to nothing; Ray's ports are bound to the loopback address",
            "a scan of all sockets while a run with Ray trains, and after its driver was killed",
            "framework/distributed/test_ray_faults.py"),
+    Row("ray_neighbor", "other users of the machine cannot reach what Ray keeps, nor join it",
+        "the user nobody: ports, folders, shared memory, environments, command lines, joining without the token",
+        "ray_neighbor"),
     _tests("watch", "`watch` answers this machine alone, with its token, and serves no file outside of the folder",
            "no token, other hosts, other sites, paths, links, pipes, requests that are none",
            "framework/live/test_watch_page.py", "framework/live/test_watch_actions.py"),
@@ -165,7 +168,8 @@ DEFECTS = [
     Defect("an edited config.yaml trained on with other settings without a word",
            (f"{_END}test_an_edited_config_is_a_change_of_the_run",)),
     Defect("a crafted frame of the journal allocated what it claimed",
-           ("framework/disk/test_memory_bounds.py::test_a_crafted_frame_is_refused_before_anything_is_allocated_for_it",)),
+           ("framework/disk/test_memory_bounds.py::"
+            "test_a_crafted_frame_is_refused_before_anything_is_allocated_for_it",)),
     Defect("memory and cores were counted without the limits of a container",
            ("framework/disk/test_memory_bounds.py::test_the_limit_of_a_container_is_the_memory_that_there_is",
             "framework/disk/test_memory_bounds.py::test_the_quota_of_a_container_is_the_number_of_cores")),
@@ -178,7 +182,8 @@ DEFECTS = [
            ("framework/collect/test_going_on.py::"
             "test_an_episode_that_never_ends_costs_no_more_than_the_longest_replay",)),
     Defect("no file of the journal was ever deleted unless checkpoints were limited",
-           ("framework/disk/test_checkpoint.py::test_without_a_limit_all_checkpoints_stay_and_the_newest_keep_their_memory",)),
+           ("framework/disk/test_checkpoint.py::"
+            "test_without_a_limit_all_checkpoints_stay_and_the_newest_keep_their_memory",)),
     Defect("a kill between the cut and the stop byte of trajectories made a resume refuse",
            (f"{_STRANGERS}test_a_kill_between_the_cut_and_the_stop_byte_of_trajectories_costs_nothing",)),
     Defect("a resume wrote through links in the folder of a stranger",
@@ -255,7 +260,7 @@ DEFECTS = [
            ("framework/film/test_films.py::test_an_ffmpeg_that_does_nothing_is_named",)),
     Defect("while a run with --keep-alive trained, its supervisor said that the program was being loaded",
            ("framework/jobs/test_supervisor.py::test_the_supervisor_says_nothing_while_a_child_works",)),
-    Defect("`--config '{\"run\": ...}'` without a flag of RLlib, and a saved replay buffer with columns of another form, "
-           "were tracebacks", ("framework/disk/test_fuzz.py::test_inputs_that_once_failed_are_answered",)),
+    Defect("`--config '{\"run\": ...}'` without a flag of RLlib, and a saved replay buffer with columns of another "
+           "form, were tracebacks", ("framework/disk/test_fuzz.py::test_inputs_that_once_failed_are_answered",)),
 ]  # fmt: skip
 """Defects of this program that reviews, attacks and these harnesses have shown, in the order in which they were."""

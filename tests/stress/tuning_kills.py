@@ -16,7 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-MAIN = Path(__file__).parent.parent.parent / "main.py"
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]
+
+from tests.stress.counts import record  # noqa: E402
+
+MAIN = ROOT / "main.py"
 GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"
 FILES = {
     "halving": f"""\
@@ -101,6 +106,7 @@ def main() -> int:
                 count = killed(folder, words, into, moments)
                 same = outcome(folder / into) == outcome(folder / name)
                 failures += not same
+                record("tuning_kills", count, int(not same))
                 print(f"{name}: killed {count} times: {'the same' if same else 'DIFFERENT'}", flush=True)
     return 1 if failures else 0
 

@@ -7,6 +7,7 @@ command without a fault.
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -69,9 +70,12 @@ End = dict[str, Any]
 class Scenario:
     """A command, what continues it after a fault, and what it leaves."""
 
+    reference: End
+    """End of the command without a fault."""
+
     def __init__(self, folder: Path) -> None:
         """Makes what the command needs before it begins, in `folder`."""
-        self.folder = folder
+        self.folder, self.reference = folder, {}
 
     def begin(self, base: Path) -> None:
         """Makes what the command finds in the folder under test."""
@@ -118,6 +122,9 @@ class Train(Scenario):
         parts = {"curves", "evaluations"} if "logger tensorboard stopped" in text else set()
         if "could not be saved" in text and not self.evaluates:  # a checkpoint that is missing is not compared
             parts |= {"eval.csv", "best", "evaluations"}
+        best = (self.reference.get("best") or {}).get("update")
+        if str(best) in re.findall(r"checkpoint (\d+) could not be saved", text):
+            parts.add("best")
         return parts
 
 
@@ -309,7 +316,7 @@ class Experiment:
         assert status == 0, text
         self.calls = read_record(self.record) if self.record.exists() else []
         self.counted = calls.count
-        self.reference = self.scenario.end(start)
+        self.reference = self.scenario.reference = self.scenario.end(start)
 
     def fresh(self) -> Path:
         """The folder under test, as the command finds it."""
@@ -367,7 +374,12 @@ def words_of(algorithm: str, folder: Path) -> Words:
     if config.OFFLINE or config.IMITATES:
         toy = next(toy for toy in DATA if f"env_cfg.id={toy}" in words)
         data = folder / "data"
-        task = [f"general_cfg.algo_name={DATA[toy]}", "general_cfg.env_name=toy", f"env_cfg.id={toy}", "env_cfg.steps=5"]
+        task = [
+            f"general_cfg.algo_name={DATA[toy]}",
+            "general_cfg.env_name=toy",
+            f"env_cfg.id={toy}",
+            "env_cfg.steps=5",
+        ]
         command = ["--into", str(data), *BASE, *QUIET, *task, "general_cfg.collect_traj=true", LIMITS[0]]
         assert played([command], folder)[0] == 0
         expert = algorithm == "DAgger"

@@ -9,7 +9,7 @@ from typing import Any
 from tests.tools.fuzz import MARKS, VALUES
 
 STRANGE: tuple[Any, ...] = (
-    *VALUES, "0", "-0", "1e400", "<f8", "|O", ">U9999999", "../x", "/etc/passwd", "\ud800", "‮", [0] * 40,
+    *VALUES, "0", "-0", "1e400", "<f8", "|O", ">U9999999", "../x", "/etc/passwd", "\ud800", "\u202e", [0] * 40,
     [[[[[[]]]]]], {"a": {"b": {}}}, "00" * 64, "{}", "\n", "\r\n", ",", 2**31 - 1, 2**32, 2**53 + 1, 10**400, True,
     "models/5", "nan", "null", {"$array": "0"}, {"$dict": {}}, {"$tuple": []},
 )  # fmt: skip

@@ -5,6 +5,7 @@ Content is a tree of plain values, whatever the format: of a pickle its instruct
 arrays. `dress` writes a tree, with right checksums, so that a changed tree is read beyond them.
 """
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -285,10 +286,8 @@ def _checkpoint(data: bytes, folder: Path) -> None:
     length = int.from_bytes(data[:4], "little")
     (place / "manifest.json").write_bytes(data[4 : 4 + length])
     (place / "state.safetensors").write_bytes(data[4 + length :])
-    try:
+    with contextlib.suppress(*refusals()):
         load_task_config(folder)
-    except refusals():
-        pass
     CheckpointStore(folder / "models").read(5)
 
 
@@ -325,7 +324,8 @@ def _run(name: str) -> Callable[[bytes, Path], None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         if name != "config.yaml" and not (run / "config.yaml").exists():
-            (run / "config.yaml").write_text("general_cfg: {algo_name: DQN, env_name: gym}\nenv_cfg: {id: CartPole-v1}\n")
+            text = "general_cfg: {algo_name: DQN, env_name: gym}\nenv_cfg: {id: CartPole-v1}\n"
+            (run / "config.yaml").write_text(text)
         recorded = RecordedRun(run)
         _ = recorded.facts, recorded.notes, recorded.state, recorded.score, recorded.names, recorded.warnings
         _ = recorded.episodes, recorded.evaluations, recorded.progress, recorded.iterations, recorded.system
@@ -350,11 +350,9 @@ def _report(data: bytes, folder: Path) -> None:
     path.write_bytes(data)
     _run("results/eval.csv")(data, folder)
     run = RecordedRun(folder / "run")
-    try:
+    with contextlib.suppress(ValueError, KeyError, TypeError):  # what reports catch: framework/pages/html_report.py
         result(TaskDir(folder / "run"), 1, 0, 1.0)
         run.curve("step")
-    except (ValueError, KeyError, TypeError):  # what reports catch: framework/pages/html_report.py
-        pass
 
 
 def _index(data: bytes, folder: Path) -> None:
@@ -414,10 +412,8 @@ def _addresses(data: bytes, folder: Path) -> None:
 
     text = data.decode(errors="replace")
     for read in (stores.url, stores.of_run):
-        try:
+        with contextlib.suppress(ValueError):  # the sentence that a setting shows
             read(text)
-        except ValueError:  # the sentence that a setting shows
-            pass
     stores.is_url(text)
     parse(text)
 
@@ -521,14 +517,23 @@ def _requests() -> list[Tree]:
         "Origin: http://127.0.0.1:80", "\r\n", "Content-Type: application/json", "\r\n",
         "Authorization: Bearer TOKEN", "\r\n", f"Content-Length: {len(body)}", "\r\n", "\r\n", body,
     ]  # fmt: skip
-    gets = ("/?token=TOKEN", "/file/00/a.html", "/none", "/now?column=return&since=0&show=a&group=b", "/settings?named=1")
+    now = "/now?column=return&since=0&show=a&group=b"
+    gets = ("/?token=TOKEN", "/file/00/a.html", "/none", now, "/settings?named=1")
     return [
         *(["GET ", url, " HTTP/1.1", "\r\n", *host, "Authorization: Bearer TOKEN", "\r\n", "\r\n"] for url in gets),
         *(["POST ", url, " HTTP/1.1", "\r\n", *host, *post] for url in ("/notes", "/stop", "/compare", "/x")),
     ]
 
 
-_URLS = ["s3://bucket/prefix/run", "hf://user/name", "file:///tmp/a", "https://x/y", "memory://a/b", "C:/x", "a://b@c/d"]
+_URLS = [
+    "s3://bucket/prefix/run",
+    "hf://user/name",
+    "file:///tmp/a",
+    "https://x/y",
+    "memory://a/b",
+    "C:/x",
+    "a://b@c/d",
+]
 _FACTS = {
     "started": "2026-01-01 10:00:00", "outcome": "paused at step 100", "finished": True, "step": 100, "update": 50,
     "episode": 3, "seconds": 1.5, "best": 3.5, "best_update": 40, "score": {"mean": 2.0, "std": 1.0},

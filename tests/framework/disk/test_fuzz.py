@@ -1,5 +1,6 @@
 """A minute of tests/stress/fuzz.py, and the inputs that have once shown a fault."""
 
+import contextlib
 import random
 import signal
 from pathlib import Path
@@ -23,10 +24,8 @@ def test_inputs_that_once_failed_are_answered(path: Path, tmp_path: Path, monkey
     reader = READERS[path.parent.name]
     if not reader.is_here:
         pytest.skip(f"needs {', '.join(reader.needs)}")
-    try:
+    with contextlib.suppress(*refusals()):
         reader.read(path.read_bytes(), tmp_path)
-    except refusals() as error:
-        assert str(error).strip()
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -35,10 +34,8 @@ def test_the_contents_that_are_changed_are_valid(name: str, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     reader = READERS[name]
     for tree in reader.trees()[:1]:
-        try:
+        with contextlib.suppress(*(refusals() if name in NOT_WHOLE else ())):
             reader.read(reader.dress(tree), tmp_path)
-        except refusals() as error:
-            assert name in NOT_WHOLE, error
 
 
 NOT_WHOLE = ("YAML and presets", "checksums of a repository", "databases of dialogues", "addresses of stores and hubs")
@@ -52,10 +49,8 @@ def test_changed_bytes_are_answered(name: str, tmp_path: Path, monkeypatch: pyte
     seeds = [reader.dress(tree) for tree in reader.trees()]
     for number in range(INPUTS):
         data = changed_bytes(seeds, random.Random(f"{name} {number}"))
-        try:
+        with contextlib.suppress(*refusals()):
             reader.read(data, tmp_path)
-        except refusals():
-            pass
 
 
 @pytest.mark.parametrize("name", [name for name in HERE if READERS[name].structured and name != "YAML and presets"])
@@ -80,10 +75,8 @@ def test_changed_structures_are_answered(name: str, tmp_path: Path, monkeypatch:
             data = reader.dress(tree)
         except Exception:  # the format cannot say it
             return
-        try:
+        with contextlib.suppress(*refusals()):
             reader.read(data, tmp_path)
-        except refusals():
-            pass
 
     read()
 
