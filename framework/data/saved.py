@@ -3,6 +3,7 @@
 import contextlib
 import json
 import zipfile
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,7 +25,7 @@ _FORMAT = 1
 """Number of the format, for versions that change it."""
 _BAD_FILE = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, zipfile.BadZipFile, EOFError, OSError,
-    RecursionError, MemoryError,
+    RuntimeError, MemoryError, zlib.error,
 )  # fmt: skip
 """Exceptions that reading a damaged file raises."""
 
