@@ -55,6 +55,8 @@ FORBIDDEN = {
     "socket.bind", "ctypes.dlopen", "shutil.rmtree", "os.startfile", "webbrowser.open", "pty.spawn",
 }  # fmt: skip
 """Audit events of Python that reading may not cause."""
+ALLOWED = (("load", "env_packages.py"), ("survives", "processes.py"))
+"""Functions and their files, in which an event is no fault."""
 EARLY = (
     "hypothesis", "framework.archive.groups", "framework.archive.task_list", "framework.data.buffer",
     "framework.dataset", "framework.disk.checkpoints", "framework.live.server", "framework.sharing.bundle",
@@ -65,11 +67,12 @@ CHANGES = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.syml
 """Audit events that it may cause in its own folder alone."""
 
 
-def _imports_a_package_of_environments() -> bool:
-    """Returns True while config/own/env_packages.py imports an installed package of its table, which it may."""
+def _may() -> bool:
+    """Returns True while config/own/env_packages.py imports an installed package of its table, or a file is tried in a
+    process of its own, which may be."""
     frame = sys._getframe(2)
     while frame is not None:
-        if frame.f_code.co_name == "load" and frame.f_code.co_filename.endswith("env_packages.py"):
+        if (frame.f_code.co_name, Path(frame.f_code.co_filename).name) in ALLOWED:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
@@ -85,7 +88,7 @@ class Watched:
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.armed and self._is_wrong(event, arguments):
             self.armed = False  # to look at frames is an event, too
-            if not _imports_a_package_of_environments():
+            if not _may():
                 self.seen.append(f"{event} {arguments!r}"[:300])
             self.armed = True
 

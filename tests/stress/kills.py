@@ -7,6 +7,7 @@ Runs are forked from one process that has imported everything, so a life is a se
 """
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -45,9 +46,12 @@ def life(words: list[str], folder: Path, seconds: float, suspend: bool) -> int |
         if ended:
             return os.waitstatus_to_exitcode(code)
         time.sleep(0.005)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    with contextlib.suppress(ProcessLookupError):  # it has just ended, or has no group of its own yet
+        os.killpg(child, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return None if code == -signal.SIGKILL else code
 
 
 class Clock:
