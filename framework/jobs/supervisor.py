@@ -112,7 +112,7 @@ class Supervisor:
             end = self._once(words)
             if self._stopped is not None or end.status == 0 or not end.again:
                 return end.status
-            if end.machine and self.folder is None:  # nothing was started: its message says what to do
+            if end.machine and self.folder is None and not deaths.count:  # its message says what to do
                 return end.status
             pause = deaths.another(reached(self.folder))
             if pause is None:

@@ -48,6 +48,8 @@ AT_ONCE = 20_000
 """Inputs of a process, at most: what a reader keeps is gone after them."""
 BATCH_SECONDS = 5.0
 """Seconds of the processor after which a process reads no further input, so that each reader has the same time."""
+HEAD = 24
+"""Bytes before a noted input: its time, its length, and its number."""
 ROOM = 2**21
 """Bytes of the place where a process notes its present input, so that it is known when the process is ended."""
 FORBIDDEN = {
@@ -55,7 +57,7 @@ FORBIDDEN = {
     "socket.bind", "ctypes.dlopen", "shutil.rmtree", "os.startfile", "webbrowser.open", "pty.spawn",
 }  # fmt: skip
 """Audit events of Python that reading may not cause."""
-ALLOWED = (("load", "env_packages.py"), ("survives", "processes.py"))
+ALLOWED = (("load", "env_packages.py"), ("survives", "processes.py"), ("_of_mujoco", "headless.py"))
 """Functions and their files, in which an event is no fault."""
 EARLY = (
     "hypothesis", "framework.archive.groups", "framework.archive.task_list", "framework.data.buffer",
@@ -146,8 +148,9 @@ class Trials:
             raise Enough
         self.tried += 1
         if self.note is not None:
-            self.note[:16] = int(time.monotonic() * 1000).to_bytes(8, "little") + len(data).to_bytes(8, "little")
-            self.note[16 : 16 + len(data)] = data
+            facts = int(time.monotonic() * 1000), len(data), self.tried
+            self.note[:HEAD] = b"".join(number.to_bytes(8, "little") for number in facts)
+            self.note[HEAD : HEAD + len(data)] = data
         before, began = memory(reset=True), time.process_time()
         self.watched.armed = True
         try:
@@ -285,10 +288,12 @@ def batch(name: str, way: str, seed: str, count: int) -> dict[str, Any]:
                 status = _ended(pid, note)
             if out.exists():
                 return dict(json.loads(out.read_text()))
-            length = int.from_bytes(note[8:16], "little")
-            kind = "hang" if status == -signal.SIGKILL else "signal"
+            length, count = (int.from_bytes(note[at : at + 8], "little") for at in (8, 16))
             said = (Path(place) / "errors").read_text(errors="replace")[-1500:] if way == "guided" else ""
-            fault = [f"status {status} {said}", base64.b64encode(note[16 : 16 + length]).decode()]
+            if status >= 0 and not count:
+                raise RuntimeError(f"{name}, {way}: the process read nothing: status {status} {said}")
+            kind = "hang" if status == -signal.SIGKILL else "signal"
+            fault = [f"status {status} {said}", base64.b64encode(note[HEAD : HEAD + length]).decode()]
             return {"tried": count, "counts": {kind: 1}, "faults": {f"{kind} {status}": fault}}
 
 

@@ -103,6 +103,6 @@ def _change(whole: list[Any], path: tuple[Any, ...], kind: str, draw: Any, value
             value = [value] if draw(st.booleans()) else {"$tuple": [value]}
         parent[last] = value
     elif kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
-        parent[last] = draw(st.sampled_from((-value, value + 1, value - 1, value * 2**32, value * 1000, value / 3)))
+        parent[last] = draw(st.sampled_from((-value, value + 1, value - 1, value * 2**32, value * 1000, value // 3)))
     else:
         parent[last] = copy.deepcopy(draw(values))  # later changes may be inside of it

@@ -121,6 +121,13 @@ def test_an_error_of_the_machine_is_started_again_once_there_is_a_run(child, cap
     assert "No space left; it goes on from checkpoint 50" in capfd.readouterr().err
 
 
+def test_an_error_of_the_machine_after_a_death_before_the_first_checkpoint_is_started_again(child, capfd) -> None:
+    """Such as a Ray that does not start on a machine that is busy."""
+    program = "if number == 1: die()\nif number == 2: tell(machine='busy'); sys.exit(2)\nbegin(); save(1)"
+    status, starts = child(program)
+    assert (status, len(starts)) == (0, 3), capfd.readouterr().err
+
+
 def test_what_was_killed_after_its_end_is_not_started_again(child, tmp_path) -> None:
     program = "begin()\nsave(50)\nopen(os.path.join(folder, 'run.json'), 'w').write('{\"finished\": true}')\ndie()"
     assert child(program) == (0, ["train"])
