@@ -5,7 +5,8 @@ python -m tests.stress.exactness [PRESET ...] [--torch PYTHON ...] [--only NAME 
 
 PRESET is FOLDER/ALGO, as benchmarks/same_bits.py names them. PYTHON is the interpreter of an environment with another
 version of torch. An older processor is this one with torch, oneDNN, OpenBLAS and numpy held to AVX2. The last lines are
-the table of docs/reliability.md: e if CSV files and weights are equal, c if the CSV files alone are, - if neither.
+the table of docs/reliability.md: e if CSV files and weights are equal, c if the CSV files alone are, w if the weights
+alone are, - if neither.
 """
 
 import argparse
@@ -27,6 +28,8 @@ OLDER = {
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR",
 }  # fmt: skip
 PLAIN = {"JOYSTICK_PLAIN": "1"}
+KINDS = {(True, True): "e", (True, False): "c", (False, True): "w", (False, False): "-"}
+"""Equal CSV files, equal weights -> cell of the table."""
 
 
 def digests(
@@ -77,7 +80,7 @@ def main() -> int:
             found = digests(request.presets, request.steps, python, threads, {**circumstances, **more})
             for preset, (tables, weights) in found.items():
                 same = tables == first[preset][0], weights == first[preset][1]
-                rows[preset].append("?" if not tables else "e" if all(same) else "c" if same[0] else "-")
+                rows[preset].append("?" if not tables else KINDS[same])
     print(f"\n| preset | {' | '.join([*others, *(f'{name}, plain' for name in others)])} |")
     print(f"|---|{'---|' * 2 * len(others)}")
     for preset, cells in rows.items():
