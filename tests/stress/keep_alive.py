@@ -1,7 +1,7 @@
 """Kills the child of --keep-alive at random moments, and compares what comes out with a run that was left alone. Takes
 minutes.
 
-python tests/stress/keep_alive.py [NAME ...] [--kills N] [--seed N]
+python -m tests.stress.keep_alive [NAME ...] [--kills N] [--seed N]
 """
 
 import argparse
@@ -15,11 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.stress.counts import record
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT)]
-
-from tests.stress.counts import record  # noqa: E402
-
 MAIN = ROOT / "main.py"
 GENERAL = {"env_name": "toy", "seed": 3, "save_fig": False, "online_eval": True, "online_eval_episode": 2,
            "model_save_fre": 50, "iteration_steps": 100, "max_total_step": 1500, "keep_checkpoints": 3}  # fmt: skip

@@ -14,8 +14,8 @@ HEAD = "| promise | fault | `python -m tests.stress` | tried | lost | last |\n|-
 def cells(row: Row, lines: list[dict[str, Any]]) -> str:
     """Returns the row of the page; empty cells for what was not tried."""
     counts, date = sums(row.key, lines)
-    numbers = (f"{counts['tried']:,}", f"{counts['lost']:,}") if date else ("", "")
-    return f"| {row.promise} | {row.fault} | `{row.command}` | {numbers[0]} | {numbers[1]} | {date} |\n"
+    numbers = (f"{counts['tried']:,}", f"{counts['lost']:,}", date) if counts["tried"] else ("", "", "")
+    return f"| {row.promise} | {row.fault} | `{row.command}` | {' | '.join(numbers)} |\n"
 
 
 def of_rows(rows: list[Row]) -> str:
@@ -29,8 +29,12 @@ def of_readers() -> str:
     """Returns a row for each reader that was fuzzed."""
     lines = entries()
     names = list(dict.fromkeys(line["row"] for line in lines if line["row"].startswith("fuzz ")))
-    rows = ((name.removeprefix("fuzz "), *sums(name, lines)) for name in sorted(names))
-    body = "".join(f"| {name} | {counts['tried']:,} | {counts['lost']:,} | {date} |\n" for name, counts, date in rows)
+    rows = [(name.removeprefix("fuzz "), *sums(name, lines)) for name in sorted(names)]
+    body = "".join(
+        f"| {name} | {counts['tried']:,} | {counts['lost']:,} | {date} |\n"
+        for name, counts, date in rows
+        if counts["tried"]
+    )
     return "| reader | inputs | faults | last |\n|---|---|---|---|\n" + body
 
 

@@ -1,7 +1,7 @@
 """Kills tunings and groups of runs at random moments, and compares what comes out with one that ran through. Takes
 minutes.
 
-python tests/stress/tuning_kills.py [NAME ...] [--rounds N] [--seed N]
+python -m tests.stress.tuning_kills [NAME ...] [--rounds N] [--seed N]
 """
 
 import argparse
@@ -16,11 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.stress.counts import record
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT)]
-
-from tests.stress.counts import record  # noqa: E402
-
 MAIN = ROOT / "main.py"
 GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"
 FILES = {
