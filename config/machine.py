@@ -17,7 +17,7 @@ from config.tell.language import tr
 
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
-SHARED = Path("/dev/shm")
+SHARED = Path("/dev/shm")  # noqa: S108  # looked at, never written to
 """Folder whose files are in memory. Linux alone has these three."""
 
 SPINS = 3000
