@@ -1,5 +1,6 @@
 """Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
 from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.nets import networks
+from algos.common.nets.layers import changed_by
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
@@ -17,6 +19,17 @@ from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.state import load_state_of, state_of
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
+
+
+SMOOTH_LOG_STD = (-10.0, 2.0)
+
+
+def _target_entropy(cfg: Any, size: int) -> float:
+    """Returns the entropy that alpha is tuned for: that of `size` normal variables with the deviation target_std, or
+    -size."""
+    if cfg.target_std is not None:
+        return size * 0.5 * math.log(2.0 * math.pi * math.e * float(cfg.target_std) ** 2)
+    return -float(size) if cfg.target_entropy is None else float(cfg.target_entropy)
 
 
 class SoftPolicy(Policy):
@@ -39,13 +52,13 @@ class SoftPolicy(Policy):
         """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         self.bounds = Bounds(spec.action_space, device)
-        self.distribution = SquashedGaussian(self.bounds.size)
+        self.distribution = SquashedGaussian(self.bounds.size, SMOOTH_LOG_STD if cfg.smooth_log_std else None)
         outputs = self.distribution.outputs
         self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
-        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
+        self.optimizer = optim.make(changed_by(self.network), cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)
-        self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
+        self.target_entropy = _target_entropy(cfg, self.bounds.size)
         self.value = value
         self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)  # not of the critics
         self.carried = Carried(self.network, device)
@@ -63,8 +76,12 @@ class SoftPolicy(Policy):
         """Returns samples; for None the modes of the distributions."""
         if explore is None:
             return self.explorer.act(self.distribution.mode, obs, state)
-        rng = explore.rng
-        return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, explore)
+        rng, distribution = explore.rng, self.distribution
+
+        def draw(outputs: Array, noise: Array | None = None) -> Array:
+            return distribution.sample(outputs, rng) if noise is None else distribution.with_noise(outputs, noise)
+
+        return self.explorer.act(draw, obs, state, explore)
 
     def as_module(self) -> PolicyModule:
         return Greedy(self.network, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))

@@ -140,7 +140,7 @@ class Outcome(NamedTuple):
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
-NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
+NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchnorm", "batchrenorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
 
@@ -178,6 +178,8 @@ class GradientStep:
         self._graph: compiler.Graph | None = None
         self._of: list[torch.dtype] = []
         """Types of the inputs that the graph is for."""
+        self.after: Callable[[], None] | None = None
+        """Called after each step: what the weights must keep, such as their norms."""
         self.seconds = 0.0
         """Seconds that compiling took."""
         self.compiles = False
@@ -186,6 +188,12 @@ class GradientStep:
     def __call__(self, *inputs: Any, reduce: Reduce) -> Any:
         """Takes one gradient step on loss(*inputs); returns the second value of the loss function. reduce:
         averages gradients over the learners that share a batch, of which a graph has only one."""
+        extra = self._one(inputs, reduce)
+        if self.after is not None:
+            self.after()
+        return extra
+
+    def _one(self, inputs: tuple[Any, ...], reduce: Reduce) -> Any:
         if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
             return self.by_graph(*inputs)
         loss, extra = self._loss(*inputs)

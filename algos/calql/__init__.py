@@ -1,0 +1,7 @@
+"""Cal-QL (Nakamoto et al., 2023): CQL whose values stay above the returns of the data, as a start for learning
+online."""
+
+from algos.calql.config import Config as Config
+
+NAME = "CalQL"
+ALIASES = ("Cal_QL",)

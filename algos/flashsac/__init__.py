@@ -1,0 +1,6 @@
+"""FlashSAC (2026): SAC with batch normalization, weights of constant norm, and critics that learn distributions."""
+
+from algos.flashsac.config import Config as Config
+
+NAME = "FlashSAC"
+ALIASES = ("Flash_SAC",)
