@@ -361,7 +361,8 @@ class Agent(TrainableActor):
         minibatch, before it is split over several learners."""
         if self._shift is None:
             return batch
-        moved = {name: self._shift(batch[name], self.streams.learn) for name in ("obs", "next_obs") if name in batch}
+        images = [name for name in ("obs", "next_obs") if name in batch]
+        moved: Batch = {name: self._shift(batch[name], self.streams.learn) for name in images}
         return {**batch, **moved}
 
     def single_steps(self, batch: Batch) -> Batch:

@@ -594,7 +594,7 @@ class SoftPolicyConfig(ContinuousConfig, TemperatureConfig):
             message = tr("is the entropy's target, too; set one of target_std and target_entropy")
             yield Problem("target_std", message, depends_on=("target_entropy",))
         if self.normalize_weights and self.weight_decay:
-            yield Problem("normalize_weights", tr("weight_decay has no effect on weights of constant norm; set it to 0"),
-                          depends_on=("weight_decay",))  # fmt: skip
+            message = tr("weight_decay has no effect on weights of constant norm; set it to 0")
+            yield Problem("normalize_weights", message, depends_on=("weight_decay",))
         if self.batch_size < 2 and any(layer.layer_type == "batchnorm" for _, layer in self.all_layers()):
             yield Problem("batch_size", tr("is 1, and batch normalization needs more than one transition"))

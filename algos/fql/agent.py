@@ -1,4 +1,4 @@
-"""FQL: a flow from noise to actions imitates the data; the policy makes that way in one step, and maximizes the value."""
+"""FQL: a flow from noise to actions imitates the data; the policy goes that way in one step, and maximizes values."""
 
 from typing import ClassVar
 
@@ -123,9 +123,7 @@ class Agent(ActingAgent):
         loss = targets.td_loss(q, target, None, cfg.loss == "huber")
         return loss, {"critic_loss": loss.detach(), "q_mean": q.detach().mean()}
 
-    def _actor_loss(
-        self, batch: Batch, start: Tensor, time: Tensor, noise: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def _actor_loss(self, batch: Batch, start: Tensor, time: Tensor, noise: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss of flow and policy. start: noise that the ways to the data begin at; time: how far on them;
         noise: of the policy."""
         obs = batch["obs"]

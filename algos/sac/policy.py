@@ -20,7 +20,6 @@ from algos.common.parts.state import load_state_of, state_of
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
 
-
 SMOOTH_LOG_STD = (-10.0, 2.0)
 
 

@@ -31,7 +31,7 @@ class Terse(BaseModel):
 class Shareable(Terse):
     """A layer with weights."""
 
-    RARE = ("shared", "frozen")
+    RARE: ClassVar[tuple[str, ...]] = ("shared", "frozen")
 
     shared: Annotated[str, Field(min_length=1)] | None = None
     """Name under which networks share the weights of this layer: all layers of the run with this name are one. null:

@@ -25,9 +25,7 @@ def norms(agent: Any) -> dict[str, torch.Tensor]:
     """The norms of the rows of all linear layers."""
     found = {}
     for name, part in agent.networks.named_modules():
-        if isinstance(part, torch.nn.Linear):
-            found[name] = part.weight.norm(dim=1)
-        elif isinstance(part, EnsembleLinear):
+        if isinstance(part, torch.nn.Linear | EnsembleLinear):
             found[name] = part.weight.norm(dim=1)
     return found
 
@@ -110,7 +108,8 @@ def test_bins_learn_the_value_of_a_reward() -> None:
 def test_priorities_of_bins_are_errors_of_their_means() -> None:
     agent = agent_for("SAC", critic_bins=21)
     result = agent.update({**batch_for("SAC"), "weight": torch.ones(16)})
-    assert result.priorities is not None and result.priorities.shape == (16,)
+    assert result.priorities is not None
+    assert result.priorities.shape == (16,)
 
 
 # exploration ----------------------------------------------------------------------------------------------
@@ -134,7 +133,8 @@ def test_repeated_noise_is_carried_by_the_state_of_the_collector() -> None:
     agent = agent_for("SAC", noise_repeat=16, start_steps=0)
     rng, obs = np.random.default_rng(3), np.zeros((2, 3), np.float32)
     state = agent.initial_state(2)
-    assert state is not None and state.shape == (2, 3)
+    assert state is not None
+    assert state.shape == (2, 3)
     first = agent.sample_action(obs, state, Progress(step=10), rng)
     left = np.array([[2.0], [0.0]], np.float32)
     carried = np.concatenate([first.state[:, :2], left], 1)
@@ -174,7 +174,10 @@ def test_log_deviations_go_smoothly_to_their_limits() -> None:
         ({"target_std": 0.1, "target_entropy": -1.0}, "set one of target_std and target_entropy"),
         ({"normalize_weights": True, "weight_decay": 0.1}, "weight_decay has no effect"),
         ({"calibrate": True, "cql_alpha": 1.0, "normalize_reward": True}, "normalize_reward changes"),
-        ({"diversity": 1.0, "critic_layers": [BatchNormLayer(), Linear(layer_size=[8])]}, "batchnorm layers in critics"),
+        (
+            {"diversity": 1.0, "critic_layers": [BatchNormLayer(), Linear(layer_size=[8])]},
+            "batchnorm layers in critics",
+        ),
         ({"diversity": 1.0, "n_critics": 1, "target_critics": 1}, "needs two critics"),
         ({"batch_size": 1, "critic_layers": [BatchNormLayer()]}, "more than one transition"),
     ],

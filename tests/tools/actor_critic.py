@@ -67,7 +67,10 @@ def target_of(agent, batch):
         noise = agent.policy.noise(rows)
         target = agent._values(batch, noise)[1] if hasattr(agent, "_values") else agent._target(batch, noise)
         bins = getattr(agent, "bins", None)
-        return target if bins is None else target @ bins.support
+        if bins is None:
+            return target
+        shares = target.double() / target.double().sum(1, keepdim=True)
+        return (shares @ bins.support.double()).float()
     return agent._target(batch, agent._noise(rows)) if isinstance(agent, td3.Agent) else agent._target(batch)
 
 

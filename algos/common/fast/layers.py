@@ -155,7 +155,12 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         narrow = self.in_features <= NARROW and x.dim() == 2 and torch.is_grad_enabled()
-        if narrow and self.bias is not None and not pays(x, self.weight) and _suits(x, self.out_features / self.in_features, MANY):
+        if (
+            narrow
+            and self.bias is not None
+            and not pays(x, self.weight)
+            and _suits(x, self.out_features / self.in_features, MANY)
+        ):
             return _NarrowLinear.apply(x, self.weight, self.bias)
         return linear(x, self.weight, self.bias)
 

@@ -285,8 +285,8 @@ SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32,
 
 
 def with_convolutions(shape: tuple[int, ...], layers: Layers) -> Layers:
-    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d or impala_cnn layer or
-    begins with a flatten or custom one."""
+    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d or
+    impala_cnn layer or begins with a flatten or custom one."""
     plain = layers and isinstance(layers[0], Flatten | layer_settings.Custom)
     if len(shape) != 3 or plain or any(isinstance(layer, Conv2d | layer_settings.ImpalaCnn) for layer in layers):
         return layers

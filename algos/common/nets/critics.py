@@ -26,6 +26,8 @@ from config.tell.language import tr
 class EnsembleLinear(nn.Module):
     """[B, in] or [n, B, in] -> [n, B, out], each member with its own weights, initialized as torch's Linear."""
 
+    bias: nn.Parameter | None
+
     def __init__(self, members: int, inputs: int, outputs: int, bias: bool = True) -> None:
         super().__init__()
         bound = 1.0 / math.sqrt(inputs)
@@ -56,8 +58,9 @@ def _simba_block(members: int, width: int, activation: str) -> Residual:
 
 
 class Critic(nn.Module):
-    """Ensemble of critics: observations [B, ...] and actions [B, A], or [n, B, A] of each, -> [n, B, out]. The layers before the action is
-    concatenated (convolutions, branches, recurrent layers, whose state is named `critic`) are shared by the members."""
+    """Ensemble of critics: observations [B, ...] and actions [B, A], or [n, B, A] of each, -> [n, B, out]. The layers
+    before the action is concatenated (convolutions, branches, recurrent layers, whose state is named `critic`) are
+    shared by the members."""
 
     def __init__(self, front: Network | Recurrent, body: Network) -> None:
         super().__init__()

@@ -319,7 +319,7 @@ class BatchNorm(nn.Module):
         columns = map(_rows, (self.mean, self.variance, self.weight, self.bias))
         members = zip(x.reshape(-1, *x.shape[-2:]), *columns, strict=True)
         momentum = self.layer.momentum
-        normed = [F.batch_norm(member, *parts, True, momentum, BATCH_EPSILON) for member, *parts in members]
+        normed = [F.batch_norm(y, m, v, w, b, True, momentum, BATCH_EPSILON) for y, m, v, w, b in members]
         return torch.stack(normed).view(x.shape) if len(normed) > 1 else normed[0].view(x.shape)
 
 

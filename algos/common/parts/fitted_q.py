@@ -61,21 +61,22 @@ class FittedQ:
             spec, LAYERS, cfg, seed, members=MEMBERS, actions=taken.shape[1], normalizer=normalizer
         ).to(device)
         self.target = targets.frozen_copy(self.critic)
+        self.made = 0
+        """Number of gradient steps made."""
         self.unit = max(float(np.abs(steps.reward).max()), 1e-8)
         """Largest size of a reward, in which values are learned."""
-        parameters = list(self.critic.parameters())
-        self.optimizer, self._online = optim.make(parameters, cfg, LR), parameters
-        self._slow = list(self.target.parameters())
+        self._online: list[Tensor] = list(self.critic.parameters())
+        self._slow: list[Tensor] = list(self.target.parameters())
+        self.optimizer = optim.make(self._online, cfg, LR)
 
     def features(self, action: Array) -> Tensor:
         """Returns actions [B, ...] as the critics see them [B, A]."""
         return (self._encode(on_device(action, self.device)) - self._middle) / self._deviation
 
-    def fit(self, next_action: Array, updates: int) -> Iterator[int]:
-        """Makes gradient steps for a policy that takes these actions [K, ...] in the next states; yields the number of
-        each."""
+    def fit(self, next_action: Array, updates: int) -> Iterator[None]:
+        """Makes gradient steps for a policy that takes these actions [K, ...] in the next states; yields after each."""
         steps = self.steps
-        for update in range(1, updates + 1):
+        for _ in range(updates):
             chosen = self.rng.integers(len(steps.reward), size=BATCH)
             obs, next_obs = (on_device(column[chosen], self.device) for column in (steps.obs, steps.next_obs))
             reward = on_device((steps.reward[chosen] / self.unit).astype(np.float32), self.device)
@@ -87,7 +88,8 @@ class FittedQ:
             (q - target).square().mean(1).sum().backward()
             optim.apply_gradients(self.optimizer, self._online, None, lambda grads: None)
             targets.soft_update(self._slow, self._online, TAU)
-            yield update
+            self.made += 1
+            yield
 
     @torch.no_grad()
     def value(self, first_action: Array) -> tuple[float, float]:

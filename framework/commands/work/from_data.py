@@ -57,7 +57,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
             if name is not None:
                 saved = CheckpointStore(model.saved.path.parent).read(name, with_journal=False)
                 agent.load_state(saved.tree["agent"])
-            label = as_written(model.saved.path) if name is None else str(name)
+            label = str(as_written(model.saved.path)) if name is None else str(name)
             values.append(value_of(label, agent, steps, masks, config, request.updates or UPDATES, signals.check))
     if request.out:
         write_whole(file, "".join(json.dumps(value._asdict()) + "\n" for value in values).encode())
@@ -95,8 +95,8 @@ def loaded(data: OfflineData) -> tuple[Steps, Array | None]:
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     ended = columns["terminated"] | columns["truncated"]
     start = np.concatenate([[True], ended[:-1]])
-    names = ("obs", "action", "reward", "next_obs", "terminated")
-    steps = Steps(*(columns[name] for name in names), start)
+    obs, action, reward, next_obs, terminated = (columns[name] for name in Steps._fields[:-1])
+    steps = Steps(obs, action, reward, next_obs, terminated, start)
     if "next_action_mask" not in columns:
         return steps, None
     return steps, np.concatenate([columns["next_action_mask"], columns["action_mask"][start]])
@@ -111,9 +111,8 @@ def value_of(
     actions = np.concatenate(list(chosen(agent, states, masks)))
     count = len(steps.reward)
     fitted = FittedQ(agent.spec, steps, config.algo.gamma, number(config.general.seed or 1, "init"), agent.device)
-    done = 0
-    with stage(tr("fitting the values of {model}", model=label), lambda: part(done, updates, tr("updates"))):
-        for done in fitted.fit(actions[:count], updates):
+    with stage(tr("fitting the values of {model}", model=label), lambda: part(fitted.made, updates, tr("updates"))):
+        for _ in fitted.fit(actions[:count], updates):
             check()
     return Value(label, *fitted.value(actions[count:]))
 

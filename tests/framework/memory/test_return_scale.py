@@ -43,7 +43,8 @@ def test_samples_have_scaled_rewards_and_the_scale_is_part_of_the_state() -> Non
     assert set(np.unique(chunk.columns["reward"])) == {np.float32(r / 6.125) for r in (1, 2, 3, 4)}
     other = replay(capacity=8, batch=64, return_limit=1.0)
     other.load_state(memory.state(), written(memory))
-    assert other._scale is not None and other._scale.divisor() == np.float32(6.125)
+    assert other._scale is not None
+    assert other._scale.divisor() == np.float32(6.125)
     assert other._scale.returns[0].tolist() == [6.125]
 
 
