@@ -31,6 +31,8 @@ class Agent(SoftActorCritic):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device, out=cfg.critic_bins or 1)
         self.bins = Bins(cfg.critic_bins, cfg.critic_range, device) if cfg.critic_bins else None
+        if self.bins is not None:
+            critics.set_bias(self.critic, self.bins.first_bias())
         terms = {"cql_loss": cfg.cql_alpha, "similarity": cfg.diversity}
         self.METRICS = (*type(self).METRICS, *(name for name, weight in terms.items() if weight))  # type: ignore[misc]
         self.target = targets.frozen_copy(self.critic)

@@ -20,6 +20,13 @@ def test_the_value_is_the_mean_of_the_bins() -> None:
     assert BINS.mean(t(0.25, 0.25, 0.5).log()).item() == pytest.approx(0.25)
 
 
+def test_the_first_distribution_is_normal_with_a_quarter_of_the_limit() -> None:
+    wide = Bins(401, 2.0, torch.device("cpu"))
+    share = wide.first_bias().softmax(0)
+    assert wide.mean(wide.first_bias()).item() == pytest.approx(0.0, abs=1e-6)
+    assert (share @ wide.support.square()).sqrt().item() == pytest.approx(0.5, rel=0.01)
+
+
 def test_a_value_between_two_bins_is_shared_by_its_distance() -> None:
     # 0.25 is three quarters at 0 and one at 1; 5 is at the edge
     spread = scattered(t([1.0, 0.0, 0.0], [1.0, 0.0, 0.0]), t([0.25, 0.0, 0.0], [5.0, 0.0, 0.0]), BINS.support)

@@ -33,6 +33,11 @@ class Bins:
     def __init__(self, count: int, limit: float, device: torch.device) -> None:
         self.support = torch.linspace(-limit, limit, count, device=device)
 
+    def first_bias(self) -> Tensor:
+        """Returns logits [K] of values around 0, with a deviation of a quarter of the limit. Uniform ones would stay
+        wide for as long as targets take to forget the first values, and hide small differences."""
+        return -0.5 * (4.0 * self.support / self.support[-1]).square()
+
     def mean(self, logits: Tensor) -> Tensor:
         """Returns the expected values [...] of logits [..., K]."""
         return logits.softmax(-1) @ self.support

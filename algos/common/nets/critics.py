@@ -178,6 +178,15 @@ def build(
     return Critic(front, body)
 
 
+@torch.no_grad()
+def set_bias(critic: Critic, bias: Tensor) -> None:
+    """Sets the biases of the output layer of every member to these [out]."""
+    output = critic.body[-1]
+    assert isinstance(output, EnsembleLinear)
+    assert output.bias is not None
+    output.bias.copy_(bias.expand_as(output.bias))
+
+
 def repeated(obs: Tensor, count: int) -> Tensor:
     """Returns all observations [B, ...] `count` times over, [count * B, ...]."""
     return obs.repeat(count, *[1] * (obs.ndim - 1))
