@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algos.base import Agent, Array
+from algos.base import Agent, Array, UnfitError
 from algos.common.parts.fitted_q import AT_ONCE, FittedQ, Steps
 from config.model.memory_spec import DataSpec
 from config.read.loader import RunConfig
@@ -75,7 +75,11 @@ def evaluable(model: Model) -> Agent:
     agent = model.agent
     if not isinstance(agent, Agent) or agent.spec.joint is not None or agent.spec.agents > 1:
         raise JoystickError(tr("--from-data: is for one policy, and this run has several"))
-    if agent.initial_state(1) is not None and agent.carried is not None and agent.carried.size:
+    try:
+        remembers = agent.as_module().state_size > 0
+    except UnfitError:  # a table, or a rule
+        remembers = agent.initial_state(1) is not None
+    if remembers:
         raise JoystickError(tr("--from-data: the actions of recurrent networks depend on more than the observation"))
     return agent
 
