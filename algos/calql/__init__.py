@@ -1,5 +1,4 @@
-"""Cal-QL (Nakamoto et al., 2023): CQL whose values stay above the returns of the data, as a start for learning
-online."""
+"""Cal-QL (Nakamoto et al., 2023): CQL whose values stay above the returns of the data."""
 
 from algos.calql.config import Config as Config
 

@@ -35,7 +35,7 @@ def conservatism(values: Tensor, log_density: Tensor, q: Tensor) -> Tensor:
 
 def similarity(slopes: Tensor) -> Tensor:
     """Returns the mean over the batch of the cosines between the gradients of all pairs of critics [n, B, A], both
-    orders counted, divided by n - 1 (equation 9 of An et al., 2021)."""
+    orders counted, divided by n - 1 (EDAC, An et al., 2021)."""
     units = F.normalize(slopes, dim=-1, eps=1e-10)
     total = units.sum(0).square().sum(-1) - units.square().sum(-1).sum(0)  # without the pairs of one critic
     return total.mean() / (len(slopes) - 1)
