@@ -271,7 +271,7 @@ def test_without_a_limit_a_run_that_collects_after_its_data_has_the_usual_one(tm
     assert (alone.general.max_update, alone.general.max_episode) == (10_000, -1)
 
 
-@pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ"])
+@pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ", "ReBRAC", "CalQL", "FQL"])
 def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path, algo: str) -> None:
     data = data_for(tmp_path, algo)
     with run_of(
@@ -362,7 +362,14 @@ def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "algo", in_the_suite(["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer"], "BC", "IQL", "DiscreteCQL")
+    "algo",
+    in_the_suite(
+        ["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer", "ReBRAC", "CalQL", "FQL"],
+        "BC",
+        "IQL",
+        "DiscreteCQL",
+        "ReBRAC",
+    ),
 )
 def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, algo: str) -> None:
     torch.set_num_threads(1)
