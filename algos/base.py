@@ -254,12 +254,6 @@ class Agent(TrainableActor):
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
-        shift = getattr(cfg, "random_shift", 0)
-        self._shift: Any = None
-        if shift:
-            from algos.common.nets.shifts import RandomShift  # which imports this module
-
-            self._shift = RandomShift(spec.observation_space, shift)
         self.burn_in: int = getattr(cfg, "burn_in", 0)
         """Steps at the start of a sequence that only refresh the recurrent state."""
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
@@ -357,13 +351,9 @@ class Agent(TrainableActor):
             seed_dropout(network, self.streams.learn)
 
     def shifted(self, batch: Batch) -> Batch:
-        """Returns a minibatch with random shifts of its images, other ones for the next observations; called once per
+        """Returns a minibatch with random shifts of its images, if the settings ask for them; called once per
         minibatch, before it is split over several learners."""
-        if self._shift is None:
-            return batch
-        images = [name for name in ("obs", "next_obs") if name in batch]
-        moved: Batch = {name: self._shift(batch[name], self.streams.learn) for name in images}
-        return {**batch, **moved}
+        return batch
 
     def single_steps(self, batch: Batch) -> Batch:
         """Returns a minibatch as `update` takes it: sequences become single steps [M, ...], obs and next_obs views."""

@@ -1,4 +1,4 @@
-"""FlashSAC (Kim et al., 2026): SAC with batch normalization, weights of constant norm, and critics that learn distributions."""
+"""FlashSAC (Kim et al., 2026): SAC with batch normalization, weights of constant norm, and critics with bins."""
 
 from algos.flashsac.config import Config as Config
 

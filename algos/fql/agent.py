@@ -71,11 +71,6 @@ class Agent(ActingAgent):
         """Returns actions from noise; for None those from no noise, 0."""
         return self._from_noise(obs, None if explore is None else explore.rng)
 
-    def evaluate_action(
-        self, obs: Array, state: Array | None, rng: np.random.Generator, mask: Array | None = None
-    ) -> Act:
-        return self._from_noise(obs, rng)
-
     def _from_noise(self, obs: Array, rng: np.random.Generator | None) -> Act:
         shape = (len(obs), self.bounds.size)
         noise = np.zeros(shape, np.float32) if rng is None else rng.standard_normal(shape, np.float32)

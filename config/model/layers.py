@@ -17,21 +17,21 @@ Activation = Annotated[
 _Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
 
 
-class Terse(BaseModel):
-    """A layer whose rarely changed settings are written only if they are not the default."""
-
-    RARE: ClassVar[tuple[str, ...]] = ()
-
-    @model_serializer(mode="wrap")
-    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields, values = type(self).model_fields, handler(self)
-        return {k: v for k, v in values.items() if k not in self.RARE or v != fields[k].default}
+def terse(layer: Any, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    """Returns the settings of a layer as they are written: those that are in its RARE only if they are not the
+    default."""
+    fields, values = type(layer).model_fields, handler(layer)
+    return {key: value for key, value in values.items() if key not in layer.RARE or value != fields[key].default}
 
 
-class Shareable(Terse):
+class Shareable(BaseModel):
     """A layer with weights."""
 
     RARE: ClassVar[tuple[str, ...]] = ("shared", "frozen")
+
+    @model_serializer(mode="wrap")
+    def _terse(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return terse(self, handler)
 
     shared: Annotated[str, Field(min_length=1)] | None = None
     """Name under which networks share the weights of this layer: all layers of the run with this name are one. null:
@@ -85,10 +85,15 @@ class Conv2d(Strict, Shareable):
     """Divide the weights by their largest singular value, which limits how much the layer can amplify a change."""
 
 
-class Pooling(Strict, Terse):
+class Pooling(Strict):
     """The maximum or mean of each window of an image."""
 
-    RARE = ("padding",)
+    RARE: ClassVar[tuple[str, ...]] = ("padding",)
+
+    @model_serializer(mode="wrap")
+    def _terse(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return terse(self, handler)
+
     layer_type: Literal["pooling"] = "pooling"
     """pooling"""
     pooling_type: Annotated[Literal["max2d", "avg2d"], BeforeValidator(lower)] = "max2d"

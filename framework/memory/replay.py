@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from algos.base import Tree
-from algos.common.maths.returns import discounted_sums
 from config.model.memory_spec import MOST_AT_ONCE, ReplaySpec
 from config.tell.language import tr
 from envs.base import Goal
@@ -256,11 +255,12 @@ class Replay(Memory):
 
     def add_to_go(self) -> None:
         """Adds the column `to_go` of a memory of one ring and one row, which is complete."""
-        flat = self._rings.flat
-        decay = torch.from_numpy(np.where(flat["end"], 0.0, self.spec.gamma))
-        sums = discounted_sums(torch.from_numpy(flat["reward"].astype(np.float64)), decay)
+        flat, total = self._rings.flat, 0.0
+        rewards, ends = flat["reward"].astype(np.float64).tolist(), flat["end"].tolist()
+        for at in reversed(range(len(rewards))):
+            rewards[at] = total = rewards[at] + (0.0 if ends[at] else self.spec.gamma * total)
         self._rings.add_column("to_go", (), np.dtype(np.float32))
-        self._rings.flat["to_go"][:] = sums.numpy()
+        self._rings.flat["to_go"][:] = rewards
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         if self._tree is None:

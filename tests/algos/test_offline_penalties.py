@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from algos.base import EnvSpec
-from algos.common.parts.fitted_q import FittedQ, Steps
+from algos.common.parts.fitted_q import FittedQ
 from algos.fql.agent import between, flow_loss, policy_loss
 from algos.rebrac.config import Config
 from algos.sac.losses import similarity
@@ -151,8 +151,10 @@ def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None
     best = rng.integers(2, size=count)
     action = best if isinstance(space, Discrete) else (2.0 * best[:, None] - 1.0).astype(np.float32)
     states = np.eye(2, dtype=np.float32)
-    steps = Steps(states[second.astype(int)], action, best.astype(np.float32), states[1 - second.astype(int)],
-                  second, ~second)  # fmt: skip
+    steps = {
+        "obs": states[second.astype(int)], "action": action, "reward": best.astype(np.float32),
+        "next_obs": states[1 - second.astype(int)], "terminated": second, "start": ~second,
+    }  # fmt: skip
     spec = EnvSpec("toy", Box(0.0, 1.0, (2,)), space, 1)
     for choice, value in ((1, 1.9), (0, 0.0)):
         same = choice if isinstance(space, Discrete) else 2.0 * choice - 1.0
@@ -160,6 +162,6 @@ def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None
         fitted = FittedQ(spec, steps, 0.9, 1, torch.device("cpu"))
         list(fitted.fit(taken, 300))
         assert fitted.made == 300
-        mean, spread = fitted.value(taken[steps.start])
+        mean, spread = fitted.value(taken[steps["start"]])
         assert mean == pytest.approx(value, abs=0.1)
         assert 0 <= spread < 0.1

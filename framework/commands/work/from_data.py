@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+import algos
 from algos.base import Agent, Array, UnfitError
-from algos.common.parts.fitted_q import AT_ONCE, FittedQ, Steps
 from config.model.memory_spec import DataSpec
 from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from config.tell.language import tr
+from framework.collect.fragment import Columns
 from framework.commands.work.evaluate import check_new_file, check_place
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore
@@ -25,6 +26,8 @@ from framework.screen.formatting import counted, short
 from framework.screen.stages import part, stage
 from framework.seeding import number
 
+AT_ONCE = 4096
+"""Number of observations that a policy sees at once."""
 UPDATES = 5000
 """Number of gradient steps for each model, if none is written."""
 
@@ -91,7 +94,7 @@ def names(config: RunConfig, model: Model) -> list[int | None]:
     return list(CheckpointStore(model.saved.path.parent).numbers()) or [None]
 
 
-def loaded(data: OfflineData) -> tuple[Steps, Array | None]:
+def loaded(data: OfflineData) -> tuple[Columns, Array | None]:
     """Returns the transitions of the data, and masks of legal actions of the next states and of the first ones, or
     None."""
     with stage(tr("reading data"), lambda: ""):
@@ -99,22 +102,23 @@ def loaded(data: OfflineData) -> tuple[Steps, Array | None]:
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     ended = columns["terminated"] | columns["truncated"]
     start = np.concatenate([[True], ended[:-1]])
-    obs, action, reward, next_obs, terminated = (columns[name] for name in Steps._fields[:-1])
-    steps = Steps(obs, action, reward, next_obs, terminated, start)
+    steps = {name: columns[name] for name in ("obs", "action", "reward", "next_obs", "terminated")} | {"start": start}
     if "next_action_mask" not in columns:
         return steps, None
     return steps, np.concatenate([columns["next_action_mask"], columns["action_mask"][start]])
 
 
 def value_of(
-    label: str, agent: Agent, steps: Steps, masks: Array | None, config: RunConfig, updates: int,
+    label: str, agent: Agent, steps: Columns, masks: Array | None, config: RunConfig, updates: int,
     check: Callable[[], None],
 ) -> Value:  # fmt: skip
     """Returns the value of the agent with its present weights."""
-    states = np.concatenate([steps.next_obs, steps.obs[steps.start]])
+    states = np.concatenate([steps["next_obs"], steps["obs"][steps["start"]]])
     actions = np.concatenate(list(chosen(agent, states, masks)))
-    count = len(steps.reward)
-    fitted = FittedQ(agent.spec, steps, config.algo.gamma, number(config.general.seed or 1, "init"), agent.device)
+    count = len(steps["reward"])
+    fitted = algos.fitted_q(
+        agent.spec, steps, config.algo.gamma, number(config.general.seed or 1, "init"), agent.device
+    )
     with stage(tr("fitting the values of {model}", model=label), lambda: part(fitted.made, updates, tr("updates"))):
         for _ in fitted.fit(actions[:count], updates):
             check()
@@ -129,11 +133,11 @@ def chosen(agent: Agent, states: Array, masks: Array | None) -> Iterator[Array]:
         yield agent.predict_action(obs, agent.initial_state(len(obs)), mask).action
 
 
-def table(values: list[Value], steps: Steps, gamma: float) -> Iterator[str]:
+def table(values: list[Value], steps: Columns, gamma: float) -> Iterator[str]:
     """Yields a line for each model, and one for the data themselves."""
     rows = [(value.model, f"{short(value.mean)} ± {short(value.spread)}") for value in values]
     discounted, plain = returns(steps, gamma)
-    episodes = counted(int(steps.start.sum()), "episode")
+    episodes = counted(int(steps["start"].sum()), "episode")
     rows.append((tr("the data"), tr("{value}, undiscounted {plain}, {episodes}", value=short(discounted),
                                     plain=short(plain), episodes=episodes)))  # fmt: skip
     width = max(len(name) for name, _ in rows)
@@ -141,9 +145,9 @@ def table(values: list[Value], steps: Steps, gamma: float) -> Iterator[str]:
     yield from (f"{name:<{width}}  {text}" for name, text in rows)
 
 
-def returns(steps: Steps, gamma: float) -> tuple[float, float]:
+def returns(steps: Columns, gamma: float) -> tuple[float, float]:
     """Returns the mean return of the episodes, discounted and not. What would follow a truncation is missing."""
-    begins = np.flatnonzero(steps.start)
-    place = np.arange(len(steps.reward)) - np.repeat(begins, np.diff([*begins, len(steps.reward)]))
-    reward = steps.reward.astype(np.float64)
+    begins = np.flatnonzero(steps["start"])
+    place = np.arange(len(steps["reward"])) - np.repeat(begins, np.diff([*begins, len(steps["reward"])]))
+    reward = steps["reward"].astype(np.float64)
     return float((reward * gamma**place).sum() / len(begins)), float(reward.sum() / len(begins))

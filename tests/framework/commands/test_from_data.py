@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from algos.common.parts.fitted_q import Steps
 from framework.commands.work.from_data import returns
 from main import main
 
@@ -78,6 +77,4 @@ def test_recurrent_policies_are_refused(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_returns_of_the_data_are_discounted_from_each_start() -> None:
     reward, start = np.array([1.0, 2.0, 4.0]), np.array([True, False, True])
-    nothing = np.zeros(3)
-    steps = Steps(nothing, nothing, reward, nothing, nothing, start)
-    assert returns(steps, 0.5) == ((1 + 1 + 4) / 2, 7 / 2)
+    assert returns({"reward": reward, "start": start}, 0.5) == ((1 + 1 + 4) / 2, 7 / 2)
