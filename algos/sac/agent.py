@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos.base import Batch, EnvSpec, Streams
+from algos.base import Batch, EnvSpec, Streams, UnfitError
 from algos.common.maths import targets
 from algos.common.maths.bins import Bins
 from algos.common.nets import critics
@@ -33,8 +33,15 @@ class Agent(SoftActorCritic):
         self.bins = Bins(cfg.critic_bins, cfg.critic_range, device) if cfg.critic_bins else None
         if self.bins is not None:
             critics.set_bias(self.critic, self.bins.first_bias())
+        parts = {"cql_alpha": cfg.cql_alpha, "critic_bins": cfg.critic_bins, "diversity": cfg.diversity}
+        parts |= {"batchnorm": self.joint}
+        for setting in (name for name, value in parts.items() if value and self.policy.choices is not None):
+            space = spec.action_space
+            raise UnfitError(
+                tr("algo_cfg.{setting} is for Box actions, and these are {space}", setting=setting, space=space)
+            )
         terms = {"cql_loss": cfg.cql_alpha, "similarity": cfg.diversity}
-        self.METRICS = (*type(self).METRICS, *(name for name, weight in terms.items() if weight))  # type: ignore[misc]
+        self.METRICS = (*self.METRICS, *(name for name, weight in terms.items() if weight))  # type: ignore[misc]
         self.target = targets.frozen_copy(self.critic)
         # REDQ: the random subset of target critics in an update is copied to a smaller ensemble
         count = cfg.target_critics or cfg.n_critics
@@ -53,8 +60,13 @@ class Agent(SoftActorCritic):
 
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
         cfg, weight = self.cfg, batch.get("weight")
-        out, target = self._outputs(batch, noise)
-        q = self._q(out)
+        if self.joint or self.bins is not None:
+            out, target = self._outputs(batch, noise)
+            q = self._q(out)
+        else:
+            target = self._target(batch, noise)
+            q = self.critic(batch["obs"], self.policy.to_unit(batch["action"])).squeeze(-1)
+            q = self.policy.chosen(q, batch["action"])
         if self.bins is None:
             loss = targets.td_loss(q, target, weight, cfg.loss == "huber")
         else:
@@ -129,8 +141,14 @@ class Agent(SoftActorCritic):
         return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])
 
     def _target(self, batch: Batch, noise: Tensor) -> Tensor:
-        """Returns the target of a minibatch alone."""
-        return self._outputs(batch, noise)[1]
+        if self.joint or self.bins is not None:
+            return self._outputs(batch, noise)[1]
+        obs, mask, backup = batch["next_obs"], batch.get("next_action_mask"), self.cfg.entropy_backup
+        next_q, next_log_prob = self.policy.next_value(
+            obs, noise, mask, lambda action: self.target_subset(obs, action).squeeze(-1), backup
+        )
+        alpha = self.policy.temperature.alpha() if backup else next_log_prob.new_zeros(())
+        return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:
         q = self._q(self.critic(obs, action))

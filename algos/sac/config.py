@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from algos.common.settings import SoftPolicyConfig, TargetConfig
-from config.model.fields import Int, NonNegative, Positive, PositiveInt, Problem
+from config.model.fields import Int, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
 from config.model.inherit import Condition
 from config.model.layers import flat
 from config.model.memory_spec import ReplaySpec
@@ -15,13 +15,15 @@ from config.tell.language import tr
 
 
 class Config(SoftPolicyConfig, TargetConfig):
-    """SAC: maximum entropy actor-critic for continuous actions."""
+    """SAC: maximum entropy actor-critic for continuous actions, alone or beside choices in a Tuple or Dict."""
 
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Tuple", "Dict")
     SPECIAL_LAYERS = ("lstm", "gru", "batchnorm")
     BEFORE = {"entropy_backup": True}
     READ_WITH = {
         "cql_actions": ("cql_alpha", ()),
         "calibrate": ("cql_alpha", ()),
+        "target_entropy_scale": ("alpha", ("auto",)),
         "critic_range": Condition(
             lambda cfg: bool(cfg.critic_bins) or cfg.normalize_reward, tr("neither critic_bins nor normalize_reward")
         ),
@@ -35,6 +37,9 @@ class Config(SoftPolicyConfig, TargetConfig):
     actor_value: Literal["min", "mean"] = "min"
     """Value that the actor maximizes: the minimum or the mean of the critics."""
 
+    target_entropy_scale: PositiveFraction = 0.5
+    """With Tuple and Dict actions: target entropy of the choices among them, as a share of its maximum; target_entropy
+    is then that of the numbers of Boxes."""
     entropy_backup: bool = True
     """Targets contain the entropy of the next action; if false, only its value."""
 
