@@ -34,7 +34,7 @@ class Agent(SoftActorCritic):
         if self.bins is not None:
             critics.set_bias(self.critic, self.bins.first_bias())
         parts = {"cql_alpha": cfg.cql_alpha, "critic_bins": cfg.critic_bins, "diversity": cfg.diversity}
-        parts |= {"batchnorm": self.joint}
+        parts |= {"critic_layers: batchnorm": self.joint}
         for setting in (name for name, value in parts.items() if value and self.policy.choices is not None):
             space = spec.action_space
             raise UnfitError(
