@@ -65,6 +65,14 @@ def matrix_products() -> str:
     return "oneDNN" if amd and torch.backends.cpu.get_cpu_capability() == "AVX512" else "torch"
 
 
+@functools.cache
+def processor() -> str:
+    """Returns the name of the processor and its instructions, for which machine code is made."""
+    table = _table(PROC / "cpuinfo", ":") if (PROC / "cpuinfo").exists() else {}
+    names = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "CPU part", "Features")
+    return "; ".join([platform.machine(), platform.processor(), *(table[name] for name in names if name in table)])
+
+
 def cores() -> int:
     """Returns the number of cores that this process may use: by its affinity and by the CPU quota of its cgroup."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
