@@ -369,7 +369,7 @@ def test_a_wrong_row_is_named():
         (({},), {"spaces": {"a": (NUMBER[0], None)}}, r"action_space\('a'\) is None; expected a space of gymnasium"),
         (({},), {"spaces": {}, "agents": ()}, r"possible_agents is \[\]; expected a list of names"),
         (({},), {"agents": (1, 2)}, r"possible_agents is \[1, 2\]; expected a list of names"),
-        (({}, {"a": MASK}), {"spaces": {"a": (NUMBER[0], Box(0, 1, (2,)))}}, "agent 'a': action_mask is for actions that are chosen"),
+        (({}, {"a": MASK}), {"spaces": {"a": (NUMBER[0], Box(0, 1, (2,)))}}, "agent 'a': action_mask is for actions"),
         (({}, {"c": MASK}), {}, "agent 'c' is not in possible_agents"),
         (({"c": number(1)},), {}, "agent 'c' is not in possible_agents"),
     ],
