@@ -19,6 +19,7 @@ class Agent(SoftActorCritic):
     """A squashed Gaussian policy and critics, all with batch renormalization."""
 
     KEPT: ClassVar = ("networks", "optimizer", "policy", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device, beta1=cfg.adam_beta1)
