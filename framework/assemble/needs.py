@@ -183,7 +183,8 @@ def _wrong_spaces(needs: Needs, offers: Offers) -> Iterator[str]:
         (tr("{name} needs observations that are {kinds}; {env} has {space}"), offers.observations, needs.observations),
     ):
         if not any(name in names for name in kinds_of(space)):
-            kinds = tr(" or ").join(names)
+            *first, last = names
+            kinds = tr(" or ").join([tr(", ").join(first), last] if first else [last])
             yield sentence.format(name=needs.name, kinds=kinds, env=offers.name, space=described(space))
 
 
