@@ -53,6 +53,9 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     probability of the action taken, under the softmax of the target network's values at the temperature."""
     munchausen_floor: Annotated[float, Field(le=0.0)] = -1.0
     """Lowest bonus before it is weighted: an action of almost no probability would have one without bound."""
+    value_rescale: bool = False
+    """Learn h(Q) = sign(Q) (sqrt(|Q| + 1) - 1) + 0.001 Q instead of Q, so that returns of any size need no scaling or
+    clipping of rewards. q_mean is then a mean of h(Q)."""
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
 
@@ -91,5 +94,10 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
         if self.munchausen_alpha and self.n_step > 1:
             message = tr("the bonus of munchausen_alpha is for the first action alone; set it to 1")
             yield Problem("n_step", message, depends_on=("munchausen_alpha",))
+        if self.value_rescale and self.HEAD != "scalar":
+            yield Problem("value_rescale", tr("is for single values, and this algorithm learns distributions"))
+        if self.value_rescale and self.soft:
+            message = tr("the soft maximum is one of returns; set soft to false, or value_rescale to false")
+            yield Problem("value_rescale", message, depends_on=("soft",))
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", tr("is for single values; the distance of distributions has a loss of its own"))

@@ -11,7 +11,7 @@ from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
 from algos.common.parts import sequences
 from algos.dqn.agent import log_policy_bonus
 from algos.dqn.distributional import HEADS, project, quantile_huber
-from algos.dqn.heads import Successor, soft_value
+from algos.dqn.heads import Successor, rescaled, restored, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
@@ -179,6 +179,22 @@ def test_the_target_of_munchausen_dqn_is_that_of_the_soft_value_plus_the_weighte
     loss, outcome = agent._loss(batch)
     torch.testing.assert_close(outcome.per_sample, tensor(7.763871, 7.950609, 4.686738))
     assert loss.item() == pytest.approx((7.763871**2 + 7.950609**2 + 4.686738**2) / 3, rel=1e-5)
+
+
+def test_rescaled_values_are_small_and_come_back():
+    """Pohlen et al. (2018): sqrt(3 + 1) - 1 + 0.003; the inverse is one of both, for values of any size."""
+    torch.testing.assert_close(rescaled(tensor(3.0, -3.0, 0.0)), tensor(1.003, -1.003, 0.0))
+    values = tensor(0.0, 1e-4, -0.5, 3.0, 1e3, -1e5)
+    torch.testing.assert_close(restored(rescaled(values)), values, rtol=1e-4, atol=1e-6)
+
+
+def test_a_target_of_rescaled_values_adds_the_reward_to_the_value_itself():
+    """R2D2 (Kapturowski et al., 2019, equation 1). The next value 1.003 is the rescaled 3: with 6.5 + 0.5 * 3 = 8 the
+    target is sqrt(9) - 1 + 0.008, and after the end, with 6.5, sqrt(7.5) - 1 + 0.0065."""
+    scalar = head("DQN", value_rescale=True, double=False)
+    value = tensor([0.5, 1.003], [0.5, 1.003])
+    after = Successor(tensor(6.5, 6.5), tensor(0.5, 0.0), value, value, None)
+    torch.testing.assert_close(scalar.target(after)[0], tensor(2.008, 7.5**0.5 - 1 + 0.0065))
 
 
 @ALL_OF_THEM

@@ -85,13 +85,13 @@ RUNS = {
         {**STEPS, "max_total_step": 500_000, "model_save_fre": 20480}, {"n_envs": 8}
     ),
     ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
-     "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
+     "R2D2", "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
     ("CrossQ", "DDPG", "DDPG_HER", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
         {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}
     ),
     ("DroQ", "REDQ"): ({**STEPS, "max_total_step": 50_000, "model_save_fre": 10_000}, {}),
-    ("DynaQ",): ({**EPISODES, "max_episode": 500, "model_save_fre": 5000}, {}),
-    ("ExpectedSarsa", "QLearning", "Sarsa"): ({**EPISODES, "max_episode": 2000, "model_save_fre": 10_000}, {}),
+    ("DynaQ", "DynaQPlus", "PrioritizedSweeping"): ({**EPISODES, "max_episode": 500, "model_save_fre": 5000}, {}),
+    ("DoubleQLearning", "ExpectedSarsa", "QLearning", "Sarsa", "SarsaLambda"): ({**EPISODES, "max_episode": 2000, "model_save_fre": 10_000}, {}),
     ("MonteCarlo",): ({**EPISODES, "max_episode": 2000, "model_save_fre": 200}, {}),
     ("PQN",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 32}),
     ("RecurrentPPO",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 16}),

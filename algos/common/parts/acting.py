@@ -126,7 +126,7 @@ class PolicyAgent(ActingAgent, Generic[Part]):
         return self.policy.as_module()
 
     def single_steps(self, batch: Batch) -> Batch:
-        return self.policy.carried.with_views(batch, self.burn_in)
+        return self.policy.carried.with_views(batch, self.burn_in, self.n_step, self.cfg.gamma)
 
 
 Choice = Callable[[Tensor], Tensor]

@@ -262,7 +262,6 @@ def test_an_id_that_has_gone_is_replaced_with_a_note(tmp_path: Path) -> None:
         ("SAC", "CartPole-v1", "{}", "SAC_D", {}),
         ("A3C", "CartPole-v1", "{}", "IMPALA", {}),
         ("SimpleQ", "CartPole-v1", "{}", "DQN", {"double": False, "dueling": False}),
-        ("R2D2", "CartPole-v1", "{}", "DRQN", {}),
     ],
 )  # fmt: skip
 def test_an_algorithm_with_another_name_is_replaced_with_a_note(

@@ -33,7 +33,8 @@ from tests.tools.joint import joint_spec, slot_spec
 from tests.tools.paths import in_the_suite
 from tests.tools.process import forked_program
 
-WITHOUT_NETWORK = {"QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ", "ValueIteration", "PolicyIteration",
+WITHOUT_NETWORK = {"QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ", "DoubleQLearning",
+                   "SarsaLambda", "DynaQPlus", "PrioritizedSweeping", "ValueIteration", "PolicyIteration",
                    "Random", "Expert", "HierarchicalDQN", "DecisionTransformer"}  # fmt: skip
 SPECIAL = {
     "DDPG_HER": "reach",
