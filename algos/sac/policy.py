@@ -35,13 +35,16 @@ class SoftPolicy(Policy):
         normalizer: nn.Module | None,
         value: Callable[[Observed, Tensor], Tensor],
         beta1: float = 0.9,
+        network: nn.Module | None = None,
     ) -> None:
-        """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
+        """value: the value [B] of actions [B, A] in the cube, which the policy maximizes. network: from observations to
+        means and log deviations; None is one of cfg.actor_layers."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         self.bounds = Bounds(spec.action_space, device)
         self.distribution = SquashedGaussian(self.bounds.size)
-        outputs = self.distribution.outputs
-        self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
+        self.network = network or networks.build(
+            spec, cfg.actor_layers, self.distribution.outputs, cfg, streams.init, normalizer=normalizer
+        )
         self.network.to(device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)

@@ -118,6 +118,7 @@ def test_the_module_obeys_the_mask(algo: str) -> None:
         ("QMIX", joint_spec(state=3)),
         ("VDN", joint_spec(agents=3)),
         ("MADDPG", joint_spec(Box(-1, 1, (2,)))),
+        ("MASAC", joint_spec(Box(-1, 1, (2,)))),
         ("MAPPO", slot_spec()),
     ],
 )
