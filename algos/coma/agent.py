@@ -1,9 +1,9 @@
 """COMA: a policy that all agents share, and a central critic with a counterfactual baseline."""
 
+import math
 from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,6 +14,7 @@ from algos.common.maths import targets
 from algos.common.maths.normalize import RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
+from algos.common.nets.encoder import encode
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import EPSILON, policy_loss, seen, squared_error
@@ -47,10 +48,13 @@ class Agent(PolicyAgent[TeamPolicy]):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
+        self.actions = joint.actions_of_each(spec)
         self.policy = TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=True)
-        self.actions = self.policy.size
-        self.sees, seen_spec, self.state_normalizer = joint.central(spec, self.normalizer)
-        width = int(np.prod(seen_spec.observation_space.shape or ())) + spec.agents * (self.actions + 1)
+        self.sees, seen_spec, normalizer = joint.central(spec, self.normalizer)
+        modules, shape = encode(seen_spec.observation_space, normalizer)
+        self.encode = nn.Sequential(*modules, nn.Flatten()).to(device)
+        """From the state to numbers [M, D]."""
+        width = math.prod(shape) + spec.agents * (self.actions + 1)
         inputs = joint.of_state(replace(spec, global_state=width))
         self.critic = networks.build(inputs, cfg.critic_layers, self.actions, cfg, streams.init + 1).to(device)
         self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
@@ -101,8 +105,7 @@ class Agent(PolicyAgent[TeamPolicy]):
 
     def _values(self, critic: nn.Module, state: Tensor, index: Tensor) -> Tensor:
         """Returns the values [M, S, A] of each agent's actions beside those of the others [M, S]."""
-        state = state.flatten(1) if self.state_normalizer is None else self.state_normalizer(state).flatten(1)
-        return critic(critic_input(state, index, self.actions)).view(len(index), -1, self.actions)
+        return critic(critic_input(self.encode(state), index, self.actions)).view(len(index), -1, self.actions)
 
     def update(self, batch: Batch) -> Result:
         """Trains the critic with minibatches of the window, and then makes one step of the policy."""
