@@ -81,10 +81,10 @@ def test_what_is_left_out_is_the_same_however_a_run_is_asked_for(algo):
 STEPS = {"max_step": -1, "max_episode": -1, "online_eval": True, "online_eval_episode": 20, "model_save_unit": "step"}
 EPISODES = {"max_step": -1, "online_eval": True, "online_eval_episode": 20}
 RUNS = {
-    ("A2C", "COMA", "HAPPO", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
+    ("A2C", "APPO", "COMA", "HAPPO", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
         {**STEPS, "max_total_step": 500_000, "model_save_fre": 20480}, {"n_envs": 8}
     ),
-    ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
+    ("BTR", "C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
      "R2D2", "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
     ("CrossQ", "DDPG", "DDPG_HER", "MADDPG", "MASAC", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
         {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}

@@ -48,6 +48,8 @@ SHORT: dict[str, dict[str, Any]] = {
     "MonteCarlo": _TABLE,
     "SAC_D": {**_ACTOR, "train_fre": 1, "updates_per_train": 1, "target_entropy_scale": 0.98},
     "DDPG": {**_ACTOR, "tau": 0.001, "actor_lr": 1e-4},
+    "APPO": {**_WINDOWS, "lr": 3e-4, "sgd_batch_size": 64},
+    "BTR": {"learning_starts": 0, "train_fre": 1, "lr": 2e-4, "batch_size": 32, "target_update": 4},
     "PPO": {**_WINDOWS, "lr": 3e-4, "sgd_batch_size": 64, "k_epochs": 10},
     "MAPPO": {**_WINDOWS, "lr": 3e-4, "batch_size": 2048, "sgd_batch_size": 64, "entropy_coef": 0.0},
     "COMA": {"batch_size": 64},
