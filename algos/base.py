@@ -358,6 +358,14 @@ class Agent(TrainableActor):
             batch if self.carried is None else self.carried.with_views(batch, self.burn_in, self.n_step, self.cfg.gamma)
         )
 
+    def by_sample(self, result: Result, batch: Batch) -> Result:
+        """Returns the result of an update from these single steps, with priorities of samples: of sequences [B], where
+        the steps are parts of sequences."""
+        of_sequences = getattr(batch.get("obs"), "priorities", None)
+        if result.priorities is None or of_sequences is None:
+            return result
+        return result._replace(priorities=of_sequences(result.priorities, self.cfg.per_eta))
+
     def everywhere(self, mean: torch.Tensor) -> torch.Tensor:
         """Returns the mean over the whole minibatch, given the mean over this learner's part."""
         mean = mean.detach().clone()

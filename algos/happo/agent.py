@@ -11,10 +11,16 @@ from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import PolicyAgent
-from algos.common.parts.actor_critic import EPSILON, explained_variance, seen, squared_error, standardized
+from algos.common.parts.actor_critic import (
+    EPSILON,
+    clipped_surrogate,
+    explained_variance,
+    seen,
+    squared_error,
+    standardized,
+)
 from algos.common.parts.team import TeamPolicy
 from algos.happo.config import Config
-from algos.ppo.agent import clipped_surrogate
 
 
 class Agent(PolicyAgent[TeamPolicy]):

@@ -26,8 +26,7 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         """out: numbers that a critic gives for an action. beta1: of Adam."""
         super().__init__(cfg, spec, streams, device)
         self.out = out
-        network = self._policy_network()
-        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, beta1, network)
+        self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, beta1)
         self.critic = self._critics(cfg.n_critics)
         self.policy.carried.add("critic", self.critic.front)
         self.parameters: list[Tensor] = list(self.critic.parameters())
@@ -36,10 +35,6 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         self.networks = nn.ModuleDict(parts)
         self.step = self.minimize(self._loss, self.optimizer)
         self.updates = 0
-
-    def _policy_network(self) -> nn.Module | None:
-        """Returns the network of the policy; None is one of the whole observation."""
-        return None
 
     def _critics(self, members: int) -> critics.Critic:
         cfg, seed, actions = self.cfg, self.streams.init + 1, self.policy.bounds.size

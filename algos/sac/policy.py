@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
 from algos.common.maths.gaussian import SquashedGaussian
-from algos.common.nets import networks
+from algos.common.nets import joint, networks
+from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
@@ -17,6 +18,21 @@ from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.state import load_state_of, state_of
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
+
+
+class MeansFirst(nn.Module):
+    """Outputs of single agents [B, S, 2 k] -> [B, 2 S k]: the means of all, followed by their log deviations."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(2, (2, -1)).transpose(1, 2).flatten(1)
+
+
+def _of_agents(
+    cfg: Any, spec: EnvSpec, outputs: int, seed: int, normalizer: nn.Module | None
+) -> networks.Network | Recurrent:
+    """Returns the actors of several agents as one network, each of which sees its own observation (MASAC)."""
+    build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
+    return build(spec, cfg.actor_layers, outputs // spec.agents, cfg, seed, normalizer).extend([MeansFirst()])
 
 
 class SoftPolicy(Policy):
@@ -35,16 +51,16 @@ class SoftPolicy(Policy):
         normalizer: nn.Module | None,
         value: Callable[[Observed, Tensor], Tensor],
         beta1: float = 0.9,
-        network: nn.Module | None = None,
     ) -> None:
-        """value: the value [B] of actions [B, A] in the cube, which the policy maximizes. network: from observations to
-        means and log deviations; None is one of cfg.actor_layers."""
+        """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         self.bounds = Bounds(spec.action_space, device)
         self.distribution = SquashedGaussian(self.bounds.size)
-        self.network = network or networks.build(
-            spec, cfg.actor_layers, self.distribution.outputs, cfg, streams.init, normalizer=normalizer
-        )
+        outputs = self.distribution.outputs
+        if cfg.JOINT:
+            self.network = _of_agents(cfg, spec, outputs, streams.init, normalizer)
+        else:
+            self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)

@@ -5,13 +5,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from algos.base import Agent, Batch, OwnLossError, Progress, Result, TrainableActor, on_device
-from algos.common.parts.sequences import View, of_sequences
 from config.model.memory_spec import MemorySpec, RolloutSpec
 from config.tell.language import tr
 from framework.errors import JoystickError, NumericsError
@@ -131,21 +130,13 @@ class AgentLearner(Learner):
             batch = agent.standardize(batch)
             agent.seed_dropout()
             steps = batch if agent.CUTS_MINIBATCHES else agent.share(batch)
-            result = _by_sequence(agent.update(steps), steps, agent)
+            result = agent.by_sample(agent.update(steps), steps)
             metrics = result.metrics if self._share is None else self._share.averaged(result.metrics)
             norm = getattr(agent.optimizer, "grad_norm", None)
             measured = {} if norm is None else {"grad_norm": norm}
             return result._replace(metrics={**metrics, **measured, **agent.own_stats()})
         except OwnLossError as error:
             raise JoystickError(str(error)) from error
-
-
-def _by_sequence(result: Result, batch: Batch, agent: Agent) -> Result:
-    """Returns a result whose priorities, if it has any, are those of sequences where the batch has sequences."""
-    obs: Any = batch.get("obs")
-    if result.priorities is None or not isinstance(obs, View):
-        return result
-    return result._replace(priorities=of_sequences(result.priorities, obs, agent.cfg.per_eta))
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:

@@ -8,7 +8,7 @@ import algos
 from algos.base import Progress
 from algos.common.nets.layers import BatchRenorm as Renorm
 from algos.common.nets.recurrent import Recurrent
-from algos.common.parts.sequences import View, n_step_returns, of_sequences, outputs_of
+from algos.common.parts.sequences import View, n_step_returns, outputs_of
 from config.model.layers import BatchRenorm, Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.assemble import build, resources
@@ -263,9 +263,9 @@ def test_the_priority_of_a_sequence_is_a_mixture_of_its_largest_and_its_mean_err
     errors = torch.tensor([4.0, 1.0, 0.0, 3.0])
     first = torch.zeros(2, 2, dtype=torch.bool)
     view = View({"first": first}, {}, {}, None)
-    assert of_sequences(errors, view, 0.75).tolist() == [3.5, 2.75]
+    assert view.priorities(errors, 0.75).tolist() == [3.5, 2.75]
     valid = torch.tensor([[True, False], [True, True]])
-    assert of_sequences(errors[[0, 2, 3]], View({"first": first}, {}, {}, valid), 0.75).tolist() == [3.5, 3.0]
+    assert View({"first": first}, {}, {}, valid).priorities(errors[[0, 2, 3]], 0.75).tolist() == [3.5, 3.0]
 
 
 def test_what_a_sequence_taught_becomes_its_priority_and_its_weight():

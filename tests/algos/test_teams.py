@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, MultiDiscrete
 from algos.base import Progress
 from algos.coma.agent import counterfactual, critic_input
 from algos.common.nets import joint
-from algos.masac.agent import MeansFirst
+from algos.sac.policy import MeansFirst
 from config.model.layers import Linear
 from config.read.loader import ConfigError
 from envs.base import Step, VectorEnv

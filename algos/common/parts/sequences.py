@@ -105,20 +105,19 @@ class View:
         steps = self.steps
         return _real(network.unroll(steps["obs"], self._state(network, name), steps["first"]), self.valid)
 
+    def priorities(self, errors: Tensor, eta: float) -> Tensor:
+        """Returns a priority of each sequence [B]: eta max + (1 - eta) mean of the TD errors [M] of its steps
+        (Kapturowski et al., 2019, section 2.3)."""
+        first = self.steps["first"]
+        if self.valid is None:
+            each = errors.view(first.shape)
+            return eta * each.amax(0) + (1 - eta) * each.mean(0)
+        each = torch.zeros(first.shape, dtype=errors.dtype, device=errors.device).masked_scatter(self.valid, errors)
+        return eta * each.amax(0) + (1 - eta) * each.sum(0) / self.valid.sum(0).clamp(min=1)
+
     @torch.no_grad()
     def _state(self, network: Recurrent, name: str) -> Tensor:
         return network.state_after(self.before["obs"], self.states[name], self.before["first"])
-
-
-def of_sequences(errors: Tensor, obs: View, eta: float) -> Tensor:
-    """Returns a priority of each sequence [B]: eta max + (1 - eta) mean of the TD errors [M] of its steps (Kapturowski
-    et al., 2019, section 2.3)."""
-    first = obs.steps["first"]
-    if obs.valid is None:
-        each = errors.view(first.shape)
-        return eta * each.amax(0) + (1 - eta) * each.mean(0)
-    each = torch.zeros(first.shape, dtype=errors.dtype, device=errors.device).masked_scatter(obs.valid, errors)
-    return eta * each.amax(0) + (1 - eta) * each.sum(0) / obs.valid.sum(0).clamp(min=1)
 
 
 Observed = Tensor | View
