@@ -487,7 +487,7 @@ class TargetConfig(NetworkConfig):
 class PolicyGradientConfig(NetworkConfig):
     """Settings of a policy and a value network that learn from what has just been collected."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
     RUN = run(steps=500_000, save=20_480, rows=8)
 
