@@ -42,7 +42,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "RainbowDQN": {**_EPSILON, **_SUPPORT, "updates_per_train": 1, "learning_starts": 0, "target_update": 2000,
                    "batch_size": 32, "lr": 6.25e-5},
     "DRQN": {**_EPSILON, "gamma": 0.95, "target_update": 4, "lr": 2e-4, "learning_starts": 0, "batch_size": 16},
-    "R2D2": {**_EPSILON, "gamma": 0.95, "target_update": 4, "lr": 2e-4, "learning_starts": 0, "batch_size": 16},
+    "R2D2": {**_EPSILON, "n_step": 2, "gamma": 0.95, "target_update": 4, "lr": 2e-4, "learning_starts": 0, "batch_size": 16},
     "SQIL": {**_EPSILON, **_EACH_STEP, "target_update": 4, "lr": 2e-4, "loss": "mse"},
     "DiscreteCQL": {**_EPSILON, **_EACH_STEP},
     "MonteCarlo": _TABLE,
