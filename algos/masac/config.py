@@ -6,6 +6,7 @@ from algos.sac.config import Config as Family
 class Config(Family):
     """MASAC: a squashed Gaussian actor for each of several cooperating agents, trained by central soft critics."""
 
+    ACTION_SPACES = ("Box",)
     JOINT = True
 
     shared_actor: bool = False
