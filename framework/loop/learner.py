@@ -127,7 +127,7 @@ class AgentLearner(Learner):
         own."""
         agent = self.agent
         try:
-            batch = agent.standardize(batch)
+            batch = agent.shifted(agent.standardize(batch))
             agent.seed_dropout()
             steps = batch if agent.CUTS_MINIBATCHES else agent.share(batch)
             result = agent.by_sample(agent.update(steps), steps)
