@@ -94,11 +94,9 @@ class Replay(Memory):
             for at, slot in enumerate(ring.tolist()):
                 self._scale.add(slot, batch["reward"][at : at + 1, None], batch["end"][at : at + 1, None])
         places = rings.scatter(ring, batch)
-        if self.spec.sequence > 1:
-            for slot in np.unique(ring).tolist():
-                self._begin_sequences(slot, int(before[slot]))
-        elif self._tree is not None:
+        if self.spec.sequence == 1 and self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
+        self._begin_in_slots(ring, before)
         if self._count() * rings.rows >= self.spec.warmup:
             self._credit += len(ring) * self.spec.updates_per_step
 
@@ -168,6 +166,12 @@ class Replay(Memory):
         )
         complete = rings.places(ring, begins)
         self._tree.set(complete, np.full(complete.shape, self._tree.highest))
+
+    def _begin_in_slots(self, ring: np.ndarray, before: np.ndarray) -> None:
+        """Does so for the rings of slots, which had `before` steps each."""
+        if self.spec.sequence > 1:
+            for slot in np.unique(ring).tolist():
+                self._begin_sequences(slot, int(before[slot]))
 
     # sampling ---------------------------------------------------------------------------------------------
 
