@@ -19,7 +19,10 @@ former.answer()
 
 _ROOT = Path(__file__).parent
 
-NEAREST = {"r2d2": tr("R2D2 is not available, DRQN is the nearest")}
+NEAREST = {
+    "auto": tr("auto is a choice of the command line, --algo auto"),
+    "apex": tr("Ape-X is PER_DQN with n_step 3, dueling and several workers (mp_backend: ray) here"),
+}
 """Algorithms that are often asked for and are not here."""
 
 

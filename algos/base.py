@@ -258,6 +258,8 @@ class Agent(TrainableActor):
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
         self.burn_in: int = getattr(cfg, "burn_in", 0)
         """Steps at the start of a sequence that only refresh the recurrent state."""
+        self.n_step: int = getattr(cfg, "n_step", 1)
+        """Steps of the returns that are summed within sequences; those of single steps come from the memory."""
         self.reduce: Callable[[Iterable[torch.Tensor]], None] = lambda grads: None
         """Called between backward and step; averages gradients over the learners that share a batch."""
         self.learners = 1
@@ -359,7 +361,17 @@ class Agent(TrainableActor):
 
     def single_steps(self, batch: Batch) -> Batch:
         """Returns a minibatch as `update` takes it: sequences become single steps [M, ...], obs and next_obs views."""
-        return batch if self.carried is None else self.carried.with_views(batch, self.burn_in)
+        return (
+            batch if self.carried is None else self.carried.with_views(batch, self.burn_in, self.n_step, self.cfg.gamma)
+        )
+
+    def by_sample(self, result: Result, batch: Batch) -> Result:
+        """Returns the result of an update from these single steps, with priorities of samples: of sequences [B], where
+        the steps are parts of sequences."""
+        of_sequences = getattr(batch.get("obs"), "priorities", None)
+        if result.priorities is None or of_sequences is None:
+            return result
+        return result._replace(priorities=of_sequences(result.priorities, self.cfg.per_eta))
 
     def everywhere(self, mean: torch.Tensor) -> torch.Tensor:
         """Returns the mean over the whole minibatch, given the mean over this learner's part."""

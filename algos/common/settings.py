@@ -317,12 +317,16 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
         "per_alpha": ("buffer_type", ("PER", "PER_QUE")),
         "per_beta": ("buffer_type", ("PER", "PER_QUE")),
         "per_epsilon": ("buffer_type", ("PER", "PER_QUE")),
+        "per_eta": Condition(
+            lambda cfg: cfg.remembers() and cfg.buffer_type.startswith("PER"), tr("no prioritized sequences")
+        ),
     }
 
     batch_size: PositiveInt = 256
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
     n_step: PositiveInt = 1
-    """Steps of the n-step return: rewards summed before bootstrapping from a value."""
+    """Steps of the n-step return: rewards summed before bootstrapping from a value. With lstm or gru layers, fewer at
+    the end of a sequence."""
     loss: Loss = "mse"
     """Loss of the TD error: mse, or huber, which grows linearly beyond 1."""
     reward_scale: Positive = 1.0
@@ -342,6 +346,9 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
     """Initial exponent of the importance sampling weights; rises to 1 over the planned run."""
     per_epsilon: Positive = 0.01
     """Added to every priority so that each transition can be sampled."""
+    per_eta: Fraction = 0.9
+    """With lstm or gru layers and buffer_type PER: the priority of a sequence is eta times the largest of its TD
+    errors, plus 1 - eta times their mean."""
     offline_updates: Annotated[Int, Field(ge=-1)] | None = None
     """Updates from the data alone, before the run collects; -1: it collects nothing. null: -1 for algorithms that are
     made for given data, otherwise 0."""
@@ -364,7 +371,7 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
             batch_size=self.batch_size,
             warmup=max(self.batch_size, self.learning_starts),
             updates_per_step=self.updates_per_train / self.train_fre,
-            n_step=self.n_step,
+            n_step=1 if self.remembers() else self.n_step,  # with sequences, they are summed within them
             gamma=self.gamma,
             fragment=max(1, self.train_fre // rows),
             priority_alpha=self.per_alpha if self.buffer_type.startswith("PER") else 0.0,
@@ -372,6 +379,7 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
             priority_epsilon=self.per_epsilon,
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
+            stride=max(1, self.lookup_step // 2),
             reward_clip=self.reward_clip,
             compress=self.buffer_compress,
             statistics=self.normalize_obs,
@@ -418,15 +426,13 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
             size = self.buffer_size
             message = tr("{steps} steps with burn_in are more than buffer_size, {size}", steps=length, size=size)
             yield Problem("lookup_step", message, depends_on=("burn_in", "buffer_size"))
-        if self.n_step > 1:
-            yield Problem("n_step", tr("lstm and gru layers need 1-step targets; set it to 1"))
+        if self.n_step > self.lookup_step:
+            message = tr("returns are summed within sequences, which have {steps} steps", steps=self.lookup_step)
+            yield Problem("n_step", message, depends_on=("lookup_step",))
         if self.her_ratio:
             yield Problem(
                 "her_ratio", tr("goals are relabeled in single steps, and lstm and gru layers need sequences")
             )
-        if self.buffer_type.startswith("PER"):
-            message = tr("{kind} does not support lstm and gru layers; use REPLAY", kind=self.buffer_type)
-            yield Problem("buffer_type", message)
 
 
 class ActorCriticConfig(ReplayConfig):
@@ -485,7 +491,7 @@ class TargetConfig(NetworkConfig):
 class PolicyGradientConfig(NetworkConfig):
     """Settings of a policy and a value network that learn from what has just been collected."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
     RUN = run(steps=500_000, save=20_480, rows=8)
 

@@ -90,9 +90,10 @@ class Agent(ValueAgent):
     def _loss(self, batch: Batch) -> tuple[Tensor, Outcome]:
         """Returns the loss, and the TD errors [M]."""
         with torch.no_grad():
-            target, metrics = self.head.target(self._successor(batch))
+            after = self._successor(batch)
             if self.cfg.munchausen_alpha:
-                target = target + self.cfg.munchausen_alpha * self._bonus(batch)
+                after = after._replace(reward=after.reward + self.cfg.munchausen_alpha * self._bonus(batch))
+            target, metrics = self.head.target(after)
         out = sequences.outputs_of(self.network, batch["obs"])
         losses, error = self.head.loss(out, batch["action"], target)
         q = targets.of_action(self.head.values(out.detach()), batch["action"])

@@ -50,9 +50,13 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Softmax temperature, with soft or exploration_type softmax: a higher one makes worse actions more likely."""
     munchausen_alpha: Fraction = 0.0
     """Weight of the bonus that Munchausen Q-learning adds to each reward, with soft: temperature times the log
-    probability of the action taken, under the softmax of the target network's values at the temperature."""
+    probability of the action taken, under the softmax of the target network's values at the temperature. With n_step
+    above 1, the bonus is that of the first action."""
     munchausen_floor: Annotated[float, Field(le=0.0)] = -1.0
     """Lowest bonus before it is weighted: an action of almost no probability would have one without bound."""
+    value_rescale: bool = False
+    """Learn h(Q) = sign(Q) (sqrt(|Q| + 1) - 1) + 0.001 Q instead of Q, so that returns of any size need no scaling or
+    clipping of rewards. q_mean is then a mean of h(Q)."""
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
 
@@ -83,13 +87,15 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
         yield from super().problems()
         if self.soft and self.double:
             yield Problem("double", tr("a soft value chooses no next action; set it to false"), depends_on=("soft",))
-        if self.soft and self.HEAD != "scalar":
-            yield Problem("soft", tr("is for single values, and this algorithm learns distributions"))
+        if self.soft and self.HEAD == "categorical":
+            yield Problem("soft", tr("is for single values and quantiles, and this algorithm learns probabilities"))
         if self.munchausen_alpha and not self.soft:
             message = tr("adds the log policy of soft values to the rewards; set soft to true, and double to false")
             yield Problem("munchausen_alpha", message, depends_on=("soft",))
-        if self.munchausen_alpha and self.n_step > 1:
-            message = tr("the bonus of munchausen_alpha is for the first action alone; set it to 1")
-            yield Problem("n_step", message, depends_on=("munchausen_alpha",))
+        if self.value_rescale and self.HEAD != "scalar":
+            yield Problem("value_rescale", tr("is for single values, and this algorithm learns distributions"))
+        if self.value_rescale and self.soft:
+            message = tr("the soft maximum is one of returns; set soft to false, or value_rescale to false")
+            yield Problem("value_rescale", message, depends_on=("soft",))
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", tr("is for single values; the distance of distributions has a loss of its own"))

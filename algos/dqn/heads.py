@@ -68,6 +68,24 @@ class Head(ABC):
         return None
 
 
+RESCALED = 1e-3
+"""Factor of the linear part of `rescaled`, by which it has a bounded inverse."""
+
+
+def rescaled(value: Tensor) -> Tensor:
+    """Returns h(x) = sign(x) (sqrt(|x| + 1) - 1) + e x (Pohlen et al., 2018): large values become small numbers, which
+    a network learns with one learning rate."""
+    return value.sign() * ((value.abs() + 1).sqrt() - 1) + RESCALED * value
+
+
+def restored(number: Tensor) -> Tensor:
+    """Returns the value whose `rescaled` is this number. In double precision, since it is the difference of near
+    numbers."""
+    size = number.double().abs()
+    root = ((1 + 4 * RESCALED * (size + 1 + RESCALED)).sqrt() - 1) / (2 * RESCALED)
+    return (number.sign() * (root.square() - 1)).to(number.dtype)
+
+
 def soft_value(values: Tensor, temperature: float) -> Tensor:
     """Returns T log sum_a exp(Q(s, a) / T) [M]: the value of a state under maximum entropy (Haarnoja et al., 2017,
     equation 5)."""
@@ -88,6 +106,8 @@ class Scalar(Head):
             value = after.value.amax(1)
         else:
             value = of_action(after.value, after.best())
+        if self.cfg.value_rescale:
+            return rescaled(torch.addcmul(after.reward, after.discount, restored(value))), {}
         return torch.addcmul(after.reward, after.discount, value), {}
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,35 +1,22 @@
 """PPO: policy gradient with a clipped surrogate or an adaptive KL penalty, and a value baseline."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.parts.actor_critic import OnPolicyAgent, advantages, detached, seen, standardized
+from algos.common.parts.actor_critic import (
+    OnPolicyAgent,
+    PolicyLoss,
+    advantages,
+    clipped_surrogate,
+    detached,
+    seen,
+    standardized,
+)
 from algos.ppo.config import Config
 from config.tell.language import tr
-
-
-class PolicyLoss(NamedTuple):
-    """loss [], kl [] (an estimate of KL(old, new)) and clipped [] (the share of clipped ratios)."""
-
-    loss: Tensor
-    kl: Tensor
-    clipped: Tensor
-
-
-def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> PolicyLoss:
-    """Returns -mean min(r A, clip(r, 1 - c, 1 + c) A) with r = pi/pi_old (equation 7); all [B].
-    kl is the estimator mean((r - 1) - log r), never negative."""
-    log_ratio = log_prob - old_log_prob
-    ratio = log_ratio.exp()
-    limited = ratio.clamp(1.0 - clip, 1.0 + clip)
-    loss = -torch.min(ratio * advantage, limited * advantage).mean()
-    with torch.no_grad():
-        kl = ((ratio - 1.0) - log_ratio).mean()
-        clipped = (ratio != limited).float().mean()
-    return PolicyLoss(loss, kl, clipped)
 
 
 def penalized_surrogate(
@@ -88,7 +75,7 @@ class Agent(OnPolicyAgent):
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
-        return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+        return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)}
 
     def _next_penalty(self) -> float:
         """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""

@@ -27,6 +27,10 @@ class Config(CentralCriticConfig, JointRateConfig):
     gae_lambda: Fraction = 0.95
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
+    vtrace: bool = False
+    """Correct off-policy data of workers that run ahead of the learner (general_cfg.run_ahead) with V-trace importance
+    weights."""
+
     lr = 5e-4
     lr_schedule: Schedule = "linear"
     batch_size: PositiveInt = 2048

@@ -3,36 +3,18 @@
 from typing import ClassVar
 
 import torch
-from gymnasium.spaces import Discrete, MultiDiscrete
 from torch import Tensor, nn
 
-from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, UnfitError
+from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
 from algos.common.nets import joint, networks
+from algos.common.nets.joint import actions_of_each
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import ActingAgent, Greedy, highest
 from algos.common.parts.sequences import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
-from config.tell.language import tr
-
-
-def actions_of_each(spec: EnvSpec) -> int:
-    """Returns the number of actions of each agent, which must be equal."""
-    space = spec.action_space
-    sizes: list[int] = space.nvec.tolist() if isinstance(space, MultiDiscrete) else []
-    if isinstance(space, Discrete):
-        sizes = [int(space.n)]
-    if len(sizes) != spec.agents or len(set(sizes)) > 1:
-        raise UnfitError(
-            tr(
-                "{space} is not a Discrete action for each of {count} agents, equal for all",
-                space=space,
-                count=spec.agents,
-            )
-        )
-    return sizes[0]
 
 
 def of_actions(values: Tensor, action: Tensor) -> Tensor:

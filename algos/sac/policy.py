@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
 from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.maths.targets import entropy_of, soft_value
-from algos.common.nets import networks
+from algos.common.nets import joint, networks
 from algos.common.nets.layers import changed_by
+from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
@@ -34,6 +35,21 @@ def _target_entropy(cfg: Any, size: int) -> float:
     if cfg.target_std is not None:
         return size * 0.5 * math.log(2.0 * math.pi * math.e * float(cfg.target_std) ** 2)
     return -float(size) if cfg.target_entropy is None else float(cfg.target_entropy)
+
+
+class MeansFirst(nn.Module):
+    """Outputs of single agents [B, S, 2 k] -> [B, 2 S k]: the means of all, followed by their log deviations."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(2, (2, -1)).transpose(1, 2).flatten(1)
+
+
+def _of_agents(
+    cfg: Any, spec: EnvSpec, outputs: int, seed: int, normalizer: nn.Module | None
+) -> networks.Network | Recurrent:
+    """Returns the actors of several agents as one network, each of which sees its own observation (MASAC)."""
+    build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
+    return build(spec, cfg.actor_layers, outputs // spec.agents, cfg, seed, normalizer).extend([MeansFirst()])
 
 
 class SoftPolicy(Policy):
@@ -62,7 +78,10 @@ class SoftPolicy(Policy):
         self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
         self.distribution = SquashedGaussian(self.bounds.size, SMOOTH_LOG_STD if cfg.smooth_log_std else None)
         outputs = self.distribution.outputs + (0 if self.choices is None else self.choices.logits)
-        self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
+        if cfg.JOINT:
+            self.network = _of_agents(cfg, spec, outputs, streams.init, normalizer)
+        else:
+            self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
         self.optimizer = optim.make(changed_by(self.network), cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)

@@ -9,7 +9,7 @@ from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.normalize import RewardScaler
 from algos.common.nets import custom
 from algos.common.nets.recurrent import differentiable_twice
-from algos.common.parts import optim, sequences
+from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import ActorCritic, advantages, policy_loss, seen, squared_error, standardized
 from algos.trpo.config import Config
@@ -115,13 +115,9 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def _fit_value(self, batch: Batch) -> Tensor:
         """Trains the value network for k_epochs epochs of shuffled minibatches; returns the mean loss."""
-        cfg, losses = self.cfg, []
-        steps, total = batch["target"].numel(), batch["target"].shape[-1]  # of single steps, or of sequences
-        for _ in range(cfg.k_epochs):
-            order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
-            for chosen in order.split(max(1, cfg.sgd_batch_size * total // steps)):
-                part = self.share(sequences.samples(batch, chosen))
-                loss = squared_error(self.policy.value(part), part["target"])
-                self.descend(loss, part, self.optimizer)
-                losses.append(loss.detach())
+        losses = []
+        for part in self.minibatches(batch, self.cfg.sgd_batch_size, self.cfg.k_epochs):
+            loss = squared_error(self.policy.value(part), part["target"])
+            self.descend(loss, part, self.optimizer)
+            losses.append(loss.detach())
         return torch.stack(losses).mean()

@@ -61,6 +61,8 @@ class ReplaySpec:
     sequence: int = 1
     """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`
     [B, S] before it and `first` [L, B], true where an episode begins inside of it."""
+    stride: int = 1
+    """Steps between the beginnings of prioritized sequences; without priorities they begin anywhere."""
     relabel: float = 0.0
     """Share of the samples whose goal is replaced by one that was reached later in the same episode; for an
     environment with goals, with n_step 1 and sequence 1."""
@@ -83,6 +85,11 @@ class ReplaySpec:
     """True if samples have the flag `terminated`, too, which `discount` does not tell if gamma is 0; with n_step 1."""
     data: DataSpec | None = None
     """Data to learn from beside what is collected, or instead of it; None: the run has none."""
+
+    @property
+    def least(self) -> int:
+        """Steps of a row among which there is a whole sample, wherever they begin."""
+        return self.sequence + (self.stride - 1 if self.priority_alpha and self.sequence > 1 else 0)
 
 
 @dataclass(frozen=True)

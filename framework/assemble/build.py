@@ -191,12 +191,12 @@ def make_memory(
 def _check_sequences(policy: PolicyPlan) -> None:
     """Raises JoystickError if a replay memory is too small for a single sequence."""
     replay, rows = policy.memory, policy.spec.rows
-    if isinstance(replay, ReplaySpec) and replay.capacity // rows < replay.sequence:
+    if isinstance(replay, ReplaySpec) and replay.capacity // rows < replay.least:
         raise JoystickError(
             tr(
                 "a sequence has {sequence} steps, and {section}.buffer_size {capacity} keeps {steps} "
                 "of each of {rows} rows; choose a larger one, or fewer env_cfg.n_envs",
-                sequence=replay.sequence,
+                sequence=replay.least,
                 section=policy.section,
                 capacity=replay.capacity,
                 steps=replay.capacity // rows,

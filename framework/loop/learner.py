@@ -129,7 +129,8 @@ class AgentLearner(Learner):
         try:
             batch = agent.shifted(agent.standardize(batch))
             agent.seed_dropout()
-            result = agent.update(batch if agent.CUTS_MINIBATCHES else agent.share(batch))
+            steps = batch if agent.CUTS_MINIBATCHES else agent.share(batch)
+            result = agent.by_sample(agent.update(steps), steps)
             metrics = result.metrics if self._share is None else self._share.averaged(result.metrics)
             norm = getattr(agent.optimizer, "grad_norm", None)
             measured = {} if norm is None else {"grad_norm": norm}

@@ -89,12 +89,14 @@ class Replay(Memory):
         batch = self._kept(columns)
         if not rings.flat:
             self._allocate({name: value[:1, None] for name, value in batch.items()})
+        before = rings.added.copy()
         if self._scale is not None:
             for at, slot in enumerate(ring.tolist()):
                 self._scale.add(slot, batch["reward"][at : at + 1, None], batch["end"][at : at + 1, None])
         places = rings.scatter(ring, batch)
-        if self._tree is not None:
+        if self.spec.sequence == 1 and self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
+        self._begin_in_slots(ring, before)
         if self._count() * rings.rows >= self.spec.warmup:
             self._credit += len(ring) * self.spec.updates_per_step
 
@@ -144,9 +146,32 @@ class Replay(Memory):
         """Updates priorities and hindsight's index for newly written steps."""
         if self._hindsight:
             self._hindsight[ring].added(first, columns["end"])
-        if self._tree is not None:
+        if self.spec.sequence > 1:
+            self._begin_sequences(ring, first)
+        elif self._tree is not None:
             places = self._rings.places(ring, np.arange(first, self._rings.added[ring]))
             self._tree.set(places, self._tree.highest * columns.get("valid", np.ones(places.shape)))
+
+    def _begin_sequences(self, ring: int, first: int) -> None:
+        """Gives the highest priority to the beginnings of sequences that a ring's steps from `first` on complete, and
+        none to these steps, which are at the places of others that have been overwritten."""
+        if self._tree is None:
+            return
+        rings, added = self._rings, int(self._rings.added[ring])
+        written = rings.places(ring, np.arange(max(first, int(rings.oldest[ring])), added))
+        self._tree.set(written, np.zeros(written.shape))
+        earliest = max(first - self.spec.sequence + 1, int(rings.oldest[ring]))
+        begins = np.arange(
+            -(-earliest // self.spec.stride) * self.spec.stride, added - self.spec.sequence + 1, self.spec.stride
+        )
+        complete = rings.places(ring, begins)
+        self._tree.set(complete, np.full(complete.shape, self._tree.highest))
+
+    def _begin_in_slots(self, ring: np.ndarray, before: np.ndarray) -> None:
+        """Does so for the rings of slots, which had `before` steps each."""
+        if self.spec.sequence > 1:
+            for slot in np.unique(ring).tolist():
+                self._begin_sequences(slot, int(before[slot]))
 
     # sampling ---------------------------------------------------------------------------------------------
 
@@ -156,7 +181,7 @@ class Replay(Memory):
         return self._rings.size
 
     def owed(self) -> int:
-        return int(self._credit) if self._credit >= 1 and self._rings.pieces(self.spec.sequence) else 0
+        return int(self._credit) if self._credit >= 1 and self._rings.pieces(self.spec.least) else 0
 
     def take(self, fraction: float, most: int = MOST_AT_ONCE, granted: int = 0) -> Chunk | None:
         """granted: number of updates that are allowed in addition to those that collected steps have earned."""
@@ -167,14 +192,15 @@ class Replay(Memory):
         self._credit -= batches
         shape = (batches, self.spec.batch_size)
         weights = None
-        if self.spec.sequence > 1:
-            return self._take_sequences(shape)
-        if self._tree is None:
-            place = self._draw(shape)
-        else:
+        if self._tree is not None:
             beta = self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
             place = self._tree.draw(shape, self.rng)
             weights = self._tree.weights(place, beta)
+        if self.spec.sequence > 1:
+            begin = self._rings.choose(self.rng, shape, self.spec.sequence) if weights is None else place
+            return self._take_sequences(begin, weights)
+        if weights is None:
+            place = self._draw(shape)
         columns = self._gather(place)
         step = self._rings.serial(place)
         if self._hindsight:
@@ -200,10 +226,10 @@ class Replay(Memory):
                 local = place - number * self._rings.length * self._rings.rows
                 hindsight.relabel(columns, here, local, step, int(self._rings.added[number]) - 1, self.rng)
 
-    def _take_sequences(self, shape: tuple[int, int]) -> Chunk:
-        """Returns pieces of the history of single rows, [K, L, B, ...], that begin anywhere."""
+    def _take_sequences(self, begin: np.ndarray, weights: np.ndarray | None) -> Chunk:
+        """Returns pieces of the history of single rows, [K, L, B, ...], that begin at these places [K, B]. Each step
+        has the weight [K, B] of its piece."""
         rings, length = self._rings, self.spec.sequence
-        begin = rings.choose(self.rng, shape, length)
         places = rings.ahead(begin[:, None], np.arange(length)[:, None])
         columns = self._gather(places)
         ends = rings.flat["end"][places]
@@ -212,6 +238,8 @@ class Replay(Memory):
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:
             columns["valid"] = rings.flat["valid"][places]
+        if weights is not None:
+            columns["weight"] = np.repeat(weights[:, None], length, axis=1)
         self._scaled(columns)
         arrived = self._arrivals.take() if self.spec.statistics else None
         return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=arrived)

@@ -357,10 +357,11 @@ def test_the_defaults_are_valid_and_say_which_memory_is_wanted(algo):
 
 def optimizers_in(part):
     """All optimizers that an agent and its parts hold, whether they are kept by name or not."""
-    for value in getattr(part, "__dict__", {}).values():
+    for value in part.values() if isinstance(part, dict) else getattr(part, "__dict__", {}).values():
+        own = type(value).__module__.startswith("algos.") and not isinstance(value, BaseModel)
         if isinstance(value, Optimizer):
             yield value
-        elif type(value).__module__.startswith("algos.") and not isinstance(value, BaseModel):
+        elif own or isinstance(value, dict):
             yield from optimizers_in(value)
 
 

@@ -234,7 +234,8 @@ def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
     assert score(agent, gym_env.make(cfg, 1), episodes=3) == 1.0
 
 
-TABLES = ("QLearning", "ExpectedSarsa", "Sarsa", "DynaQ", "MonteCarlo")
+TABLES = ("QLearning", "ExpectedSarsa", "Sarsa", "SarsaLambda", "DoubleQLearning", "DynaQ", "DynaQPlus",
+          "PrioritizedSweeping", "MonteCarlo")  # fmt: skip
 WAYS = [*((algo, "e-greedy") for algo in TABLES), *(("QLearning", way) for way in ("softmax", "ucb", "none"))]
 by_all_and_with_all = pytest.mark.parametrize(("algo", "exploration"), WAYS)
 """Every algorithm, and every exploration with one of them, since the code that explores is the same."""

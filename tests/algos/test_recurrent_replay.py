@@ -8,7 +8,7 @@ import algos
 from algos.base import Progress
 from algos.common.nets.layers import BatchRenorm as Renorm
 from algos.common.nets.recurrent import Recurrent
-from algos.common.parts.sequences import outputs_of
+from algos.common.parts.sequences import View, n_step_returns, outputs_of
 from config.model.layers import BatchRenorm, Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.assemble import build, resources
@@ -216,15 +216,96 @@ def test_a_cue_seen_at_the_first_step_is_remembered_with_a_memory_only(algo, rem
     assert result > 0.8 if remembers else abs(result) < 0.5
 
 
+# -------------------------------------------------------------------------- n-step returns and priorities of sequences
+
+
+def column(*rows, dtype=torch.float32):
+    return torch.tensor(rows, dtype=dtype).T
+
+
+def test_returns_are_summed_within_the_sequence_and_the_episode():
+    """gamma 0.5, three steps. Row 0 has no end: 1 + 1 + 1, then 2 + 2 + 2, and less at the end of the sequence. Row 1
+    ends with a termination in its second step, row 2 with a time limit, after which the next value counts."""
+    reward = column([1, 2, 4, 8], [1, 2, 4, 8], [1, 2, 4, 8])
+    discount = column([0.5] * 4, [0.5, 0.0, 0.5, 0.5], [0.5] * 4)
+    first = column([0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], dtype=torch.bool)
+    steps = {"reward": reward, "discount": discount, "first": first}
+    total, after, last = n_step_returns(steps, 3, 0.5)
+    assert total.T.tolist() == [[3, 6, 8, 8], [2, 2, 8, 8], [2, 2, 8, 8]]
+    assert after.T.tolist() == [[0.125, 0.125, 0.25, 0.5], [0, 0, 0.25, 0.5], [0.25, 0.5, 0.25, 0.5]]
+    assert (last.view(4, 3).T // 3).tolist() == [[2, 3, 3, 3], [1, 1, 3, 3], [1, 1, 3, 3]]
+    valid = column([1, 1, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1], dtype=torch.bool)
+    _, _, last = n_step_returns(steps, 3, 0.5, valid)
+    # the dummy step (2, 1) is number 7 of 12; what comes after it moves up by one
+    assert last.tolist() == [6, 4, 5, 8, 4, 5, 8, 10, 8, 9, 10]
+
+
+@pytest.mark.parametrize("algo", ["SAC", "SAC_D"])
+def test_n_step_targets_use_the_reward_sum_and_the_successor_at_its_end(algo):
+    """The columns and outputs for next_obs are those of the last step, computed there one by one."""
+    one = agent(algo, lookup_step=6, n_step=3)
+    batch = batch_of(chunk_of(one, delay=7)[0])
+    network, _, _ = networks(one)
+    single = one.single_steps(batch)
+    plain = networks(one)[2].with_views(batch, 2)
+    steps = {name: batch[name][2:] for name in ("reward", "discount", "first")}
+    total, discount, last = n_step_returns(steps, 3, one.cfg.gamma)
+    assert (last != torch.arange(len(last))).any()
+    torch.testing.assert_close(single["reward"], total.flatten())
+    torch.testing.assert_close(single["discount"], discount.flatten())
+    torch.testing.assert_close(
+        outputs_of(network, single["next_obs"]), outputs_of(network, plain["next_obs"])[last], rtol=0, atol=0
+    )
+    torch.testing.assert_close(outputs_of(network, single["obs"]), outputs_of(network, plain["obs"]), rtol=0, atol=0)
+
+
+def test_the_priority_of_a_sequence_is_a_mixture_of_its_largest_and_its_mean_error():
+    """0.75 * 4 + 0.25 * 2 and 0.75 * 3 + 0.25 * 2; with a dummy step, the other one has 0.75 * 3 + 0.25 * 3."""
+    errors = torch.tensor([4.0, 1.0, 0.0, 3.0])
+    first = torch.zeros(2, 2, dtype=torch.bool)
+    view = View({"first": first}, {}, {}, None)
+    assert view.priorities(errors, 0.75).tolist() == [3.5, 2.75]
+    valid = torch.tensor([[True, False], [True, True]])
+    assert View({"first": first}, {}, {}, valid).priorities(errors[[0, 2, 3]], 0.75).tolist() == [3.5, 3.0]
+
+
+def test_what_a_sequence_taught_becomes_its_priority_and_its_weight():
+    """From the update of the agent to the sum tree of the memory, (eta max + (1 - eta) mean + epsilon)^alpha."""
+    env = toy_of("recall", 2, delay=3)
+    settings = {"lookup_step": 4, "burn_in": 2, "batch_size": 5, "n_step": 2, "learning_starts": 0, "train_fre": 2}
+    one = agent_of("R2D2", spec_of(env), **settings, per_alpha=1.0, per_epsilon=0.5, value_layers=[Gru(layer_size=[8])])
+    collector, memory = collector_of(env, one), memory_of(one)
+    memory.add(collector.collect(40, LATER)[0])
+    chunk = memory.take(0.0)
+    assert chunk.columns["weight"].shape == chunk.columns["reward"].shape
+    assert (chunk.keys.serial % 2 == 0).all()
+    learned = AgentLearner(one, one.cfg.memory(2)).learn(chunk, LATER)
+    assert learned.priorities.shape == (len(chunk.columns["reward"]), 5)
+    memory.feedback(chunk.keys, learned.priorities)
+    last = {int(place): new for places, news in zip(chunk.keys.place, learned.priorities, strict=True)
+            for place, new in zip(places, news, strict=True)}  # fmt: skip
+    stored = memory._tree.of(np.array(list(last)))
+    np.testing.assert_allclose(stored, np.array(list(last.values())) + 0.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_r2d2_remembers_a_cue_seen_at_the_first_step(n_step):
+    env = toy_of("recall", 8, delay=2)
+    settings = {"lookup_step": 4, "burn_in": 2, "batch_size": 32, "train_fre": 8, "learning_starts": 200, "lr": 3e-3}
+    settings |= {"gamma": 0.9, "target_update": 20, "epsilon_decay": 1500, "normalize_obs": False, "n_step": n_step}
+    layers = [Linear(layer_size=[16]), Gru(layer_size=[16])]
+    one = trained(agent_of("R2D2", spec_of(env), value_layers=layers, **settings), env, 400)
+    assert score(one, toy_of("recall", 1, delay=2), 100) > 0.8
+
+
 # ------------------------------------------------------------------------------------------------------------ refusals
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("n_step=3", "n_step: lstm and gru layers need 1-step targets"),
+        ("n_step=17", "n_step: returns are summed within sequences, which have 16 steps"),
         ("her_ratio=0.5", "her_ratio: goals are relabeled in single steps, and lstm and gru layers need sequences"),
-        ("buffer_type=PER", "buffer_type: PER does not support lstm and gru layers"),
         ("buffer_size=20", r"lookup_step: 24 steps with burn_in are more than buffer_size"),
     ],
 )

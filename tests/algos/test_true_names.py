@@ -33,7 +33,19 @@ def refused(algo: str, *settings: str) -> str:
         ("DRQN", f"value_layers={PLAIN}", "value_layers: has no lstm or gru: without a memory this is DQN"),
         ("CrossQ", f"critic_layers={PLAIN}", "critic_layers: has no batchrenorm, which takes the place of target"),
         ("SoftQ", "double=true", "double: a soft value chooses no next action"),
-        ("QRDQN", "soft=true", "soft: is for single values"),
+        ("C51", "soft=true", "soft: is for single values and quantiles"),
+        ("BTR", "soft=false", "soft: must be true in this algorithm"),
+        ("BTR", "munchausen_alpha=0", "munchausen_alpha: 0 adds nothing to the rewards"),
+        ("APPO", "vtrace=false", "vtrace: must be true in this algorithm"),
+        ("R2D2", "buffer_type=REPLAY", "buffer_type: REPLAY has no priorities: without them this is DRQN"),
+        ("DynaQPlus", "kappa=0", "kappa: 0 adds no bonus: this is DynaQ then"),
+        ("SarsaLambda", "trace_lambda=0", "trace_lambda: 0 has no traces: this is Sarsa then"),
+        ("SarsaLambda", "n_step=2", "n_step: traces of trace_lambda reach over all steps already; set it to 1"),
+        ("SarsaLambda", "double=true", "double: traces are of one table"),
+        ("DoubleQLearning", "double=false", "double: must be true in this algorithm"),
+        ("PrioritizedSweeping", "kappa=1", "kappa: its bonus grows with time, and priorities do not"),
+        ("QRDQN", "value_rescale=true", "value_rescale: is for single values"),
+        ("SoftQ", "value_rescale=true", "value_rescale: the soft maximum is one of returns"),
         ("MunchausenDQN", "munchausen_alpha=0", "munchausen_alpha: 0 adds nothing to the rewards: this is SoftQ then"),
         ("MunchausenDQN", "soft=false", "soft: must be true in this algorithm"),
         ("MunchausenDQN", "double=true", "double: a soft value chooses no next action"),
@@ -43,19 +55,16 @@ def test_what_would_make_it_another_algorithm_is_refused(algo: str, setting: str
     assert f"algo_cfg.{said}" in refused(algo, setting)
 
 
-def test_a_bonus_needs_soft_values_and_single_steps() -> None:
+def test_a_bonus_needs_soft_values() -> None:
     assert "algo_cfg.munchausen_alpha: adds the log policy of soft values" in refused("DQN", "munchausen_alpha=0.9")
-    said = "algo_cfg.n_step: the bonus of munchausen_alpha is for the first action alone; set it to 1"
-    assert f"command line: {said}" in refused("MunchausenDQN", "n_step=3")
-    assert said in refused("SoftQ", "munchausen_alpha=0.9", "n_step=2")
     assert "munchausen_floor" in refused("MunchausenDQN", "munchausen_floor=0.5")
 
 
 def test_a_default_that_does_not_suit_is_told_as_one_and_what_is_written_with_its_place() -> None:
     lstm = "value_layers=[{layer_type: lstm, layer_size: 8}]"
-    said = "algo_cfg.n_step: lstm and gru layers need 1-step targets; set it to 1"
-    assert f"default of RainbowDQN: {said}" in refused("RainbowDQN", lstm)
-    assert f"command line: {said}" in refused("RainbowDQN", lstm, "n_step=2")
+    said = "algo_cfg.n_step: returns are summed within sequences, which have 2 steps"
+    assert f"default of RainbowDQN: {said}" in refused("RainbowDQN", lstm, "lookup_step=2")
+    assert f"command line: {said}" in refused("RainbowDQN", lstm, "lookup_step=2", "n_step=4")
 
 
 def test_noise_on_the_weights_is_found_where_exploration_is_looked_for() -> None:

@@ -6,12 +6,12 @@ import torch
 
 import algos
 from algos.base import Progress
-from algos.common.maths.exploration import epsilon_greedy, greedy, softmax
+from algos.common.maths.exploration import epsilon_greedy, greedy, masked, softmax
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
 from algos.common.parts import sequences
 from algos.dqn.agent import log_policy_bonus
 from algos.dqn.distributional import HEADS, project, quantile_huber
-from algos.dqn.heads import Successor, soft_value
+from algos.dqn.heads import Successor, rescaled, restored, soft_value
 from config.model.layers import Gru, Linear, Lstm, mlp
 from framework.loop.evaluator import Evaluator
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, toy_of, trained, updated
@@ -179,6 +179,53 @@ def test_the_target_of_munchausen_dqn_is_that_of_the_soft_value_plus_the_weighte
     loss, outcome = agent._loss(batch)
     torch.testing.assert_close(outcome.per_sample, tensor(7.763871, 7.950609, 4.686738))
     assert loss.item() == pytest.approx((7.763871**2 + 7.950609**2 + 4.686738**2) / 3, rel=1e-5)
+
+
+def test_rescaled_values_are_small_and_come_back():
+    """Pohlen et al. (2018): sqrt(3 + 1) - 1 + 0.003; the inverse is one of both, for values of any size."""
+    torch.testing.assert_close(rescaled(tensor(3.0, -3.0, 0.0)), tensor(1.003, -1.003, 0.0))
+    values = tensor(0.0, 1e-4, -0.5, 3.0, 1e3, -1e5)
+    torch.testing.assert_close(restored(rescaled(values)), values, rtol=1e-4, atol=1e-6)
+
+
+def test_a_target_of_rescaled_values_adds_the_reward_to_the_value_itself():
+    """R2D2 (Kapturowski et al., 2019, equation 1). The next value 1.003 is the rescaled 3: with 6.5 + 0.5 * 3 = 8 the
+    target is sqrt(9) - 1 + 0.008, and after the end, with 6.5, sqrt(7.5) - 1 + 0.0065."""
+    scalar = head("DQN", value_rescale=True, double=False)
+    value = tensor([0.5, 1.003], [0.5, 1.003])
+    after = Successor(tensor(6.5, 6.5), tensor(0.5, 0.0), value, value, None)
+    torch.testing.assert_close(scalar.target(after)[0], tensor(2.008, 7.5**0.5 - 1 + 0.0065))
+
+
+@pytest.mark.parametrize("algo", ["QRDQN", "IQN"])
+def test_soft_quantiles_are_a_mixture_of_those_of_the_actions_shifted_by_their_log_probabilities(algo):
+    """Temperature 2, values 3 and 1: pi = 0.731059 and 0.268941, and -2 ln pi = 0.626523 and 2.626523. The quantiles
+    (2, 4) and (0, 2) mix to 0.731059 (2.626523, 4.626523) + 0.268941 (2.626523, 4.626523) = (2.626523, 4.626523):
+    with 0.5 + 0.5 Z they are 1.813261 and 2.813261."""
+    quantiles = head(algo, n_quantiles=2, soft=True, double=False, temperature=2.0)
+    out = tensor([[2.0, 4.0], [0.0, 2.0]])
+    if algo == "IQN":
+        out = torch.cat([out, tensor([[0.3, 0.6]])], 1)
+    value = quantiles.values(out)
+    torch.testing.assert_close(value, tensor([3.0, 1.0]))
+    after = Successor(tensor(0.5), tensor(0.5), out, value, None)
+    torch.testing.assert_close(quantiles.target(after)[0], tensor([1.813261, 2.813261]))
+    legal = masked(value, tensor([True, False]))  # of one action, whose log probability is 0
+    torch.testing.assert_close(quantiles.target(after._replace(value=legal))[0], tensor([1.5, 2.5]))
+
+
+def test_the_bonus_is_a_part_of_the_reward_of_every_head():
+    """0.5 times the bonus -0.626523 of the action worth 3 at temperature 2, beside a reward of 1."""
+    settings = {"soft": True, "double": False, "munchausen_alpha": 0.5, "temperature": 2.0, "n_quantiles": 2}
+    agent = agent_of("QRDQN", spec_of(toy_of("match")), **settings, munchausen_floor=-9.0)
+    agent.target = lambda obs: obs
+    out = tensor([[0.0, 2.0], [2.0, 4.0]])
+    batch = {"obs": out, "next_obs": out, "action": tensor(1), "reward": tensor(1.0), "discount": tensor(0.0)}
+    seen, target = [], agent.head.target
+    agent.head.target = lambda after: (seen.append(after.reward), target(after))[1]
+    agent.network = lambda obs: obs.clone().requires_grad_()
+    agent._loss(batch)
+    torch.testing.assert_close(seen[0], tensor(1 - 0.5 * 0.626523))
 
 
 @ALL_OF_THEM

@@ -95,13 +95,14 @@ def test_with_lambda_one_the_advantage_is_that_of_the_policy_gradient_in_the_pap
     torch.testing.assert_close(advantage[:-1], expected)
 
 
-@pytest.mark.parametrize("toy", ["match", "target"])
+@pytest.mark.parametrize(("algo", "toy"), [("A2C", "match"), ("A2C", "target"), ("APPO", "match"), ("APPO", "target")])
 @pytest.mark.parametrize("layers", [{}, {"actor_layers": [{"layer_type": "gru", "layer_size": 8}]}])
-def test_an_agent_weighs_each_step_by_how_likely_it_would_choose_it_now(toy, layers):
-    """A2C with vtrace: nothing changes while the policy is that which collected; afterwards, the paper's sum."""
+def test_an_agent_weighs_each_step_by_how_likely_it_would_choose_it_now(algo, toy, layers):
+    """With vtrace: nothing changes while the policy is that which collected; afterwards, the paper's sum."""
     env = toy_of(toy, 4, steps=3)
-    agent = agent_of("A2C", spec_of(env), gamma=0.9, gae_lambda=0.8, vtrace=True, lr=0.05, **layers)
-    plain = agent_of("A2C", spec_of(env), gamma=0.9, gae_lambda=0.8, **layers)
+    settings = {"gamma": 0.9, "gae_lambda": 0.8, "normalize_obs": False, **layers}
+    agent = agent_of(algo, spec_of(env), vtrace=True, lr=0.05, **settings)
+    plain = agent_of("PPO" if algo == "APPO" else algo, spec_of(env), **settings)
     columns = collector_of(env, agent).collect(8, Progress())[0].columns
     window = {name: torch.from_numpy(value.copy()) for name, value in columns.items()}
     if layers:

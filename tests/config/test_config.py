@@ -789,7 +789,8 @@ def test_no_return_is_promised_of_another_environment(
 
 
 def test_an_algorithm_that_is_not_here_is_answered_with_the_nearest() -> None:
-    assert "unknown name 'R2D2'; R2D2 is not available, DRQN is the nearest (python main" in refused(None, algo="R2D2")
+    said = "unknown name 'ApeX'; Ape-X is PER_DQN with n_step 3, dueling and several workers (mp_backend: ray) here"
+    assert said in refused(None, algo="ApeX")
 
 
 def test_a_flag_wins_over_the_yaml_and_no_preset_is_taken(preset_root: Path) -> None:

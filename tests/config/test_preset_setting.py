@@ -81,17 +81,18 @@ def test_what_is_left_out_is_the_same_however_a_run_is_asked_for(algo):
 STEPS = {"max_step": -1, "max_episode": -1, "online_eval": True, "online_eval_episode": 20, "model_save_unit": "step"}
 EPISODES = {"max_step": -1, "online_eval": True, "online_eval_episode": 20}
 RUNS = {
-    ("A2C", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
+    ("A2C", "APPO", "COMA", "HAPPO", "IMPALA", "MAPPO", "PPO", "REINFORCE", "TRPO"): (
         {**STEPS, "max_total_step": 500_000, "model_save_fre": 20480}, {"n_envs": 8}
     ),
-    ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
-     "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
-    ("CrossQ", "DDPG", "DDPG_HER", "FlashSAC", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
+    ("BTR", "C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
+     "R2D2", "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
+    ("CrossQ", "DDPG", "DDPG_HER", "FlashSAC", "MADDPG", "MASAC", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
         {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}
     ),
     ("DroQ", "REDQ"): ({**STEPS, "max_total_step": 50_000, "model_save_fre": 10_000}, {}),
-    ("DynaQ",): ({**EPISODES, "max_episode": 500, "model_save_fre": 5000}, {}),
-    ("ExpectedSarsa", "QLearning", "Sarsa"): ({**EPISODES, "max_episode": 2000, "model_save_fre": 10_000}, {}),
+    ("DynaQ", "DynaQPlus", "PrioritizedSweeping"): ({**EPISODES, "max_episode": 500, "model_save_fre": 5000}, {}),
+    ("DoubleQLearning", "ExpectedSarsa", "QLearning", "Sarsa",
+     "SarsaLambda"): ({**EPISODES, "max_episode": 2000, "model_save_fre": 10_000}, {}),
     ("MonteCarlo",): ({**EPISODES, "max_episode": 2000, "model_save_fre": 200}, {}),
     ("PQN",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 32}),
     ("RecurrentPPO",): ({**STEPS, "max_total_step": 500_000, "model_save_fre": 25_000}, {"n_envs": 16}),

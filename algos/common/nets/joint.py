@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from torch import Tensor, nn
 
-from algos.base import EnvSpec
+from algos.base import EnvSpec, UnfitError
 from algos.common.fast.layers import Network
 from algos.common.nets import networks
 from algos.common.nets.recurrent import CELLS, OwnCells, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model.layers import Layers
+from config.tell.language import tr
 
 AGENT_SEEDS = 1000
 """Distance of the seeds of the agents' own networks."""
@@ -67,6 +68,47 @@ class Merge(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.unflatten(0, (-1, self.agents))
+
+
+def actions_of_each(spec: EnvSpec) -> int:
+    """Returns the number of actions of each agent, which must be equal."""
+    space = spec.action_space
+    sizes: list[int] = space.nvec.tolist() if isinstance(space, MultiDiscrete) else []
+    if isinstance(space, Discrete):
+        sizes = [int(space.n)]
+    if len(sizes) != spec.agents or len(set(sizes)) > 1:
+        raise UnfitError(
+            tr(
+                "{space} is not a Discrete action for each of {count} agents, equal for all",
+                space=space,
+                count=spec.agents,
+            )
+        )
+    return sizes[0]
+
+
+class LogStds(nn.Module):
+    """Means of all agents [B, S k] -> [B, 2 S k]: means, followed by log standard deviations that do not depend on the
+    state, which each agent has of its own."""
+
+    def __init__(self, agents: int, size: int, start: float) -> None:
+        super().__init__()
+        self.parts = nn.ParameterList(torch.full((size,), start) for _ in range(agents))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([x, torch.cat(list(self.parts)).expand(len(x), -1)], 1)
+
+
+def own_parameters(network: nn.Module, agents: int) -> list[list[nn.Parameter]]:
+    """Returns the parameters of each agent in a network of `own_of_agents` and LogStds."""
+    own: list[list[nn.Parameter]] = [[] for _ in range(agents)]
+    for module in network.modules():
+        parts = getattr(module, "cells" if isinstance(module, OwnCells) else "parts", None)
+        if not isinstance(module, OwnCells | OwnParts | LogStds) or parts is None:
+            continue
+        for agent, part in zip(own, parts, strict=True):
+            agent.extend([part] if isinstance(part, nn.Parameter) else part.parameters())
+    return own
 
 
 def _of_one(spec: EnvSpec, index: int) -> EnvSpec:

@@ -2,7 +2,7 @@
 An agent may also define the functions of algos.base.Actor itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from algos.common.maths.normalize import normalizer_for
 from algos.common.nets.recurrent import Recurrent
 from algos.common.nets.shifts import RandomShift
 from algos.common.parts import optim
-from algos.common.parts.sequences import Carried
+from algos.common.parts.sequences import Carried, samples
 
 
 class ActingAgent(base.Agent):
@@ -46,6 +46,15 @@ class ActingAgent(base.Agent):
         theirs. inputs: minibatch that the loss is of."""
         parameters = optim.parameters_of(optimizer)
         optim.descend(loss, inputs, optimizer, parameters, self.cfg.max_grad_norm, self.reduce)
+
+    def minibatches(self, batch: Batch, size: int, epochs: int) -> Iterator[Batch]:
+        """Yields this learner's parts of minibatches of `size` steps, in a new order in each epoch, for an agent that
+        cuts the whole batch itself (CUTS_MINIBATCHES)."""
+        length, total = batch["first"].shape if "first" in batch else (1, len(batch["obs"]))
+        for _ in range(epochs):
+            order = torch.from_numpy(self.streams.learn.permutation(total)).to(self.device)
+            for chosen in order.split(max(1, size // length)):
+                yield self.share(samples(batch, chosen))
 
     def initial_state(self, rows: int) -> Array | None:
         return None if self.carried is None else self.carried.initial(rows)
@@ -136,7 +145,7 @@ class PolicyAgent(ActingAgent, Generic[Part]):
         return self.policy.as_module()
 
     def single_steps(self, batch: Batch) -> Batch:
-        return self.policy.carried.with_views(batch, self.burn_in)
+        return self.policy.carried.with_views(batch, self.burn_in, self.n_step, self.cfg.gamma)
 
 
 Choice = Callable[[Tensor], Tensor]

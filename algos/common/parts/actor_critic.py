@@ -1,7 +1,7 @@
 """Shared parts of the policy gradient algorithms: acting, advantages of a window, and learning rates."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -163,6 +163,27 @@ def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = Non
 def policy_loss(log_prob: Tensor, advantage: Tensor) -> Tensor:
     """Returns -mean A log pi(a|s), whose gradient is that of the policy gradient theorem; both [B]."""
     return -(log_prob * advantage).mean()
+
+
+class PolicyLoss(NamedTuple):
+    """loss [], kl [] (an estimate of KL(old, new)) and clipped [] (the share of clipped ratios)."""
+
+    loss: Tensor
+    kl: Tensor
+    clipped: Tensor
+
+
+def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> PolicyLoss:
+    """Returns -mean min(r A, clip(r, 1 - c, 1 + c) A) with r = pi/pi_old (Schulman et al., 2017, equation 7); all [B].
+    kl is the estimator mean((r - 1) - log r), never negative."""
+    log_ratio = log_prob - old_log_prob
+    ratio = log_ratio.exp()
+    limited = ratio.clamp(1.0 - clip, 1.0 + clip)
+    loss = -torch.min(ratio * advantage, limited * advantage).mean()
+    with torch.no_grad():
+        kl = ((ratio - 1.0) - log_ratio).mean()
+        clipped = (ratio != limited).float().mean()
+    return PolicyLoss(loss, kl, clipped)
 
 
 def squared_error(value: Tensor, target: Tensor) -> Tensor:

@@ -89,6 +89,8 @@ def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
     for part in (getattr(owner, name) for name in names):
         if isinstance(part, Optimizer):
             yield part
+        elif isinstance(part, dict):
+            yield from (value for value in part.values() if isinstance(value, Optimizer))
         else:
             yield from optimizers_of(part, getattr(part, "KEPT", ()))
 

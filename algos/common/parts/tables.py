@@ -60,7 +60,7 @@ def best_value(values: Array, mask: Array | None = None) -> Array:
 
 
 def td_error(
-    table: Array, state: Array, action: Array, reward: Array, next_value: Array, terminated: Array, gamma: float
+    table: Array, state: Array, action: Array, reward: Array, next_value: Array, terminated: Array, gamma: float | Array
 ) -> Array:
     """Returns the TD error r + gamma V(s') - Q(s, a) [B]; a terminal s' has value 0."""
     return reward + gamma * next_value * ~terminated - table[state, action]
@@ -134,6 +134,10 @@ class ActionTable:
     def learn(self, state: Array, action: Array, error: Array, lr: float | Array) -> Result:
         """Updates the values by their TD errors [B]; returns the METRICS."""
         move(self.values, state, action, error, lr)
+        return self.metrics(error)
+
+    def metrics(self, error: Array) -> Result:
+        """Returns the METRICS after an update by TD errors [B]."""
         return Result({"loss": torch.tensor((error**2).mean()), "q_mean": torch.tensor(self.values.mean())})
 
     def weights(self) -> dict[str, Array]:

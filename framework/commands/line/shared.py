@@ -48,7 +48,10 @@ def add(parser: Parser, flags: str, where: str = "") -> None:
         elif flag == "--allow-import":
             permission(parser)
         elif flag == "--algo":
-            text = tr("algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each")
+            text = tr(
+                "algorithm; without --yaml, with the nearest preset. Several, as in PPO,DQN: a run for each. auto: "
+                "chosen by the environment and general_cfg.max_total_step"
+            )
             parser.add_argument(flag, "--run", metavar="NAME", type=arguments.text, action=Algorithm, help=text)
             parser.set_defaults(of_rllib=False)
         else:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -28,8 +29,15 @@ def configured(request: argparse.Namespace, words: Sequence[str] = ()) -> "dict[
     from framework.catalog import ALGOS, ENVS
 
     flags = {name: value for name, value in vars(request).items() if name in FLAGS}
+    settings, notes = [*request.overrides, *words], []
+    if str(flags.get("algo")).lower() == "auto":
+        choice, notes = work("auto").chosen(request, settings)
+        flags["algo"], settings = choice.algo, ["general_cfg.preset=none", *choice.words(), *settings]
     with stage(tr("reading the settings")):
-        return load_all(request.yaml, [*request.overrides, *words], find_algo=ALGOS, find_env=ENVS, **flags)
+        configs = load_all(request.yaml, settings, find_algo=ALGOS, find_env=ENVS, **flags)
+    return (
+        {name: replace(config, notes=(*notes, *config.notes)) for name, config in configs.items()} if notes else configs
+    )
 
 
 def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]], int]") -> int:

@@ -257,12 +257,11 @@ def test_an_id_that_has_gone_is_replaced_with_a_note(tmp_path: Path) -> None:
         ("PG", "CartPole-v1", "{}", "REINFORCE", {}),
         ("APEX", "CartPole-v1", "{}", "DQN", {"buffer_type": "PER", "n_step": 3, "double": True}),
         ("APEX", "CartPole-v1", "{n_step: 1, double_q: false}", "DQN", {"n_step": 1, "double": False}),
-        ("APPO", "CartPole-v1", "{vtrace: true}", "PPO", {}),
+        ("APPO", "CartPole-v1", "{vtrace: true}", "APPO", {"vtrace": True}),
         ("DQN", "CartPole-v1", "{num_atoms: 51}", "C51", {"n_atoms": 51}),
         ("SAC", "CartPole-v1", "{}", "SAC_D", {}),
         ("A3C", "CartPole-v1", "{}", "IMPALA", {}),
         ("SimpleQ", "CartPole-v1", "{}", "DQN", {"double": False, "dueling": False}),
-        ("R2D2", "CartPole-v1", "{}", "DRQN", {}),
     ],
 )  # fmt: skip
 def test_an_algorithm_with_another_name_is_replaced_with_a_note(

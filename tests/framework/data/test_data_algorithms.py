@@ -20,7 +20,7 @@ REFUSED = {
     "SAC_HER": "set it to 0",
     "QMIX": "several agents",
     "VDN": "several agents",
-    "MADDPG": "several agents",
+    **dict.fromkeys(("MADDPG", "MASAC", "COMA", "HAPPO"), "several agents"),
     "MAPPO": "several agents",
     "Expert": "asks it only in a run",
     "FlashSAC": "normalize_reward: FlashSAC tracks the returns of a run; set it to false",

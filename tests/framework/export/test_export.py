@@ -33,7 +33,8 @@ from tests.tools.joint import joint_spec, slot_spec
 from tests.tools.paths import in_the_suite
 from tests.tools.process import forked_program
 
-WITHOUT_NETWORK = {"QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ", "ValueIteration", "PolicyIteration",
+WITHOUT_NETWORK = {"QLearning", "Sarsa", "ExpectedSarsa", "MonteCarlo", "DynaQ", "DoubleQLearning",
+                   "SarsaLambda", "DynaQPlus", "PrioritizedSweeping", "ValueIteration", "PolicyIteration",
                    "Random", "Expert", "HierarchicalDQN", "DecisionTransformer"}  # fmt: skip
 SPECIAL = {
     "DDPG_HER": "reach",
@@ -117,6 +118,7 @@ def test_the_module_obeys_the_mask(algo: str) -> None:
         ("QMIX", joint_spec(state=3)),
         ("VDN", joint_spec(agents=3)),
         ("MADDPG", joint_spec(Box(-1, 1, (2,)))),
+        ("MASAC", joint_spec(Box(-1, 1, (2,)))),
         ("MAPPO", slot_spec()),
     ],
 )

@@ -376,6 +376,44 @@ def test_a_sequence_is_a_piece_of_one_row_in_time_order_from_anywhere_in_the_rin
     np.testing.assert_array_equal(columns["discount"] == 0, obs == 1013)
 
 
+@pytest.mark.parametrize("together", [1, 5])
+def test_prioritized_sequences_begin_at_every_stride_and_none_where_steps_are_missing(together):
+    """Of steps 8 to 19, which the ring holds, 9 and 12 and 15 begin a sequence of four; each has a priority of its
+    own, 8 times the others' for the one at 12, and it is drawn as often."""
+    memory = replay(capacity=24, batch=200, sequence=4, stride=3, priority_alpha=1.0, priority_beta=1.0)
+    for first in range(0, 20, together):
+        memory.add(with_state(ramp(first, together, rows=2)))
+        while (chunk := memory.take(0.0)) is not None:
+            obs = chunk.columns["obs"][..., 0]
+            assert (obs[:, 0] % 1000 % 3 == 0).all()
+            assert (np.diff(obs, axis=1) == 1).all()
+    places = memory._rings.places(0, np.array([9, 12, 15]))
+    assert (memory._tree.of(places) > 0).all()
+    assert np.count_nonzero(memory._tree._leaves) == 6
+    memory.feedback(Keys(places, memory._rings.serial(places)), np.array([[1.0] * 2, [8.0] * 2, [1.0] * 2]))
+    columns = memory.take(0.0, granted=50).columns
+    begins = columns["obs"][:, 0, :, 0] % 1000
+    assert set(begins.ravel().tolist()) == {9, 12, 15}
+    assert np.mean(begins == 12) == pytest.approx(0.8, abs=0.02)
+    # (8 / 1)^-1 beside the weight 1 of those drawn less often, the same for each step of a sequence
+    assert columns["weight"].shape == columns["reward"].shape
+    np.testing.assert_allclose(columns["weight"], np.where(begins == 12, 0.125, 1.0)[:, None].repeat(4, 1), rtol=1e-6)
+
+
+def test_prioritized_sequences_are_the_same_after_a_resume():
+    """RES-1, around the ring."""
+    settings = {"capacity": 24, "batch": 4, "sequence": 3, "stride": 2, "priority_alpha": 0.9}
+    memory, other = (replay(**settings) for _ in range(2))
+    for first in range(0, 40, 10):
+        memory.add(with_state(ramp(first, 10, ends={(24, 0): "terminated"})))
+    chunk = memory.take(0.0, granted=2)
+    memory.feedback(chunk.keys, np.arange(chunk.keys.place.size).reshape(chunk.keys.place.shape))
+    other.load_state(memory.state(), written(memory))
+    for one in (memory, other):
+        one.add(with_state(ramp(40, 2)))
+    np.testing.assert_equal(other.take(0.0, granted=3).columns, memory.take(0.0, granted=3).columns)
+
+
 def test_no_sequence_is_handed_out_before_there_is_one():
     memory = replay(capacity=24, batch=2, sequence=4)
     memory.add(with_state(ramp(0, 3)))

@@ -162,7 +162,7 @@ RUNS["PPO in dialogues"] = {
     "env_cfg": {"id": "town", "n_envs": 3, "error_value": 0.1},
 }
 RUNS["TRPO with a memory"] = remembering("TRPO", batch_size=32)
-PLANNED = ("DQN with priorities", "PER_DQN", "RainbowDQN")
+PLANNED = ("DQN with priorities", "PER_DQN", "RainbowDQN", "R2D2", "BTR")
 """With priorities, beta follows the plan of the whole run: another limit is another run."""
 
 

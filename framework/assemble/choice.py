@@ -1,0 +1,167 @@
+"""The algorithm and its settings for an environment of which nothing else is known, by fixed rules (--algo auto)."""
+
+import json
+import math
+from typing import Any, NamedTuple
+
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+
+from config.tell.language import tr
+
+MOST_PAIRS = 100_000
+"""Largest number of pairs of state and action for which a table is learned."""
+SHORT = 200_000
+"""Steps up to which experience is used again and again, since the environment is what runs out."""
+LONG = 1_000_000
+"""Steps above which continuous actions are learned from fresh experience, which costs less time for each step."""
+LONGEST = 1000
+"""Steps of an episode of a table: where nothing else ends it, an early policy may go around in circles."""
+USUAL = 100_000
+"""Steps of a run whose length is not written."""
+
+
+class Task(NamedTuple):
+    """Facts about an environment, and the length of the run."""
+
+    actions: Space
+    observations: Space
+    steps: int = USUAL
+    goals: bool = False
+    """True if it has goals that can be replaced in hindsight."""
+    several: bool = False
+    """True if there are several agents."""
+
+
+class Choice(NamedTuple):
+    """An algorithm, its settings, and the reasons for them."""
+
+    algo: str
+    settings: dict[str, Any]
+    """By section.key."""
+    why: str
+
+    def words(self) -> list[str]:
+        """Returns the settings as words of a command line."""
+        return [
+            f"{path}={json.dumps(value) if isinstance(value, bool) else value}" for path, value in self.settings.items()
+        ]
+
+
+def choose(task: Task) -> Choice:
+    """Returns the algorithm for a task."""
+    if task.several:
+        return _ppo(task, tr("several agents, which learn by themselves with one network"))
+    if _table_of(task) is not None:
+        return _table(task)
+    match task.actions:
+        case Discrete():
+            return _for_discrete(task, int(task.actions.n))
+        case Box() if task.actions.is_bounded():
+            return _for_box(task)
+        case Box():
+            return _ppo(task, tr("continuous actions without bounds"))
+        case _:
+            return _ppo(task, tr("actions of several numbers ({space})", space=type(task.actions).__name__))
+
+
+def _for_discrete(task: Task, count: int) -> Choice:
+    if task.goals:
+        why = tr("goals, and {count} actions: goals are replaced in hindsight", count=count)
+        return _dqn(task, why, **{"algo_cfg.her_ratio": 0.8, "algo_cfg.n_step": 1})
+    if _images(task.observations):
+        return _ppo(task, tr("images, and {count} actions", count=count))
+    if task.steps > SHORT:
+        return _ppo(task, tr("{count} actions, and steps enough for fresh experience", count=count))
+    why = tr("{count} actions, and at most {steps:,} steps: experience is used again", count=count, steps=SHORT)
+    return _dqn(task, why)
+
+
+def _for_box(task: Task) -> Choice:
+    if task.goals:
+        return _sac(task, "SAC_HER", tr("continuous actions and goals, which are replaced in hindsight"))
+    if _images(task.observations) or task.steps > LONG:
+        return _ppo(task, tr("continuous actions, and images or more than {steps:,} steps", steps=LONG))
+    why = tr("continuous actions, and at most {steps:,} steps: experience is used again", steps=LONG)
+    return _sac(task, "SAC", why)
+
+
+def _images(space: Space) -> bool:
+    return isinstance(space, Box) and len(space.shape) >= 2
+
+
+def _table_of(task: Task) -> int | None:
+    """Returns the number of pairs of state and action, if a table of them is small enough."""
+    space = task.observations
+    if not isinstance(task.actions, Discrete):
+        return None
+    match space:
+        case Discrete():
+            states = int(space.n)
+        case MultiDiscrete():
+            states = math.prod(space.nvec.reshape(-1).tolist())
+        case MultiBinary():
+            states = 2 ** int(math.prod(space.shape))
+        case _:
+            return None
+    pairs = states * int(task.actions.n)
+    return pairs if pairs <= MOST_PAIRS else None
+
+
+def _run(steps: int, rows: int) -> dict[str, Any]:
+    """Returns how long a run is, with twenty evaluations on the way."""
+    return {
+        "general_cfg.max_total_step": steps,
+        "general_cfg.max_episode": -1,
+        "general_cfg.online_eval": True,
+        "general_cfg.online_eval_episode": 20,
+        "general_cfg.model_save_unit": "step",
+        "general_cfg.model_save_fre": max(1, steps // 20),
+        "env_cfg.n_envs": rows,
+    }
+
+
+def _table(task: Task) -> Choice:
+    states = (_table_of(task) or 0) // int(task.actions.n)  # type: ignore[attr-defined]
+    why = tr("{states:,} states, so few that a table holds the value of each action", states=states)
+    settings = {"lr": 0.2, "gamma": 0.99, "epsilon_decay": max(1, task.steps // 10), "epsilon_end": 0.02}
+    run = {**_run(task.steps, 1), "general_cfg.max_step": LONGEST}
+    return Choice("QLearning", {**run, **_section(settings)}, why)
+
+
+def _dqn(task: Task, why: str, **more: Any) -> Choice:
+    settings = {
+        "gamma": 0.99, "lr": 1e-3, "batch_size": 64, "train_fre": 4, "updates_per_train": 4, "target_update": 200,
+        "learning_starts": _warmup(task), "n_step": 3, "epsilon_decay": max(1, task.steps // 8), "epsilon_end": 0.02,
+        "normalize_obs": not _images(task.observations), "max_grad_norm": 10,
+    }  # fmt: skip
+    return Choice("DQN", {**_run(task.steps, 1), **_section(settings), **more}, why)
+
+
+def _sac(task: Task, algo: str, why: str) -> Choice:
+    short = task.steps <= SHORT // 4
+    settings = {
+        "gamma": 0.99, "actor_lr": 1e-3 if short else 3e-4, "critic_lr": 1e-3 if short else 3e-4,
+        "learning_starts": _warmup(task), "start_steps": _warmup(task),
+    }  # fmt: skip
+    return Choice(algo, {**_run(task.steps, 1), **_section(settings)}, why)
+
+
+def _ppo(task: Task, why: str) -> Choice:
+    rows, images = 4 if task.several else 8, _images(task.observations)
+    window = min(max(2 ** int(math.log2(max(2, task.steps // 80))), 512), 4096)
+    settings = {
+        "gamma": 0.99, "gae_lambda": 0.95, "lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear",
+        "batch_size": window, "sgd_batch_size": max(64, window // 8), "k_epochs": 4 if images else 8,
+        "normalize_obs": not images and isinstance(task.observations, Box),
+        "normalize_reward": isinstance(task.actions, Box) and not task.several,
+        "entropy_coef": 0.01 if images else 0.0,
+    }  # fmt: skip
+    return Choice("PPO", {**_run(task.steps, rows), **_section(settings)}, why)
+
+
+def _warmup(task: Task) -> int:
+    return min(1000, max(64, task.steps // 20))
+
+
+def _section(settings: dict[str, Any]) -> dict[str, Any]:
+    return {f"algo_cfg.{key}": value for key, value in settings.items()}

@@ -1,0 +1,52 @@
+"""--algo auto: looks at the environment, and chooses an algorithm and its settings."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from config.read import presets
+from config.read.loader import ConfigError, load
+from config.read.run_config import RunConfig
+from config.tell.language import tr
+from envs.base import EnvError
+from framework.assemble import build
+from framework.assemble.choice import USUAL, Choice, Task, choose
+from framework.catalog import ALGOS, ENVS
+
+
+def chosen(request: Namespace, words: Sequence[str]) -> tuple[Choice, list[str]]:
+    """Returns the choice for the environment of a request, and notes for the user. words: settings that are written.
+    Raises ConfigError if there is no environment to look at."""
+    if request.yaml or request.resume or request.test:
+        raise ConfigError([tr("--algo auto chooses for an environment; leave out --yaml, --resume and --test")])
+    ours = [word for word in words if not word.startswith("algo_cfg.")]
+    finders = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
+    config = load(None, [*ours, "general_cfg.preset=none"], algo="PPO", env=request.env, **finders)
+    choice = choose(_task(config))
+    return choice, _notes(choice, config)
+
+
+def _task(config: RunConfig) -> Task:
+    """Returns the facts of an environment."""
+    try:
+        env = build.make_env(config, 1)
+    except EnvError as error:
+        raise ConfigError([str(error)]) from error
+    try:
+        limit = config.general.max_total_step if "general_cfg.max_total_step" in config.explicit else USUAL
+        steps, several = limit if limit > 0 else USUAL, env.joint is not None
+        return Task(env.action_space, env.observation_space, steps, env.goal is not None, several)
+    finally:
+        env.close()
+
+
+def _notes(choice: Choice, config: RunConfig) -> list[str]:
+    """Returns what was chosen and why, what to write for the same, and which presets there are."""
+    settings = " ".join(choice.words())
+    notes = [
+        tr("--algo auto: {algo}, since there are {why}", algo=choice.algo, why=choice.why),
+        tr("the same is: --algo {algo} general_cfg.preset=none {settings}", algo=choice.algo, settings=settings),
+    ]
+    tuned = presets.algos_with(presets.folder_name(str(getattr(config.env, "id", ""))))
+    if tuned:
+        notes.append(tr("tuned presets for this environment: {algos} (--algo NAME)", algos=", ".join(tuned)))
+    return notes
