@@ -89,6 +89,8 @@ def forked_program(source: str) -> Forked:
     """Runs a Python program to its end, in the current folder."""
 
     def work() -> int:
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)  # the pool of libgomp does not outlive a fork
         exec(compile(source, "<program>", "exec"), {"__name__": "__main__"})
         return 0
 
