@@ -31,7 +31,7 @@ def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> 
     return (masked(values, mask).logsumexp(1) - targets.of_action(values, action)).mean()
 
 
-def log_policy_bonus(values: Tensor, action: Tensor, temperature: float, floor: float) -> Tensor:
+def log_policy_bonus(values: Tensor, action: Tensor, temperature: float | Tensor, floor: float) -> Tensor:
     """Returns T log pi(a|s) [M], at least the floor, with pi = softmax(Q / T) of values [M, A] (Vieillard et al.,
     2020): the value of the action minus the soft value of its state. An illegal action has the lowest value."""
     return (targets.of_action(values, action) - soft_value(values, temperature)).clamp(floor, 0.0)
@@ -48,6 +48,7 @@ class Agent(ValueAgent):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space), device)
+        self.head.now = self.now
         self.METRICS = (*type(self).METRICS, *self.head.METRICS)  # type: ignore[misc]
         self.network = networks.build(
             spec, cfg.value_layers, self.head.layer, cfg, streams.init,
@@ -124,7 +125,7 @@ class Agent(ValueAgent):
         """Returns what Munchausen Q-learning adds to the rewards, before it is weighted [M]."""
         values = self.head.values(sequences.outputs_of(self.target, batch["obs"]))
         values = masked(values, batch.get("action_mask"))
-        return log_policy_bonus(values, batch["action"], self.cfg.temperature, self.cfg.munchausen_floor)
+        return log_policy_bonus(values, batch["action"], self.now.temperature, self.cfg.munchausen_floor)
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         return self.head.warning(metrics) if update > UPDATES_BEFORE_WARNING else None

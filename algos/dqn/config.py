@@ -9,6 +9,7 @@ from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfi
 from config.model.fields import Fraction, NonNegative, Positive, Problem
 from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
+from config.model.schedules import Rate
 from config.model.schema import run
 from config.tell.language import tr
 
@@ -56,7 +57,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
 
-    lr: Positive = 5e-4
+    lr: Rate = 5e-4
     """Learning rate."""
     batch_size = 64
     learning_starts = 1000

@@ -77,7 +77,7 @@ class Agent(TableAgent):
         )  # fmt: skip
         self.world.remember(steps, columns.get("next_action_mask"))
         self.table.visited(steps.state, steps.action)
-        result = self.table.learn(steps.state, steps.action, self._error(steps), self.cfg.lr)
+        result = self.table.learn(steps.state, steps.action, self._error(steps), self.now.lr)
         self._plan(len(steps.state))
         return result
 
@@ -86,7 +86,7 @@ class Agent(TableAgent):
         places = self.streams.learn.integers(self.world.known, size=(self.cfg.n_planning, rows))
         for place in places:
             steps = self.world.recall(place)
-            move(self.table.values, steps.state, steps.action, self._error(steps), self.cfg.lr)
+            move(self.table.values, steps.state, steps.action, self._error(steps), self.now.lr)
 
     def _error(self, steps: Steps) -> Array:
         """Returns the TD error of Q-learning."""

@@ -19,12 +19,13 @@ class PolicyLoss(NamedTuple):
     clipped: Tensor
 
 
-def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> PolicyLoss:
+def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float | Tensor) -> PolicyLoss:
     """Returns -mean min(r A, clip(r, 1 - c, 1 + c) A) with r = pi/pi_old (equation 7); all [B].
     kl is the estimator mean((r - 1) - log r), never negative."""
     log_ratio = log_prob - old_log_prob
     ratio = log_ratio.exp()
-    limited = ratio.clamp(1.0 - clip, 1.0 + clip)
+    low, high = 1.0 - clip, 1.0 + clip
+    limited = ratio.clamp(low, high)  # type: ignore[arg-type]  # both are numbers, or both are tensors
     loss = -torch.min(ratio * advantage, limited * advantage).mean()
     with torch.no_grad():
         kl = ((ratio - 1.0) - log_ratio).mean()
@@ -121,7 +122,7 @@ class Agent(OnPolicyAgent):
         entropy = self.policy.distribution.entropy(outputs).mean()
         policy = self._policy_loss(outputs, batch)
         value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)
-        loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
+        loss = policy.loss + cfg.value_coef * value - self.now.entropy_coef * entropy
         return loss, detached(self.METRICS, loss, policy.loss, value, entropy, policy.kl, policy.clipped)
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
@@ -129,7 +130,7 @@ class Agent(OnPolicyAgent):
         log_prob = distribution.log_prob(outputs, batch["drawn"])
         advantage = batch["advantage"]
         if cfg.ppo_type == "clip":
-            return clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
+            return clipped_surrogate(log_prob, batch["log_prob"], advantage, self.now.eps_clip)
         kl = distribution.kl(batch["old"], outputs)
         return penalized_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
 

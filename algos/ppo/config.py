@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import CentralCriticConfig, JointRateConfig, Schedule
+from algos.common.settings import CentralCriticConfig, JointRateConfig, RateCourse
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import ScheduledClip
 from config.tell.language import tr
 
 
@@ -28,7 +29,7 @@ class Config(CentralCriticConfig, JointRateConfig):
     """Lambda of generalized advantage estimation: 0 is the 1-step TD error, 1 the Monte Carlo return less the value."""
 
     lr = 5e-4
-    lr_schedule: Schedule = "linear"
+    lr_schedule: RateCourse = "linear"
     batch_size: PositiveInt = 2048
     """Transitions collected per window, over all rows."""
     sgd_batch_size: PositiveInt = 256
@@ -42,7 +43,7 @@ class Config(CentralCriticConfig, JointRateConfig):
 
     ppo_type: Annotated[Literal["clip", "kl"], BeforeValidator(lower)] = "clip"
     """Objective: clip is the clipped surrogate, kl the surrogate with an adaptive KL penalty."""
-    eps_clip: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
+    eps_clip: ScheduledClip = 0.2
     """clip: clip range of the probability ratio, 1 - eps_clip to 1 + eps_clip."""
     target_kl: Positive | None = None
     """clip: stop the epochs of a window after the update whose approximate KL divergence exceeds 1.5 times this; null

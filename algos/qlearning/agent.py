@@ -49,4 +49,4 @@ class Agent(TableAgent):
             steps["reward"], steps["next_value"], steps["terminated"], self.cfg.gamma,
         )  # fmt: skip
         self.table.visited(state, action)
-        return self.table.learn(state, action, error, self.cfg.lr)
+        return self.table.learn(state, action, error, self.now.lr)

@@ -3,14 +3,14 @@
 from typing import Literal
 
 from algos.common.settings import TableConfig
-from config.model.fields import PositiveFraction
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import TableRate
 
 
 class Config(TableConfig):
     """Q-learning: a table of action values, updated after every step."""
 
-    lr: PositiveFraction = 0.5
+    lr: TableRate = 0.5
     """Learning rate: share of the TD error by which a value changes."""
     next_value: Literal["greedy", "expected", "taken"] = "greedy"
     """Value of the next state: of its best action (greedy, Q-learning), the expectation under the exploring policy

@@ -6,6 +6,7 @@ from typing import Literal
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
 from config.model.fields import Positive, PositiveInt, Problem
 from config.model.layers import Layers, is_recurrent, mlp
+from config.model.schedules import Rate
 from config.model.schema import run
 from config.tell.language import tr
 
@@ -39,7 +40,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     joint_reward: Literal["sum", "mean"] = "sum"
     """Reduction of the agents' rewards to the team's. Where each agent is given the reward of the team, the sum counts
     it once for each agent; the mean is that reward."""
-    lr: Positive = 5e-4
+    lr: Rate = 5e-4
     """Learning rate."""
     batch_size = 64
     learning_starts = 1000

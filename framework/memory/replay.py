@@ -163,9 +163,8 @@ class Replay(Memory):
         if self._tree is None:
             place = self._draw(shape)
         else:
-            beta = self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
             place = self._tree.draw(shape, self.rng)
-            weights = self._tree.weights(place, beta)
+            weights = self._tree.weights(place, self.spec.priority_beta.at(fraction))
         columns = self._gather(place)
         step = self._rings.serial(place)
         if self._hindsight:

@@ -11,6 +11,7 @@ from algos.common.fast.adam import FusedAdam
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
+from config.model.schedules import Schedule
 
 torch.set_num_threads(1)
 
@@ -168,7 +169,13 @@ def test_a_short_gradient_is_not_clipped() -> None:
 
 
 def test_the_learning_rate_follows_its_schedule() -> None:
-    assert [optim.lr_at("linear", 0.4, f) for f in (0.0, 0.25, 1.0, 1.5)] == pytest.approx([0.4, 0.3, 0.0, 0.0])
+    def rates(lr: Any, course: str, *fractions: float) -> list[float]:
+        [group] = optim.make(some_parameters(), NetworkConfig(lr_schedule=course), lr).param_groups
+        return [group[optim.SCHEDULE].at(fraction) for fraction in fractions]
+
+    assert rates(0.4, "linear", 0.0, 0.25, 1.0, 1.5) == pytest.approx([0.4, 0.3, 0.0, 0.0])
     # cosine: (1 + cos 60 degrees) / 2 = 3/4 after a third
-    assert [optim.lr_at("cosine", 0.4, f) for f in (0.0, 1 / 3, 1.0)] == pytest.approx([0.4, 0.3, 0.0])
-    assert optim.lr_at("constant", 0.4, 0.9) == 0.4
+    assert rates(0.4, "cosine", 0.0, 1 / 3, 1.0) == pytest.approx([0.4, 0.3, 0.0])
+    assert rates(0.4, "constant", 0.9) == [0.4]
+    # a schedule of its own goes before lr_schedule
+    assert rates(Schedule(linear=[0.4, 0.2]), "cosine", 0.5, 1.0) == pytest.approx([0.3, 0.2])

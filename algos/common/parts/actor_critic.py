@@ -230,7 +230,7 @@ class OnPolicyAgent(PolicyAgent[ActorCritic]):
         if self.policy.critic is not None:
             value = squared_error(self.policy.value(batch), batch["target"])
         entropy = distribution.entropy(outputs).mean()
-        loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
+        loss = policy + cfg.value_coef * value - self.now.entropy_coef * entropy
         return loss, detached(self.METRICS, loss, policy, value, entropy)
 
 

@@ -12,6 +12,7 @@ from algos.base import Act, Array, Explore, UnfitError
 from algos.common.fast.tensors import on_device
 from algos.common.parts.sequences import Carried
 from algos.common.settings import ContinuousConfig
+from config.model.schedules import value_at
 from config.tell.language import tr
 
 
@@ -78,7 +79,8 @@ class Explorer:
         unit = policy(outputs)
         if explore is None or self.cfg.exploration_type == "none":
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
-        noise = self.cfg.expl_noise * explore.rng.standard_normal(unit.shape, np.float32)
+        strength = value_at(self.cfg.expl_noise, explore.progress.fraction)
+        noise = strength * explore.rng.standard_normal(unit.shape, np.float32)
         if process is not None:
             noise = process = ornstein_uhlenbeck(process, noise, self.cfg.ou_theta)
         return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))

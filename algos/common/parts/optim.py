@@ -1,7 +1,6 @@
 """Optimizers, learning rate schedules, and steps down the gradient of a loss: by autograd, or as one compiled graph
 (general_cfg.compile)."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from algos.common.fast import compiler, switch, tensors
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.nets import custom
 from algos.common.settings import NetworkConfig
+from config.model.schedules import Schedule
 from config.tell.language import tr
 
 Optimizer = torch.optim.Optimizer | FusedAdam
@@ -22,8 +22,8 @@ Loss = Callable[..., tuple[Tensor, Any]]
 
 RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
-START_LR = "start_lr"
-"""Key of a parameter group: the learning rate at the start of the run, which the schedule lowers."""
+SCHEDULE = "schedule"
+"""Key of a parameter group: its learning rate over the run."""
 
 ADAMW_DECAY = 0.01  # torch's default
 
@@ -38,26 +38,27 @@ def weight_decay(cfg: NetworkConfig) -> float:
 def make(
     parameters: Iterable[Tensor] | list[dict[str, Any]],
     cfg: NetworkConfig,
-    lr: float,
+    lr: float | Schedule,
     epsilon: float = 1e-8,
     beta1: float = BETAS[0],
 ) -> Optimizer:
-    """Returns the optimizer that cfg names. Its learning rates follow cfg.lr_schedule.
+    """Returns the optimizer that cfg names. Its learning rates follow their schedules, or cfg.lr_schedule.
 
     parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
     """
-    optimizer = _kind(parameters, cfg, lr, epsilon, beta1)
-    for group in optimizer.param_groups:
-        group[START_LR] = group["lr"]
+    entries: list[Any] = list(parameters)
+    groups: list[dict[str, Any]] = entries if entries and isinstance(entries[0], dict) else [{"params": entries}]
+    schedules = [_schedule(group.get("lr", lr), cfg) for group in groups]
+    starts = [{**group, "lr": schedule.at(0.0)} for group, schedule in zip(groups, schedules, strict=True)]
+    optimizer = _kind(starts, cfg, epsilon, beta1)
+    for group, schedule in zip(optimizer.param_groups, schedules, strict=True):
+        group[SCHEDULE] = schedule
     return optimizer
 
 
-def _kind(
-    parameters: Iterable[Tensor] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float, beta1: float
-) -> Optimizer:
+def _kind(params: list[dict[str, Any]], cfg: NetworkConfig, epsilon: float, beta1: float) -> Optimizer:
     """Returns the optimizer in torch's fastest implementation for the device of the parameters."""
-    params: list[Any] = list(parameters)
-    decay = weight_decay(cfg)
+    lr, decay = params[0]["lr"], weight_decay(cfg)
     if cfg.optimizer == "sgd":
         return torch.optim.SGD(params, lr, weight_decay=decay, fused=True)
     if cfg.optimizer == "rmsprop":
@@ -69,15 +70,11 @@ def _kind(
     return torch.optim.Adam(params, lr, betas, epsilon, decay, fused=True, decoupled_weight_decay=decoupled)
 
 
-def lr_at(schedule: str, lr: float, fraction: float) -> float:
-    """Returns the learning rate after this fraction of the planned run."""
-    done = min(max(fraction, 0.0), 1.0)
-    match schedule:
-        case "linear":
-            return lr * (1.0 - done)
-        case "cosine":
-            return lr * 0.5 * (1.0 + math.cos(math.pi * done))
-    return lr
+def _schedule(lr: float | Schedule, cfg: NetworkConfig) -> Schedule:
+    """Returns the schedule of a learning rate; that of a number is cfg.lr_schedule."""
+    if isinstance(lr, Schedule):
+        return lr
+    return Schedule({cfg.lr_schedule: lr if cfg.lr_schedule == "constant" else [lr, 0.0]})
 
 
 def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:

@@ -118,7 +118,8 @@ def test_a_word_of_theirs_names_all_settings_that_it_sets(algo, word, answer):
     [
         ("PPO", "algo_cfg.lr=lin_0.001", "lin_ of rl-baselines3-zoo is 0.001 with lr_schedule: linear"),
         ("SAC", "algo_cfg.actor_lr=lin_7e-4", "lin_ of rl-baselines3-zoo is 7e-4 with lr_schedule: linear"),
-        ("PPO", "algo_cfg.eps_clip=lin_0.2", "lin_ of rl-baselines3-zoo is 0.2 here, since eps_clip is constant"),
+        ("PPO", "algo_cfg.eps_clip=lin_0.2", "lin_ of rl-baselines3-zoo is {linear: [0.2, 0.0]}"),
+        ("PPO", "algo_cfg.value_clip=lin_0.2", "lin_ of rl-baselines3-zoo is 0.2 here, since value_clip is constant"),
         ("SAC", "algo_cfg.alpha=auto_0.1", "auto_ of Stable-Baselines3 is alpha: auto with alpha_init: 0.1"),
         ("PPO", "env_cfg.frame_stack=4", "unknown; it is called wrappers here (such as [{wrapper_name: FrameStack, "
          "stack_size: 4}])"),

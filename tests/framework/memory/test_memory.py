@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import rising
 from framework.assemble import build
 from framework.errors import JoystickError
 from framework.memory import Keys, Rollout
@@ -157,7 +158,7 @@ def prioritised(priorities, batch=4, beta=0.5, **settings):
     """A memory whose step t has priority priorities[t], to the power 1."""
     count = len(priorities)
     settings = {"capacity": count, "priority_epsilon": 0.0, "priority_alpha": 1.0, "updates_per_step": 40.0, **settings}
-    memory = filled(count, length=count, batch=batch, priority_beta=beta, **settings)
+    memory = filled(count, length=count, batch=batch, priority_beta=rising(beta), **settings)
     keys = Keys(np.arange(count), np.arange(count))
     memory.feedback(keys, np.array(priorities, np.float32))
     return memory
