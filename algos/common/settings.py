@@ -59,6 +59,7 @@ Exploration = Annotated[
 ]
 ActionNoise = Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)]
 TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
+Beta = Annotated[float, Field(ge=0.0, lt=1.0)]
 RateCourse = Literal["constant", "linear", "cosine"]
 Loss = Literal["mse", "huber"]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
@@ -114,12 +115,26 @@ class NetworkConfig(AlgoConfig):
 
     ALIASES = {"max_norm": "max_grad_norm"}
     HAS_GRADIENTS = True
-    READ_WITH = {"lookup_step": RECURRENT, "burn_in": RECURRENT}
+    READ_WITH = {
+        "lookup_step": RECURRENT,
+        "burn_in": RECURRENT,
+        "adam_betas": ("optimizer", ("adam", "adamw", "radam")),
+        "adam_epsilon": ("optimizer", ("adam", "adamw", "radam")),
+        "momentum": ("optimizer", ("sgd", "rmsprop")),
+    }
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
 
-    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    optimizer: Literal["adam", "adamw", "radam", "rmsprop", "sgd"] = "adam"
     """Optimizer of all networks."""
+    adam_betas: Annotated[list[Beta], Field(min_length=2, max_length=2)] | None = None
+    """Decay rates of the averages of the gradient and of its square, with adam, adamw and radam. null: [0.9, 0.999], or
+    the algorithm's own choice."""
+    adam_epsilon: Positive | None = None
+    """Epsilon in the denominator of optimizer adam, adamw or radam. A larger value limits the steps where gradients are
+    small; the papers on distributional methods use 0.01 / batch_size. null: 1e-8, or the algorithm's own choice."""
+    momentum: Beta = 0.0
+    """Momentum of optimizer sgd or rmsprop: the share of the last step that is added to each."""
     weight_decay: NonNegative | None = None
     """Weight decay (L2; decoupled with adamw). null: 0.01 with adamw, 0 otherwise."""
     lr_schedule: RateCourse = "constant"

@@ -21,7 +21,6 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     SPECIAL_LAYERS = ("lstm", "gru", "noisy_linear")
     RUN = run(steps=100_000, save=5000)
     READ_WITH = {
-        "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "std_init": ("noisy", (True,)),
         "temperature": Condition(
             lambda cfg: cfg.soft or cfg.exploration_type == "softmax", tr("no softmax or soft values")
@@ -67,9 +66,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     tau = 1.0
     loss: Loss = "huber"
 
-    adam_epsilon: Positive = 1e-8
-    """Epsilon in the denominator of optimizer adam or adamw. A larger value limits the steps where gradients are small;
-    the papers on distributional methods use 0.01 / batch_size."""
+    adam_epsilon = 1e-8
 
     buffer_size = 100_000
 

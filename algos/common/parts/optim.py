@@ -11,6 +11,7 @@ from torch import Tensor
 from algos.common.fast import compiler, switch, tensors
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.nets import custom
+from algos.common.parts.optimizers import Momentum, RectifiedAdam
 from algos.common.settings import NetworkConfig
 from config.model.schedules import Schedule
 from config.tell.language import tr
@@ -44,7 +45,7 @@ def make(
 ) -> Optimizer:
     """Returns the optimizer that cfg names. Its learning rates follow their schedules, or cfg.lr_schedule.
 
-    parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
+    parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam, unless cfg has others.
     """
     entries: list[Any] = list(parameters)
     groups: list[dict[str, Any]] = entries if entries and isinstance(entries[0], dict) else [{"params": entries}]
@@ -58,14 +59,23 @@ def make(
 
 def _kind(params: list[dict[str, Any]], cfg: NetworkConfig, epsilon: float, beta1: float) -> Optimizer:
     """Returns the optimizer in torch's fastest implementation for the device of the parameters."""
-    lr, decay = params[0]["lr"], weight_decay(cfg)
-    if cfg.optimizer == "sgd":
-        return torch.optim.SGD(params, lr, weight_decay=decay, fused=True)
-    if cfg.optimizer == "rmsprop":
-        return torch.optim.RMSprop(params, lr, RMSPROP_DECAY, RMSPROP_EPSILON, decay, centered=True, foreach=True)
-    decoupled = cfg.optimizer == "adamw"
-    betas = (beta1, BETAS[1])
-    if switch.on("Adam"):
+    lr, decay, momentum = params[0]["lr"], weight_decay(cfg), cfg.momentum
+    epsilon = epsilon if cfg.adam_epsilon is None else cfg.adam_epsilon
+    betas = (beta1, BETAS[1]) if cfg.adam_betas is None else (cfg.adam_betas[0], cfg.adam_betas[1])
+    ours, decoupled = switch.on("Adam"), cfg.optimizer == "adamw"
+    match cfg.optimizer:
+        case "sgd" if ours:
+            return Momentum(params, lr, decay, momentum)
+        case "sgd":
+            return torch.optim.SGD(params, lr, momentum, weight_decay=decay, foreach=True)
+        case "rmsprop":
+            decays = RMSPROP_DECAY, RMSPROP_EPSILON, decay, momentum
+            return torch.optim.RMSprop(params, lr, *decays, centered=True, foreach=True)
+        case "radam" if ours:
+            return RectifiedAdam(params, lr, epsilon, decay, decoupled, betas)
+        case "radam":
+            return torch.optim.RAdam(params, lr, betas, epsilon, decay, foreach=True)
+    if ours:
         return FusedAdam(params, lr, epsilon, decay, decoupled, betas)
     return torch.optim.Adam(params, lr, betas, epsilon, decay, fused=True, decoupled_weight_decay=decoupled)
 
@@ -143,9 +153,8 @@ NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
 
 def uncompiled(cfg: NetworkConfig) -> str | None:
     """Returns why steps of networks with these settings cannot be compiled; None if they can."""
-    if not cfg.optimizer.startswith("adam"):
-        name = cfg.optimizer
-        return tr("steps of optimizer {name} cannot be compiled, only those of adam and adamw", name=name)
+    if cfg.optimizer == "rmsprop":
+        return tr("steps of optimizer {name} cannot be compiled, those of the others can", name=cfg.optimizer)
     kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
     return tr("{kinds} layers cannot be compiled", kinds=tr(" and ").join(kinds)) if kinds else None
 
