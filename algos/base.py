@@ -307,7 +307,7 @@ class Agent(TrainableActor):
     def _attributes(self) -> Iterator[Any]:
         """Yields the attributes of the agent, and of the parts that hold networks for it."""
         yield from vars(self).values()
-        for name in ("policy", "discriminator"):
+        for name in ("policy", "discriminator", "bonus"):
             yield from getattr(getattr(self, name, None), "__dict__", {}).values()
 
     def observe(self, obs: torch.Tensor) -> None:

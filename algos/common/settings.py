@@ -543,6 +543,52 @@ class JointRateConfig(PolicyGradientConfig):
     """Value loss coefficient."""
 
 
+OWN_REWARD = Condition(lambda cfg: cfg.bonus != "none", tr("no bonus"))
+LEARNED_REWARD = ("bonus", ("rnd", "icm"))
+
+
+class BonusConfig(NetworkConfig):
+    """Settings of rewards of the agent's own for what it has not seen before."""
+
+    ADJUSTABLE = {"bonus_coef"}
+    READ_WITH = {
+        "bonus_coef": OWN_REWARD,
+        "bonus_gamma": LEARNED_REWARD,
+        "bonus_lr": LEARNED_REWARD,
+        "bonus_layers": LEARNED_REWARD,
+        "bonus_features": LEARNED_REWARD,
+        "bonus_share": LEARNED_REWARD,
+        "bonus_forward": ("bonus", ("icm",)),
+        "bonus_bits": ("bonus", ("count",)),
+    }
+
+    bonus: Literal["none", "rnd", "icm", "count"] = "none"
+    """Reward of the agent's own for what is new: rnd, the error of predicting a random network's outputs; icm, the
+    error of predicting the next state's features; count, 1 / sqrt(visits of the state)."""
+    bonus_coef: ScheduledNonNegative = 0.5
+    """Weight of the bonus beside the environment's reward; with rnd in an actor-critic, of its advantages."""
+    bonus_gamma: Fraction = 0.99
+    """Discount factor of the bonus, whose returns go on where episodes end; with rnd in an actor-critic it has values
+    of its own. With rnd and icm the deviation of these returns scales it."""
+    bonus_lr: Rate = 1e-4
+    """Learning rate of the networks that predict."""
+    bonus_layers: Layers = mlp(64, 64)
+    """Layers of the networks that predict; their output layer is added automatically."""
+    bonus_features: PositiveInt = 64
+    """Number of their outputs."""
+    bonus_share: PositiveFraction = 0.25
+    """Share of the samples of each minibatch that they learn from."""
+    bonus_forward: Fraction = 0.2
+    """icm: weight of the loss of the features; that of the actions has the rest."""
+    bonus_bits: Annotated[Int, Field(ge=1, le=62)] = 32
+    """count: bits of the code of an observation that is not discrete. More bits tell more states apart."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.bonus != "none" and any(map(is_recurrent, self.bonus_layers)):
+            yield Problem("bonus_layers", tr("what predicts has no recurrent state; leave lstm and gru layers out"))
+
+
 class OfflineActorCriticConfig(ReplayConfig, TargetConfig):
     """Settings of actor-critics that are made to learn from given data, for actions in a bounded Box."""
 

@@ -7,13 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
+from algos.base import Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import Explorer, masked
 from algos.common.nets import networks
 from algos.common.nets.layers import draw, noisy_parts
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, ValueAgent, highest
+from algos.common.parts.bonus import bonus_for
 from algos.common.parts.optim import Outcome
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
@@ -42,7 +43,7 @@ class Agent(ValueAgent):
 
     METRICS: ClassVar[tuple[str, ...]] = ("loss", "q_mean")
     """Followed by those of the head."""
-    KEPT: ClassVar = ("network", "target", "optimizer", "updates")
+    KEPT: ClassVar = ("network", "target", "optimizer", "updates", "bonus")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -63,6 +64,9 @@ class Agent(ValueAgent):
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer, self.eval_epsilon = Explorer(cfg), cfg.eval_epsilon
         self.updates = 0
+        self.bonus = bonus_for(cfg, spec, streams, device)
+        if self.bonus is not None:
+            self.METRICS = (*self.METRICS, *self.bonus.METRICS)  # type: ignore[misc]
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -80,10 +84,24 @@ class Agent(ValueAgent):
 
     # learning ---------------------------------------------------------------------------------------------
 
+    def observe(self, obs: Tensor) -> None:
+        super().observe(obs)
+        if self.bonus is not None:
+            self.bonus.observe(obs)
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        """Adds the bonus to the rewards of a chunk."""
+        if self.bonus is None:
+            return window
+        own = self.now.bonus_coef * self.bonus.of_samples(window) / self.cfg.reward_scale
+        return {**window, "reward": window["reward"] + own, **self.bonus.columns(window)}
+
     def update(self, batch: Batch) -> Result:
         if self.noise:
             draw([*self.noise, *self.target_noise], self.streams.learn)
         metrics, error = self.step(batch, reduce=self.reduce)
+        if self.bonus is not None:
+            metrics = {**metrics, **self.bonus.learn(batch, self.reduce)}
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)

@@ -1,20 +1,22 @@
 """Defaults of DQN."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfig
+from algos.common.settings import BonusConfig, EpsilonConfig, Loss, ReplayConfig, TargetConfig
 from config.model.fields import Fraction, NonNegative, Positive, Problem
 from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
+from config.model.memory_spec import ReplaySpec
 from config.model.schedules import Rate
 from config.model.schema import run
 from config.tell.language import tr
 
 
-class Config(ReplayConfig, TargetConfig, EpsilonConfig):
+class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
     """DQN: a network learns the value of each action from a replay buffer."""
 
     ACTION_SPACES = ("Discrete",)
@@ -77,8 +79,19 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
     0.001, so that a policy cannot repeat one memorized game."""
 
+    def memory(self, rows: int) -> ReplaySpec:
+        spec = super().memory(rows)
+        return replace(spec, statistics=spec.statistics or self.bonus != "none")
+
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        if self.bonus != "none":
+            if self.remembers():
+                yield Problem("bonus", tr("does not support lstm and gru layers in this algorithm"))
+            if self.n_step > 1:
+                yield Problem("n_step", tr("a bonus is that of one step; set it to 1"), depends_on=("bonus",))
+            if self.offline_updates_of():
+                yield Problem("bonus", tr("is for what the run collects, and there are updates from data alone"))
         if self.soft and self.double:
             yield Problem("double", tr("a soft value chooses no next action; set it to false"), depends_on=("soft",))
         if self.soft and self.HEAD != "scalar":

@@ -77,6 +77,7 @@ class Config(DiscriminatorConfig, Family):
 
     shaping = fixed(False)
     lr = 3e-4
+    bonus = fixed("none")
     lr_schedule = "constant"
     sgd_batch_size = 64
     k_epochs = 10

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
-from algos.common.parts.actor_critic import OnPolicyAgent, advantages, detached, seen, standardized
+from algos.common.parts.actor_critic import OnPolicyAgent, detached, seen, standardized
 from algos.ppo.config import Config
 from config.tell.language import tr
 
@@ -52,19 +52,19 @@ def adapted(penalty: float, kl: float, target: float, tolerance: float, factor: 
 
 def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
     """Returns half the mean squared error; with a clip, the larger of the errors with and without clipping the
-    value."""
+    value. All tensors are [B], or [B, heads], whose losses are summed."""
     error = (value - target).square()
     if clip is not None:
         near = old_value + (value - old_value).clamp(-clip, clip)
         error = torch.max(error, (near - target).square())
-    return 0.5 * error.mean()
+    return 0.5 * error.mean(0).sum()
 
 
 class Agent(OnPolicyAgent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
-    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler", "penalty")
+    KEPT: ClassVar[tuple[str, ...]] = (*OnPolicyAgent.KEPT, "penalty")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -89,7 +89,7 @@ class Agent(OnPolicyAgent):
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
-        return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda)}
+        return {**columns, **self.advantages(window)}
 
     def _next_penalty(self) -> float:
         """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""

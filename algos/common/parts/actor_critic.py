@@ -14,6 +14,7 @@ from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
+from algos.common.parts.bonus import Bonus, bonus_for
 from algos.common.parts.sequences import Carried
 from config.tell.language import tr
 
@@ -27,9 +28,9 @@ class ActorCritic(Policy):
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device,
-        with_critic: bool = True, distribution: Distribution | None = None,
+        with_critic: bool = True, distribution: Distribution | None = None, heads: int = 1,
     ) -> None:  # fmt: skip
-        """distribution: of the actions; None is that of their space."""
+        """distribution: of the actions; None is that of their space. heads: number of values of a state."""
         self.device = device
         self.normalizers = {} if normalizer is None else {"obs": normalizer}
         """Statistics of observations, by the column that updates them."""
@@ -48,7 +49,7 @@ class ActorCritic(Policy):
             spec, normalizer = self._central(spec, normalizer)
         if with_critic:
             critic = networks.build(
-                spec, cfg.critic_layers, 1, cfg, seed + 1, init="orthogonal", normalizer=normalizer
+                spec, cfg.critic_layers, heads, cfg, seed + 1, init="orthogonal", normalizer=normalizer
             )  # fmt: skip
             self.critic = self.networks["critic"] = critic.to(device)
         self.carried = Carried(self.actor, device)
@@ -109,12 +110,12 @@ class ActorCritic(Policy):
         return outputs.unflatten(0, shape), log_prob.view(shape)
 
     def value(self, batch: Batch) -> Tensor:
-        """Returns V(s) [M]."""
+        """Returns V(s) [M], or with several heads [M, heads]."""
         assert self.critic is not None
         return sequences.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
-        """Returns V(s) and V of the true successor, [T, N] each."""
+        """Returns V(s) and V of the true successor, [T, N] each, or with several heads [T, N, heads]."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
@@ -134,19 +135,44 @@ def seen(window: Batch) -> Batch:
 
 
 def advantages(
-    networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False
-) -> Batch:
+    networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False,
+    bonus: Bonus | None = None, coef: float | Tensor = 1.0,
+) -> Batch:  # fmt: skip
     """Returns the columns `advantage`, `target` (of the value) and `value` of a window, [T, N] each. vtrace corrects
-    for steps collected by an earlier version of the policy."""
+    for steps collected by an earlier version of the policy. coef: weight of a bonus; if it has values of its own,
+    targets and values are [T, N, 2]."""
     ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
     if scaler is not None:
         reward = scaler.scale(reward, ended, valid, window.get("cut"))
-    value, next_value = networks.values(window)
+    values, next_values = networks.values(window)
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]
+    if bonus is None:
+        both = False
+        value, next_value = values, next_values
+    else:
+        own, both = bonus.of_window(window), bonus.TWO_HEADS
+        reward = reward if both else reward + coef * own
+        value, next_value = (values[..., 0], next_values[..., 0]) if both else (values, next_values)
     advantage, target = gae(reward, value, next_value, *flags, gamma, lam, valid, ratio)
     networks.explained_variance = explained_variance(value, target, valid)
-    return {"advantage": advantage, "target": target, "value": value}
+    if bonus is not None and both:
+        own_advantage, own_target = without_ends(
+            own, values[..., 1], next_values[..., 1], bonus.gamma, lam, valid, ratio
+        )
+        advantage, target = advantage + coef * own_advantage, torch.stack([target, own_target], -1)
+    columns = {} if bonus is None else bonus.columns(window)
+    return {"advantage": advantage, "target": target, "value": values, **columns}
+
+
+def without_ends(
+    reward: Tensor, value: Tensor, next_value: Tensor, gamma: float, lam: float, valid: Tensor | None,
+    ratio: Tensor | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Returns advantages and returns [T, N] that go on where episodes end: after the last step of one comes the first
+    of the next (Burda et al., 2019, section 2.3)."""
+    following, never = torch.cat([value[1:], next_value[-1:]]), torch.zeros_like(reward, dtype=torch.bool)
+    return gae(reward, value, following, never, never, gamma, lam, valid, ratio)
 
 
 def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -165,8 +191,8 @@ def policy_loss(log_prob: Tensor, advantage: Tensor) -> Tensor:
 
 
 def squared_error(value: Tensor, target: Tensor) -> Tensor:
-    """Returns half the mean squared error; both [B]."""
-    return 0.5 * (value - target).square().mean()
+    """Returns half the mean squared error; both [B], or [B, heads], whose losses are summed."""
+    return 0.5 * (value - target).square().mean(0).sum()
 
 
 def standardize(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -205,20 +231,32 @@ class OnPolicyAgent(PolicyAgent[ActorCritic]):
     the advantages and the targets of a window (`prepare`)."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
-    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler")
+    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler", "bonus")
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device, with_critic: bool = True
     ) -> None:
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic)
+        self.bonus = bonus_for(cfg, spec, streams, device)
+        heads = 1
+        if self.bonus is not None:
+            self.METRICS = (*type(self).METRICS, *self.bonus.METRICS)  # type: ignore[misc]
+            heads += self.bonus.TWO_HEADS
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic, heads=heads)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
         self.step = self.minimize(self._loss, self.optimizer)
 
+    def advantages(self, window: Batch, vtrace: bool = False) -> Batch:
+        """Returns the columns of `advantages` of a window, by the settings."""
+        cfg, coef = self.cfg, 1.0 if self.bonus is None else self.now.bonus_coef
+        return advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, vtrace, self.bonus, coef)
+
     def update(self, batch: Batch) -> Result:
         metrics = self.step(batch, reduce=self.reduce)
+        if self.bonus is not None:
+            metrics = {**metrics, **self.bonus.learn(batch, self.reduce)}
         return Result({**metrics, "explained_variance": self.policy.explained_variance})
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
