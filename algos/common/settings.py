@@ -509,6 +509,26 @@ class TargetConfig(NetworkConfig):
     """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
 
 
+class StateNoiseConfig(NetworkConfig):
+    """Settings of exploration noise that is a function of the state."""
+
+    READ_WITH = {"sde_sample_freq": ("use_sde", (True,))}
+
+    use_sde: bool = False
+    """Noise of continuous actions that is a function of the state (gSDE): the last features times a matrix that is
+    drawn anew each episode, so that actions do not shake."""
+    sde_sample_freq: PositiveInt | None = None
+    """Steps after which the matrix is drawn anew within an episode, too; null: it is not."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.use_sde and self.remembers():
+            yield Problem("use_sde", tr("does not support lstm and gru layers"))
+        if self.use_sde and getattr(self, "exploration_type", "none") != "none":
+            message = tr("adds noise to that of use_sde; set it to none")
+            yield Problem("exploration_type", message, depends_on=("use_sde",))
+
+
 class PolicyGradientConfig(NetworkConfig):
     """Settings of a policy and a value network that learn from what has just been collected."""
 

@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import BonusConfig, CentralCriticConfig, JointRateConfig, RateCourse
+from algos.common.settings import BonusConfig, CentralCriticConfig, JointRateConfig, RateCourse, StateNoiseConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import ScheduledClip
 from config.tell.language import tr
 
 
-class Config(CentralCriticConfig, JointRateConfig, BonusConfig):
+class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig):
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
     MAY_LAG = True

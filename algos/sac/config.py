@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from algos.common.settings import ContinuousConfig, TargetConfig, TemperatureConfig
+from algos.common.settings import ContinuousConfig, StateNoiseConfig, TargetConfig, TemperatureConfig
 from config.model.fields import NonNegative, PositiveInt, Problem
 from config.tell.language import tr
 
 
-class Config(ContinuousConfig, TargetConfig, TemperatureConfig):
+class Config(ContinuousConfig, TargetConfig, TemperatureConfig, StateNoiseConfig):
     """SAC: maximum entropy actor-critic for continuous actions."""
 
     SPECIAL_LAYERS = ("lstm", "gru")

@@ -8,10 +8,11 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
 from algos.common.maths.gaussian import SquashedGaussian
+from algos.common.maths.state_noise import SquashedStateGaussian, StateDependentStd
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
-from algos.common.parts.continuous import Bounds, Explorer, standard_normal
+from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
 from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.state import load_state_of, state_of
@@ -39,8 +40,11 @@ class SoftPolicy(Policy):
         """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
         self.bounds = Bounds(spec.action_space, device)
-        self.distribution = SquashedGaussian(self.bounds.size)
-        outputs = self.distribution.outputs
+        size, sde = self.bounds.size, getattr(cfg, "use_sde", False)
+        self.distribution = SquashedStateGaussian(size) if sde else SquashedGaussian(size)
+        outputs: Any = self.distribution.outputs
+        if sde:
+            outputs = lambda features: StateDependentStd(features.width, size, 0.0, learns_features=True)  # noqa: E731
         self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
@@ -49,7 +53,10 @@ class SoftPolicy(Policy):
         self.value = value
         self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)  # not of the critics
         self.carried = Carried(self.network, device)
-        self.explorer = Explorer(cfg, self.bounds, self.carried)
+        noise = None
+        if isinstance(self.distribution, SquashedStateGaussian):
+            noise = SquashedNoise(self.network, self.distribution, cfg.sde_sample_freq)
+        self.explorer = Explorer(cfg, self.bounds, self.carried, noise)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         """Metrics of the last policy step."""

@@ -141,9 +141,10 @@ class StochasticMDP(gymnasium.Env):
 
 
 class DeepSea(gymnasium.Env):
-    """The deep sea of Osband et al. (2020): a square of cells, entered at the top left, and left after `size` steps, each
-    of which goes one row down and one column to the left or to the right. Which of two actions goes right is drawn for
-    each cell by the number `layout`. A step to the right costs 0.01 / size, and the last one from the right end gives 1.
+    """The deep sea of Osband et al. (2020): a square of cells, entered at the top left, and left after `size` steps,
+    each of which goes one row down and one column to the left or to the right. Which of two actions goes right is drawn
+    for each cell by the number `layout`. A step to the right costs 0.01 / size, and the last one from the right end
+    gives 1.
 
     The observation is size * row + column. By going right always the best return is 0.99; one of 2^size random episodes
     does so, and every other return is 0 or less."""

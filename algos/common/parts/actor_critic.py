@@ -1,9 +1,11 @@
 """Shared parts of the policy gradient algorithms: acting, advantages of a window, and learning rates."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
+from gymnasium.spaces import Box
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
@@ -11,7 +13,9 @@ from algos.common.maths.distributions import Distribution, distribution_for
 from algos.common.maths.exploration import masked
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
+from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.nets import joint, networks
+from algos.common.nets.layers import Features
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.bonus import Bonus, bonus_for
@@ -34,9 +38,12 @@ class ActorCritic(Policy):
         self.device = device
         self.normalizers = {} if normalizer is None else {"obs": normalizer}
         """Statistics of observations, by the column that updates them."""
-        self.distribution = distribution or distribution_for(spec.action_space)
+        self.distribution = distribution or _distribution(cfg, spec)
+        outputs: Any = self.distribution.outputs
+        if isinstance(self.distribution, StateGaussian):
+            outputs = partial(_state_dependent, self.distribution.size, cfg.log_std_init)
         actor = networks.build(
-            spec, cfg.actor_layers, self.distribution.outputs, cfg, seed,
+            spec, cfg.actor_layers, outputs, cfg, seed,
             init="orthogonal", gain=0.01, normalizer=normalizer,
         )  # fmt: skip
         self.actor: nn.Module = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
@@ -52,6 +59,9 @@ class ActorCritic(Policy):
                 spec, cfg.critic_layers, heads, cfg, seed + 1, init="orthogonal", normalizer=normalizer
             )  # fmt: skip
             self.critic = self.networks["critic"] = critic.to(device)
+        head = head_of(self.actor)
+        self.noise = None if head is None else StateNoise(head, cfg.sde_sample_freq)
+        """Noise that depends on the state; None for noise of each step."""
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic)
         self.explained_variance = torch.zeros((), device=device)
@@ -67,11 +77,20 @@ class ActorCritic(Policy):
 
     # acting
 
+    def initial_state(self, rows: int) -> Array | None:
+        return super().initial_state(rows) if self.noise is None else self.noise.initial(rows)
+
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Returns samples, with the columns `drawn`, before scaling and clipping to the space, and `log_prob` [N]; for
         None the modes of the distributions."""
-        outputs, after = self.carried.act(obs, state)
+        outputs, after = self.carried.act(obs, state if self.carried.size else None)
         outputs = masked(outputs, mask)
+        if self.noise is not None and isinstance(self.distribution, StateGaussian):
+            after = self.noise.initial(len(obs)) if state is None else state
+            if explore is not None:
+                noise, after = self.noise.draw(features_of(outputs, self.distribution.size), after, explore.rng)
+                drawn, log_prob = self.distribution.given(outputs, noise)
+                return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
         if explore is None:
             return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
         drawn, log_prob = self.distribution.sample(outputs, explore.rng)
@@ -79,7 +98,7 @@ class ActorCritic(Policy):
 
     def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
         """Returns the columns for actions of a space in which `drawn` is the action itself."""
-        outputs, _ = self.carried.act(obs, self.initial_state(len(obs)))
+        outputs, _ = self.carried.act(obs, self.carried.initial(len(obs)))
         log_prob = self.distribution.log_prob(torch.as_tensor(masked(outputs, mask)), torch.as_tensor(action))
         return {"drawn": action, "log_prob": log_prob.numpy()}
 
@@ -100,7 +119,7 @@ class ActorCritic(Policy):
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
         part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
-        if "state" in window:  # the whole history of each row is one sequence
+        if "state" in window and self.carried.size:  # the whole history of each row is one sequence
             part = self.carried.with_views({**part, "state": window["state"][0]})
         else:
             part = {name: column.flatten(0, 1) for name, column in part.items()}
@@ -121,6 +140,20 @@ class ActorCritic(Policy):
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
         value, next_value = sequences.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
+
+
+def _distribution(cfg: Any, spec: EnvSpec) -> Distribution:
+    """Returns the distribution over the actions that the settings ask for."""
+    if not getattr(cfg, "use_sde", False):
+        return distribution_for(spec.action_space)
+    if not isinstance(space := spec.action_space, Box):
+        raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
+    return StateGaussian(space)
+
+
+def _state_dependent(size: int, log_std: float, features: Features) -> nn.Module:
+    """Returns the output layer of a policy whose noise depends on the state."""
+    return StateDependentStd(features.width, size, log_std, learns_features=False)
 
 
 # a window -------------------------------------------------------------------------------------------------

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Space
-from torch import Tensor
+from torch import Tensor, nn
 
 from algos.base import Act, Array, Explore, UnfitError
 from algos.common.fast.tensors import on_device
+from algos.common.maths.state_noise import SquashedStateGaussian, StateNoise, features_of, head_of
 from algos.common.parts.sequences import Carried
 from algos.common.settings import ContinuousConfig
 from config.model.schedules import value_at
@@ -50,6 +51,22 @@ class Bounds:
         return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)
 
 
+class SquashedNoise(StateNoise):
+    """Noise of a squashed policy that depends on the state."""
+
+    def __init__(self, network: nn.Module, distribution: SquashedStateGaussian, steps: int | None) -> None:
+        head = head_of(network)
+        assert head is not None
+        super().__init__(head, steps)
+        self.distribution = distribution
+
+    def sample(self, outputs: Array, state: Array | None, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Returns actions [N, A] in the cube, and the state after this step."""
+        before = self.initial(len(outputs)) if state is None else state
+        noise, after = self.draw(features_of(outputs, self.distribution.size), before, rng)
+        return self.distribution.given(outputs, noise), after
+
+
 Policy = Callable[[Array], Array]
 """Function from outputs of the acting network [N, ...] to actions [N, A] in the cube."""
 
@@ -57,13 +74,18 @@ Policy = Callable[[Array], Array]
 class Explorer:
     """Uniformly random actions for the first steps of a run, then those of a policy, with optional noise."""
 
-    def __init__(self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried) -> None:
-        self.cfg, self.bounds, self.carried = cfg, bounds, carried
+    def __init__(
+        self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried, noise: SquashedNoise | None = None
+    ) -> None:
+        """noise: of the policy, if that depends on the state."""
+        self.cfg, self.bounds, self.carried, self.noise = cfg, bounds, carried, noise
 
     def initial_state(self, rows: int) -> Array | None:
-        """Returns the initial state [N, S]: recurrent states, followed by that of the Ornstein-Uhlenbeck process; None
-        if there is neither."""
+        """Returns the initial state [N, S]: recurrent states, followed by that of the noise, of the policy or of the
+        Ornstein-Uhlenbeck process; None if there is neither."""
         process = np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
+        if self.noise is not None:
+            process = self.noise.initial(rows)
         return _joined(self.carried.initial(rows), process)
 
     def act(self, policy: Policy, obs: Array, state: Array | None, explore: Explore | None = None) -> Act:
@@ -76,7 +98,10 @@ class Explorer:
                 memory = self.carried.act(obs, memory)[1]
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         outputs, memory = self.carried.act(obs, memory)
-        unit = policy(outputs)
+        if explore is not None and self.noise is not None:
+            unit, process = self.noise.sample(outputs, process, explore.rng)
+        else:
+            unit = policy(outputs)
         if explore is None or self.cfg.exploration_type == "none":
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         strength = value_at(self.cfg.expl_noise, explore.progress.fraction)

@@ -207,7 +207,9 @@ def test_what_has_no_counterpart_is_said_once(tmp_path):
     )
     text = converted(tmp_path, entry(words), env="CartPole-v1")
     lost = comments(text)
-    for word in ("use_sde: true", "sde_sample_freq: 4", "odd_word: 3", "log_std_init: -2", "ortho_init: false"):
+    assert settings(text)["algo_cfg.use_sde"] is True
+    assert settings(text)["algo_cfg.sde_sample_freq"] == 4
+    for word in ("odd_word: 3", "log_std_init: -2", "ortho_init: false"):
         assert lost.count(f"#   {word} (") == 1, word
     assert "cg_damping: 0.1 (PPO has no such setting)" in lost
     assert "log_std_init" not in settings(text)

@@ -85,9 +85,6 @@ _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
         ("TRPO", "n_critic_updates", "unknown setting; it is called k_epochs here (epochs of the value network)"),
         ("TRPO", "cg_max_steps", "unknown setting; it is called cg_steps here"),
         ("A2C", "use_rms_prop", "unknown setting; it is called optimizer here (rmsprop or adam)"),
-        ("PPO", "use_sde", "unknown setting; noise that depends on the state is not offered; the size of the usual one "
-         "is log_std_init, or exploration_type and expl_noise"),
-        ("PPO", "sde_sample_freq", "unknown setting; noise that depends on the state is not offered"),
         ("PPO", "clip_range_vf", "unknown setting; it is called value_clip here"),
         ("PPO", "n_epochs", "unknown setting; it is called k_epochs here"),
         ("SAC", "train_freq", "unknown setting; it is called train_fre here"),
