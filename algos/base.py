@@ -58,6 +58,8 @@ class EnvSpec:
     """Number of agents that are controlled as one: their observations are concatenated, and the actions are [S]."""
     global_state: int = 0
     """Numbers in the columns `global_state` and `next_global_state` of a batch; 0 if there are none."""
+    starts: tuple[Any, Any] = field(default=(0, 0), compare=False)
+    """First values of the environment's own whole numbers in observations and actions; here both start at 0."""
     shared: dict[str, torch.nn.Module] = field(default_factory=dict, compare=False)
     """Layers that several networks of the run share, by the name that a layer's `shared` gives."""
 

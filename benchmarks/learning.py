@@ -32,7 +32,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import learning_plan  # noqa: E402
+from benchmarks import learning_curves, learning_plan  # noqa: E402
 from benchmarks.learning_page import LEAST_EPISODES, BenchmarkError, Row, chosen, collecting, counted, page, rows, table  # noqa: E402
 from benchmarks.learning_plan import Estimate  # noqa: E402
 from config.read.loader import ConfigError, load  # noqa: E402
@@ -75,9 +75,9 @@ class Measurement:
     until: float = float("inf")
     """Time in seconds at which training stops, as by Ctrl-C."""
 
-    def entry(self, row: Row) -> dict[str, Any]:
+    def entry(self, row: Row) -> tuple[dict[str, Any], learning_curves.Runs]:
         """Trains a group, or the rest of one, tests its models and the random policy; returns an entry of
-        learning.json."""
+        learning.json, and the curves of the seeds."""
         command, seeds = row.command(), self.seeds or f"1..{row.seeds}"
         for words in collecting(row):
             self.run(words, quiet=True)
@@ -90,7 +90,8 @@ class Measurement:
         if any(RecordedRun(run).state != "finished" for run in runs):
             self.run(["resume", str(folder)])
         recorded = [json.loads((run / "run.json").read_text(encoding="utf-8")) for run in runs]
-        return {
+        curves = [learning_curves.curve_of(run) for run in runs]
+        entry = {
             "date": time.strftime("%Y-%m-%d"),
             "commit": facts["git_commit"],
             "machine": machine(),
@@ -106,6 +107,7 @@ class Measurement:
             },
             "random": random_score(row, command, self.episodes),
         }
+        return entry, curves
 
     def tested(self, row: Row, folder: Path, seed: int, step: str) -> float:
         """Returns the mean score of a run's model on new start states."""
@@ -189,12 +191,15 @@ def read_results() -> dict[str, Any]:
     return results
 
 
-def write(results: Mapping[str, Any]) -> None:
-    """Writes learning.json and the page."""
+def write(results: Mapping[str, Any], curves: Mapping[str, learning_curves.Runs]) -> None:
+    """Writes learning.json, curves.json, the page and its picture."""
     order = [row.name for row in rows()]
     kept = {name: results[name] for name in order if name in results}
+    lines = {name: curves[name] for name in order if name in curves}
     write_whole(RESULTS, (json.dumps(kept, indent=1) + "\n").encode())
-    write_whole(PAGE, page(rows(), kept, table()["sources"]).encode())
+    write_whole(learning_curves.RESULTS, learning_curves.text_of(lines).encode())
+    write_whole(PAGE, page(rows(), kept, table()).encode())
+    write_whole(learning_curves.PICTURE, learning_curves.picture(table()["panels"], lines).encode())
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -256,9 +261,10 @@ def measure(asked: Sequence[Row], how: Measurement) -> None:
     """Measures rows; each is stored and on the page as soon as it is measured."""
     for count, row in enumerate(asked, 1):
         print(f"== {row.name}, row {count} of {len(asked)}", file=sys.stderr, flush=True)
-        entry = how.entry(row)
-        write({**read_results(), row.name: entry})  # reads again: another process may have added a row
-    write(read_results())
+        entry, curves = how.entry(row)
+        # reads again: another process may have added a row
+        write({**read_results(), row.name: entry}, {**learning_curves.read(), row.name: curves})
+    write(read_results(), learning_curves.read())
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -277,7 +283,7 @@ def main(argv: list[str] | None = None) -> int:
         if request.stale:
             print(stale_rows(asked, read_results()), flush=True)
         elif request.page:
-            write(read_results())
+            write(read_results(), learning_curves.read())
         elif not (request.rows or request.left):
             print(listing(), flush=True)
         elif not request.dry_run:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,9 +153,27 @@ How a row is measured:
 - Self-play has no row, since its mean return is 0. `python benchmarks/board_games.py TASK` plays a policy of tictactoe
   or connect four against Random and against a perfect player; the first lines of the presets have the results.
 
+"""
+CURVES = """\
+## Curves
+
+![Learning curves by environment](images/learning.svg)
+
+Mean of the online evaluations of three seeds, with its 95 % interval. A run that stopped early, as its task was
+solved, keeps its last score. `python benchmarks/learning.py --page` draws them from `benchmarks/results/curves.json`,
+which has the curves of the rows that were measured since 2026-11-26.
+
 ## Results
 
 """
+SUMMARY = """\
+## Summary
+
+The mean of a row's scores beside its goal, and beside what others have published. An optimum, which no mean over
+episodes exceeds, is not counted as published.
+
+"""
+SUMMARY_COLUMNS = ("family", "rows measured", "goal reached", "published value reached", "below it")
 COLUMNS = (
     "environment", "algorithm", "steps", "seeds", "best by online evaluation", "interquartile mean [95 % interval]",
     "last", "time", "random", "goal", "published", "source",
@@ -174,18 +192,36 @@ measured: a test compares the fingerprints of all settings. Rows of commits with
 7196c3013b are, except for several agents, older than these changes of the code: a reward_threshold wants two
 evaluations in a row, so runs that stop at one take longer; an on-policy window is learned with the learning rate at
 the start of its collection; normalize_obs counts each observation once, also with a replay buffer. The times of the
-rows of these two commits, and of all rows of 2026-11-24, were measured on a machine that was busy with other work.
-CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was measured."""
+rows of these two commits, and of all rows of 2026-11-24 and 2026-11-26, were measured on a machine that was busy
+with other work. CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was
+measured."""
 SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
 
 
-def page(known: Iterable[Row], results: Mapping[str, Entry], sources: Mapping[str, Entry]) -> str:
-    """Returns docs/learning.md."""
-    known = list(known)
+def summary(known: Sequence[Row], results: Mapping[str, Entry], families: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the lines of a table with a line for each family of algorithms."""
+    lines = [_line(SUMMARY_COLUMNS), _line(["---"] * len(SUMMARY_COLUMNS))]
+    for family, algos in families.items():
+        rows = [row for row in known if row.algo in algos and not row.short]
+        scores = {row: float(np.mean(results[row.name][counted(results[row.name])])) for row in rows
+                  if row.name in results}  # fmt: skip
+        goals = [score >= row.goal for row, score in scores.items() if row.goal is not None]
+        published = {row: score >= row.published for row, score in scores.items()
+                     if isinstance(row.published, float | int) and row.source != "optimum"}  # fmt: skip
+        below = ", ".join(f"{row.algo} on {row.env}" for row, reached in published.items() if not reached)
+        counts = f"{len(scores)} of {len(rows)}", f"{sum(goals)} of {len(goals)}"
+        lines.append(_line([family, *counts, f"{sum(published.values())} of {len(published)}", below]))
+    return lines
+
+
+def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[str, Any]) -> str:
+    """Returns docs/learning.md. content: that of learning.yaml."""
+    known, sources = list(known), content["sources"]
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
     measured = sum(row.name in results for row in known)
     introduction = INTRODUCTION.format(least=LEAST_EPISODES, measured=measured, total=len(known))
-    lines = [introduction + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
+    lines = [introduction + SUMMARY.rstrip("\n"), "", *summary(known, results, content["families"]), ""]
+    lines += [CURVES + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
     at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
     lines += [_line(cells(row, results.get(row.name), sources, at_random.get(row.env, ""))) for row in whole]
     lines += [SHORT + _line(SHORT_COLUMNS), _line(["---"] * len(SHORT_COLUMNS))]

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,10 @@ CODE = {
     "loop": ("framework/loop", "framework/collect"),
 }
 """Name of what a row is made with -> folders of its code."""
+
+
+LEAST_START = 4
+"""Number of letters with which the names of alike tasks begin, such as LunarLander-v3 and LunarLanderContinuous-v3."""
 
 
 class Estimate(NamedTuple):
@@ -59,19 +64,22 @@ def planned_steps(row: Row) -> int:
 
 def speed_of(row: Row, results: Mapping[str, Entry]) -> tuple[float, str]:
     """Returns the steps per second of the nearest measured row, and its name: of the same task and algorithm, of the
-    algorithm, or of the task; of several the slowest. 0 without one."""
+    algorithm, or of the task; of several that of the task whose name begins alike, or the middle one. 0 without one."""
 
-    def likeness(name: str) -> int:
+    def likeness(name: str) -> tuple[int, int]:
         env, _, algo = name.removesuffix(", short").rpartition("/")
-        return 2 * (algo == row.algo) + (env == row.env)
+        start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(env, row.env, strict=False)))
+        return 2 * (algo == row.algo) + (env == row.env), start if start >= LEAST_START else 0
 
     speeds = {
         name: float(np.sum(entry["steps"]) / np.sum(entry["seconds"]))
         for name, entry in results.items()
-        if likeness(name) and any(entry["steps"])
+        if likeness(name)[0] and any(entry["steps"])
     }
-    nearest = max(speeds, key=lambda name: (likeness(name), -speeds[name]), default="")
-    return speeds.get(nearest, 0.0), nearest
+    most = max(map(likeness, speeds), default=None)
+    nearest = sorted((name for name in speeds if likeness(name) == most), key=speeds.__getitem__)
+    name = nearest[(len(nearest) - 1) // 2] if nearest else ""
+    return speeds.get(name, 0.0), name
 
 
 def stale(row: Row, entry: Entry) -> Iterator[str]:

@@ -179,10 +179,10 @@ class GeneralConfig(Strict):
     images. A resumed run keeps its number."""
 
     compile: Annotated[Literal["auto", "on", "off"], BeforeValidator(switch)] = "auto"
-    """Compile each gradient step, from the loss to the optimizer, to machine code (torch.compile), which makes updates
-    faster after a minute at most of compiling (docs/speed.md). auto: where at least 100,000 updates are planned, in one
-    process on the CPU, and the algorithm, its layers, its optimizer (adam, adamw) and this machine can. The choice is
-    recorded, and a resumed run keeps it."""
+    """Compile each gradient step, from the loss to the optimizer, to machine code, which makes updates two to three
+    times as fast. The first run of some sizes waits 10 to 60 seconds for it; later ones find it in the user's cache
+    (docs/speed.md). auto: where at least 10,000 updates are planned, in one process on the CPU, and the algorithm, its
+    layers, its optimizer (adam, adamw) and this machine can. The choice is recorded, and a resumed run keeps it."""
 
     # code of your own
     callbacks: str | None = None

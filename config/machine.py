@@ -17,7 +17,7 @@ from config.tell.language import tr
 
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
-SHARED = Path("/dev/shm")
+SHARED = Path("/dev/shm")  # noqa: S108  # looked at, never written to
 """Folder whose files are in memory. Linux alone has these three."""
 
 SPINS = 3000
@@ -63,6 +63,14 @@ def matrix_products() -> str:
         return "torch"
     amd = "AuthenticAMD" in (_text(PROC / "cpuinfo") or platform.processor())
     return "oneDNN" if amd and torch.backends.cpu.get_cpu_capability() == "AVX512" else "torch"
+
+
+@functools.cache
+def processor() -> str:
+    """Returns the name of the processor and its instructions, for which machine code is made."""
+    table = _table(PROC / "cpuinfo", ":") if (PROC / "cpuinfo").exists() else {}
+    names = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "CPU part", "Features")
+    return "; ".join([platform.machine(), platform.processor(), *(table[name] for name in names if name in table)])
 
 
 def cores() -> int:

@@ -143,7 +143,8 @@ class VectorEnv(ABC):
     observation_space: Space
     """Space of one row: Box, Discrete, MultiDiscrete or MultiBinary."""
     action_space: Space
-    """Space of one row."""
+    """Space of one row: Box, Discrete, MultiDiscrete, MultiBinary, or the Composite of a Tuple or Dict, whose actions
+    are one flat array."""
     source_space: Space | None = None
     """Space of the observations of one row as the environment of `recipe` gives them: a mask of actions may be in them,
     and Dict and Tuple are not flattened."""
@@ -154,7 +155,8 @@ class VectorEnv(ABC):
     observation_start: Any = 0
     """First value of the environment's own Discrete or MultiDiscrete observations; the encoded ones start at 0."""
     action_start: Any = 0
-    """First value of the environment's own Discrete or MultiDiscrete actions; the agent's start at 0."""
+    """First value of the environment's own Discrete or MultiDiscrete actions; the agent's start at 0. Of flat actions
+    [W], one for each number."""
     render_fps: float = 30.0
     """Frames per second of a video."""
     replayable: bool = True
@@ -166,8 +168,8 @@ class VectorEnv(ABC):
     """Number of frames that an observation is a stack of, along its first axis, the newest one last; each step adds
     one. A replay memory stores each frame once."""
     action_mask: Array | None = None
-    """[N, A] bool, True for actions that are legal in the latest observation; a new array after every call.
-    None if all actions are always legal."""
+    """[N, A] bool, True for actions that are legal in the latest observation; a new array after every call. With
+    several choices in an action it has the values of each in turn. None if all actions are always legal."""
     goal: Goal | None = None
     """Goal interface; None if the environment has no goals."""
     metrics: tuple[str, ...] = ()
@@ -226,8 +228,14 @@ class VectorEnv(ABC):
         """Returns the action mask in an observation of the environment itself; None if it has none."""
         return None
 
+    def legal(self, mask: Any, agent: str = "") -> Array:
+        """Returns a mask of the environment itself as bools [entries]. agent: name of a slot; empty for a single
+        agent."""
+        return np.asarray(mask, bool)
+
     def decode(self, action: Array) -> Array:
-        """Returns actions [N, ...] of the agent as the environment itself takes them, in a new array."""
+        """Returns actions [N, ...] of the agent as the environment itself takes them, in a new array; for a Tuple or
+        Dict an array [N] of them."""
         return np.array(action)
 
     def member(self, row: int) -> Any:

@@ -17,6 +17,8 @@ from config.tell import language
 ROOT = Path(__file__).parent
 os.environ["JOYSTICK_LANG"] = "en"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
+# runs of tests compile nothing, which takes many seconds, unless a test asks for it (tools/compiler.py)
+os.environ["CXX"] = "no-compiler-in-tests"
 # modules are compiled once, not by each of some hundred processes
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

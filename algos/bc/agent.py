@@ -1,15 +1,16 @@
 """BC: the policy maximizes the log probability of the actions in the data, or of those that an expert says."""
 
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import torch
-from gymnasium.spaces import Box
 from torch import Tensor
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, Progress, Result, Streams
 from algos.bc.config import Config
 from algos.bc.mixture import Mixture
+from algos.common.maths.distributions import distribution_for
 from algos.common.maths.exploration import exponential
 from algos.common.maths.gaussian import DiagGaussian, keep_spread, log_stds
 from algos.common.parts import optim
@@ -35,11 +36,11 @@ class Agent(PolicyAgent[ActorCritic]):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        space = spec.action_space
-        mixture = Mixture(space, cfg.components) if isinstance(space, Box) and cfg.head == "mixture" else None
+        mixture = partial(Mixture, components=cfg.components) if cfg.head == "mixture" else DiagGaussian
         self.policy = ActorCritic(
-            cfg, spec, streams.init, self.normalizer, device, with_critic=False, distribution=mixture
-        )
+            cfg, spec, streams.init, self.normalizer, device,
+            with_critic=False, distribution=distribution_for(spec.action_space, mixture),
+        )  # fmt: skip
         self.networks = self.policy.networks
         self.optimizer = optim.make(self.networks.parameters(), cfg, cfg.lr)
         self.log_stds = log_stds(self.networks)

@@ -16,7 +16,7 @@ from config.tell.language import tr
 class Config(GivenData, NetworkConfig):
     """BC: behavior cloning. A policy learns to choose the actions of given data."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
     OFFLINE = True
     SPECIAL_LAYERS = ("lstm", "gru")
     HAS_GRADIENTS = True

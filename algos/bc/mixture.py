@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.maths.distributions import Array, draw_index
+from algos.common.maths.exploration import Logits
 from algos.common.maths.gaussian import DiagGaussian, LogStd
 
 
@@ -21,6 +22,9 @@ class Mixture:
 
     def tail(self, log_std: float) -> list[nn.Module]:
         return [LogStd(self.components * self.size, log_std)]
+
+    def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
+        return outputs
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         component = draw_index(outputs[:, : self.components], rng)[0]

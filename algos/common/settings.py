@@ -483,7 +483,7 @@ class ActorCriticConfig(ReplayConfig):
 class ContinuousConfig(ActorCriticConfig):
     """Settings of actor-critics for actions in a bounded Box."""
 
-    ACTION_SPACES = ("Box",)
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Box",)
     NEEDS_BOUNDS = True
     RUN = run(steps=200_000, save=10_000)
     READ_WITH = {
@@ -532,7 +532,7 @@ class StateNoiseConfig(NetworkConfig):
 class PolicyGradientConfig(NetworkConfig):
     """Settings of a policy and a value network that learn from what has just been collected."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ("lstm", "gru")
     RUN = run(steps=500_000, save=20_480, rows=8)
 

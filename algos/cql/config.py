@@ -6,6 +6,7 @@ from algos.sac.config import Config as Family
 class Config(Family):
     """CQL: SAC on given data, with values that are low for actions that the data do not choose."""
 
+    ACTION_SPACES = ("Box",)
     OFFLINE = True
     RUN = {}
 

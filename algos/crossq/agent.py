@@ -19,6 +19,7 @@ class Agent(SoftActorCritic):
     """A squashed Gaussian policy and critics, all with batch renormalization."""
 
     KEPT: ClassVar = ("networks", "optimizer", "policy", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device, beta1=cfg.adam_beta1)
@@ -49,10 +50,10 @@ class Agent(SoftActorCritic):
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
         return q, soft_target(reward, batch["discount"], next_q, next_log_prob, alpha)
 
-    def _improve(self, obs: Observed, rows: int) -> None:
+    def _improve(self, obs: Observed, rows: int, mask: Tensor | None = None) -> None:
         """Makes one step, with batch statistics in the policy and running statistics in the critics."""
         with batch_statistics(self.policy.network):
-            super()._improve(obs, rows)
+            super()._improve(obs, rows, mask)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:
         return self.critic(obs, action).squeeze(-1).amin(0)

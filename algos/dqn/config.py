@@ -86,12 +86,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         if self.bonus != "none":
-            if self.remembers():
-                yield Problem("bonus", tr("does not support lstm and gru layers in this algorithm"))
-            if self.n_step > 1:
-                yield Problem("n_step", tr("a bonus is that of one step; set it to 1"), depends_on=("bonus",))
-            if self.offline_updates_of():
-                yield Problem("bonus", tr("is for what the run collects, and there are updates from data alone"))
+            yield from self._problems_of_bonus()
         if self.soft and self.double:
             yield Problem("double", tr("a soft value chooses no next action; set it to false"), depends_on=("soft",))
         if self.soft and self.HEAD != "scalar":
@@ -104,3 +99,13 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
             yield Problem("n_step", message, depends_on=("munchausen_alpha",))
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", tr("is for single values; the distance of distributions has a loss of its own"))
+
+    def _problems_of_bonus(self) -> Iterator[Problem]:
+        if self.remembers():
+            yield Problem("bonus", tr("does not support lstm and gru layers in this algorithm"))
+        if self.n_step > 1:
+            yield Problem("n_step", tr("a bonus is that of one step; set it to 1"), depends_on=("bonus",))
+        if self.imitate:
+            yield Problem("bonus", tr("adds to rewards that imitate replaces"), depends_on=("imitate",))
+        if self.offline_updates_of():
+            yield Problem("bonus", tr("is for what the run collects, and there are updates from data alone"))

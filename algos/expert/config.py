@@ -12,7 +12,7 @@ from config.tell.language import tr
 class Config(AlgoConfig):
     """Expert: acts as an expert does, and learns nothing. For its evaluation, and to collect data for imitation."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
     EXPERT_ACTS = True
     READ_WITH = {"gamma": unread(tr("no learning"))}
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, Streams, Tree
-from algos.common.maths.distributions import Distribution
+from algos.common.maths.distributions import Distribution, Parts
 from algos.common.maths.normalize import Normalizer
 from algos.common.nets import critics
 from algos.common.nets.encoder import encode
@@ -70,8 +70,21 @@ def _numbers(space: Space, distribution: Distribution, device: torch.device) -> 
     those of a Box as the policy has them."""
     if isinstance(space, Box):
         return lambda action: distribution.from_env(action).flatten(1), distribution.outputs
+    if isinstance(distribution, Parts):
+        return _numbers_of_parts(distribution, device)
     modules, shape = encode(space)
     return nn.Sequential(*modules).to(device), shape[0]
+
+
+def _numbers_of_parts(distribution: Parts, device: torch.device) -> tuple[Callable[[Tensor], Tensor], int]:
+    """Returns the same for flat actions: the numbers of the parts side by side."""
+    members = distribution.members
+    pairs = [_numbers(member.part.space, member.of, device) for member in members]
+
+    def numbers(action: Tensor) -> Tensor:
+        return torch.cat([of(member.action(action)) for member, (of, _) in zip(members, pairs, strict=True)], 1)
+
+    return numbers, sum(size for _, size in pairs)
 
 
 class Discriminator:

@@ -1,11 +1,14 @@
 """Uniformly random actions."""
 
+from collections.abc import Callable
+
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos.base import Act, Array, Explore, UnfitError
 from algos.common.maths.exploration import epsilon_greedy
 from algos.common.parts.acting import ActingAgent, Weightless
+from config.model.composite import Composite, choices_of
 from config.tell.language import tr
 
 
@@ -28,17 +31,40 @@ def drawn(space: Space, rows: int, rng: np.random.Generator, mask: Array | None)
     """Returns random actions [rows, ...] of a space, the legal ones of a mask [rows, A]. Numbers without bounds are
     normal, those with one bound exponential, as gymnasium draws them."""
     match space:
+        case Composite():
+            flat = _of_parts(space, lambda part: drawn(part, rows, rng, None))
+            return flat if mask is None else _legal(space, flat, mask, rng)
         case Discrete():
             return epsilon_greedy(np.zeros((rows, int(space.n))), 1.0, rng, mask) + space.start
         case MultiDiscrete():
-            return rng.integers(space.nvec, size=(rows, *space.nvec.shape)) + space.start
+            whole = rng.integers(space.nvec, size=(rows, *space.nvec.shape))
+            return (whole if mask is None else _legal(space, whole, mask, rng)) + space.start
         case MultiBinary():
-            return rng.integers(2, size=(rows, *space.shape), dtype=np.int8)
+            bits = rng.integers(2, size=(rows, *space.shape), dtype=np.int8)
+            return bits if mask is None else _legal(space, bits, mask, rng)
         case Box() if space.dtype.kind == "f":
             return _in_box(space, rows, rng)
     raise UnfitError(
-        tr("Random draws from Discrete, MultiDiscrete, MultiBinary and float Box, not from {space}", space=space)
+        tr(
+            "Random draws from Discrete, MultiDiscrete, MultiBinary, float Box, and Tuple and Dict of them, not from "
+            "{space}",
+            space=space,
+        )
     )
+
+
+def _of_parts(space: Composite, actions: Callable[[Space], Array]) -> Array:
+    """Returns the actions of the parts [rows, ...] as flat ones."""
+    parts = [actions(part.space) for part in space.parts]
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=np.float32)
+
+
+def _legal(space: Space, action: Array, mask: Array, rng: np.random.Generator) -> Array:
+    """Returns actions whose whole numbers are drawn from the legal values of a mask."""
+    choices, flat = choices_of(space), action.reshape(len(action), -1).copy()
+    for column, first, size in zip(choices.column, choices.first, choices.size, strict=True):
+        flat[:, column] = epsilon_greedy(np.zeros((len(flat), size)), 1.0, rng, mask[:, first : first + size])
+    return flat.reshape(action.shape)
 
 
 def _in_box(space: Box, rows: int, rng: np.random.Generator) -> Array:
@@ -55,8 +81,14 @@ def fixed(space: Space, rows: int, mask: Array | None) -> Array:
     """Returns the same actions [rows, ...] of a space every time: the first legal ones, or the middle of a Box; 0 as
     far as it has no bounds."""
     match space:
+        case Composite():
+            flat = _of_parts(space, lambda part: fixed(part, rows, None))
+            return flat if mask is None else space.choices.amended(flat, mask)
         case Discrete() if mask is not None:
             return mask.argmax(1) + space.start
+        case MultiDiscrete() | MultiBinary() if mask is not None:
+            flat = np.zeros((rows, len(choices_of(space).column)), space.dtype)
+            return choices_of(space).amended(flat, mask).reshape(rows, *space.shape) + getattr(space, "start", 0)
         case Discrete() | MultiDiscrete():
             first = np.zeros_like(space.nvec) if isinstance(space, MultiDiscrete) else np.int64(0)
             return np.repeat((first + space.start)[None], rows, axis=0)

@@ -8,6 +8,6 @@ from config.tell.language import tr
 class Config(AlgoConfig):
     """Random: draws every legal action with the same probability, and learns nothing. For policies in policies_cfg."""
 
-    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+    ACTION_SPACES = ("Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict")
     LEARNS = False
     READ_WITH = {"gamma": unread(tr("no learning"))}

@@ -12,6 +12,7 @@ from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
+from algos.sac.choices import CHOICE_METRICS
 from algos.sac.policy import SoftPolicy
 
 
@@ -19,6 +20,7 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
     """A squashed Gaussian policy and critics. An algorithm defines the loss of its critics."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("critic_loss", "q_mean", *SoftPolicy.METRICS)
+    """Followed by those that a policy of Tuple or Dict actions has beside these."""
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device, out: int = 1, beta1: float = 0.9
@@ -27,20 +29,21 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         super().__init__(cfg, spec, streams, device)
         self.out = out
         self.policy = SoftPolicy(cfg, spec, streams, device, self.normalizer, self._value, beta1)
+        extra = () if self.policy.choices is None else CHOICE_METRICS
+        self.METRICS = (*type(self).METRICS, *extra)  # type: ignore[misc]
         self.critic = self._critics(cfg.n_critics)
         self.policy.carried.add("critic", self.critic.front)
         self.parameters: list[Tensor] = list(self.critic.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr, beta1=beta1)
-        parts = {"actor": self.policy.network, "temperature": self.policy.temperature, "critic": self.critic}
-        self.networks = nn.ModuleDict(parts)
+        self.networks = nn.ModuleDict({**self.policy.modules, "critic": self.critic})
         self.step = self.minimize(self._loss, self.optimizer)
         self.updates = 0
 
     def _critics(self, members: int) -> critics.Critic:
         cfg, seed, actions = self.cfg, self.streams.init + 1, self.policy.bounds.size
         return critics.build(
-            self.spec, cfg.critic_layers, cfg, seed, members=members, actions=actions, out=self.out,
-            normalizer=self.normalizer,
+            self.spec, cfg.critic_layers, cfg, seed, members=members, actions=actions,
+            out=self.out * self.policy.outcomes, normalizer=self.normalizer,
         ).to(self.device)  # fmt: skip
 
     def update(self, batch: Batch) -> Result:
@@ -51,7 +54,7 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         metrics, priorities = self.step(batch, noise, reduce=self.reduce)
         self._follow()
         if self.updates % self.cfg.policy_freq == 0:
-            self._improve(batch["obs"], rows)
+            self._improve(batch["obs"], rows, batch.get("action_mask"))
         return Result({**metrics, **self.policy.metrics}, priorities)
 
     @abstractmethod
@@ -61,7 +64,7 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
 
     @abstractmethod
     def _value(self, obs: Observed, action: Tensor) -> Tensor:
-        """Returns the value that the policy maximizes [B]."""
+        """Returns the value that the policy maximizes [B]; where some of an action is chosen, [B, K] of the choices."""
 
     def _choose_targets(self) -> None:
         """Draws the target critics of an update, if these are fewer than there are."""
@@ -69,6 +72,6 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
     def _follow(self) -> None:
         """Updates the target critics, if there are any."""
 
-    def _improve(self, obs: Observed, rows: int) -> None:
-        """Makes one step of the policy."""
-        self.policy.improve(obs, self.policy.noise(rows), self.reduce)
+    def _improve(self, obs: Observed, rows: int, mask: Tensor | None = None) -> None:
+        """Makes one step of the policy. mask [M, entries]: of legal actions, where some of an action is chosen."""
+        self.policy.improve(obs, self.policy.noise(rows), self.reduce, mask)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos.base import Batch, EnvSpec, Streams
+from algos.base import Batch, EnvSpec, Streams, UnfitError
 from algos.common.maths import targets
 from algos.common.nets import critics
 from algos.common.parts.optim import Outcome
@@ -29,7 +29,11 @@ class Agent(SoftActorCritic):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         if cfg.cql_alpha:
-            self.METRICS = (*type(self).METRICS, "cql_loss")  # type: ignore[misc]
+            if self.policy.choices is not None:
+                raise UnfitError(
+                    tr("algo_cfg.cql_alpha is for Box actions, and these are {space}", space=spec.action_space)
+                )
+            self.METRICS = (*self.METRICS, "cql_loss")  # type: ignore[misc]
         self.target = targets.frozen_copy(self.critic)
         # REDQ: the random subset of target critics in an update is copied to a smaller ensemble
         self.target_subset = self._critics(cfg.target_critics) if cfg.target_critics < cfg.n_critics else self.target
@@ -47,7 +51,8 @@ class Agent(SoftActorCritic):
 
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
         cfg, target = self.cfg, self._target(batch, noise)
-        q = self.critic(batch["obs"], self.policy.bounds.to_unit(batch["action"])).squeeze(-1)
+        q = self.critic(batch["obs"], self.policy.to_unit(batch["action"])).squeeze(-1)
+        q = self.policy.chosen(q, batch["action"])
         loss = targets.td_loss(q, target, batch.get("weight"), cfg.loss == "huber")
         extra = {}
         if cfg.cql_alpha:
@@ -73,11 +78,11 @@ class Agent(SoftActorCritic):
         return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])
 
     def _target(self, batch: Batch, noise: Tensor) -> Tensor:
-        with torch.no_grad():
-            next_action, next_log_prob = self.policy.draw(batch["next_obs"], noise)
-        # not within no_grad, since the weights are frozen: there is no graph
-        next_q = self.target_subset(batch["next_obs"], next_action).squeeze(-1)
-        alpha = self.policy.temperature.alpha() if self.cfg.entropy_backup else next_log_prob.new_zeros(())
+        obs, mask, backup = batch["next_obs"], batch.get("next_action_mask"), self.cfg.entropy_backup
+        next_q, next_log_prob = self.policy.next_value(
+            obs, noise, mask, lambda action: self.target_subset(obs, action).squeeze(-1), backup
+        )
+        alpha = self.policy.temperature.alpha() if backup else next_log_prob.new_zeros(())
         return soft_target(batch["reward"] * self.cfg.reward_scale, batch["discount"], next_q, next_log_prob, alpha)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:

@@ -1,19 +1,20 @@
 """Defaults of SAC."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from algos.common.settings import ContinuousConfig, StateNoiseConfig, TargetConfig, TemperatureConfig
-from config.model.fields import NonNegative, PositiveInt, Problem
+from config.model.fields import NonNegative, PositiveFraction, PositiveInt, Problem
 from config.tell.language import tr
 
 
 class Config(ContinuousConfig, TargetConfig, TemperatureConfig, StateNoiseConfig):
-    """SAC: maximum entropy actor-critic for continuous actions."""
+    """SAC: maximum entropy actor-critic for continuous actions, alone or beside choices in a Tuple or Dict."""
 
+    ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Tuple", "Dict")
     SPECIAL_LAYERS = ("lstm", "gru")
     BEFORE = {"entropy_backup": True}
-    READ_WITH = {"cql_actions": ("cql_alpha", ())}
+    READ_WITH = {"cql_actions": ("cql_alpha", ()), "target_entropy_scale": ("alpha", ("auto",))}
 
     critic_lr = 3e-4
     target_critics: PositiveInt = 2
@@ -22,6 +23,9 @@ class Config(ContinuousConfig, TargetConfig, TemperatureConfig, StateNoiseConfig
     actor_value: Literal["min", "mean"] = "min"
     """Value that the actor maximizes: the minimum or the mean of the critics."""
 
+    target_entropy_scale: PositiveFraction = 0.5
+    """With Tuple and Dict actions: target entropy of the choices among them, as a share of its maximum; target_entropy
+    is then that of the numbers of Boxes."""
     entropy_backup: bool = True
     """Targets contain the entropy of the next action; if false, only its value."""
 

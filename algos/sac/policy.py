@@ -1,14 +1,17 @@
-"""Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature."""
+"""Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature, and choices beside it."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
+from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree, UnfitError
 from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.maths.state_noise import SquashedStateGaussian, StateDependentStd
+from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
@@ -16,16 +19,19 @@ from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, stand
 from algos.common.parts.optim import GradientStep, Outcome
 from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.state import load_state_of, state_of
+from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
+from config.model.composite import Composite, kinds_of
+from config.tell.language import tr
 
 
 class SoftPolicy(Policy):
     """Squashed Gaussian policy that acts in the environment's units and learns in the cube -1..1. cfg is a
     ContinuousConfig and a TemperatureConfig."""
 
-    METRICS = ("actor_loss", "entropy", "alpha")
-    KEPT = ("optimizer", "temperature", "metrics")
+    METRICS: ClassVar[tuple[str, ...]] = ("actor_loss", "entropy", "alpha")
+    KEPT: ClassVar[tuple[str, ...]] = ("optimizer", "temperature", "metrics")
 
     def __init__(
         self,
@@ -39,10 +45,16 @@ class SoftPolicy(Policy):
     ) -> None:
         """value: the value [B] of actions [B, A] in the cube, which the policy maximizes."""
         self.cfg, self.rng, self.device = cfg, streams.learn, device
-        self.bounds = Bounds(spec.action_space, device)
+        space = spec.action_space
+        supported = not set(kinds_of(space)).isdisjoint(cfg.ACTION_SPACES)
+        self.choices = Choosing(cfg, space, device) if isinstance(space, Composite) and supported else None
+        """What is chosen from a few in the actions of a Tuple or Dict; None for a Box alone."""
+        self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
         size, sde = self.bounds.size, getattr(cfg, "use_sde", False)
+        if sde and self.choices is not None:
+            raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
         self.distribution = SquashedStateGaussian(size) if sde else SquashedGaussian(size)
-        outputs: Any = self.distribution.outputs
+        outputs: Any = self.distribution.outputs + (0 if self.choices is None else self.choices.logits)
         if sde:
             outputs = lambda features: StateDependentStd(features.width, size, 0.0, learns_features=True)  # noqa: E731
         self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
@@ -60,6 +72,17 @@ class SoftPolicy(Policy):
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         """Metrics of the last policy step."""
+        self.modules: dict[str, nn.Module] = {"actor": self.network, "temperature": self.temperature}
+        """The parts of the policy that have weights."""
+        if self.choices is not None:
+            self.choice_temperature = self.modules["choice_temperature"] = self.choices.temperature
+            self.KEPT = (*self.KEPT, "choice_temperature")  # type: ignore[misc]
+            self.metrics |= {"choice_entropy": zero, "choice_alpha": self.choice_temperature.alpha()}
+
+    @property
+    def outcomes(self) -> int:
+        """Number of actions that a critic gives values of at once."""
+        return 1 if self.choices is None else self.choices.outcomes
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -68,13 +91,37 @@ class SoftPolicy(Policy):
 
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Returns samples; for None the modes of the distributions."""
+        if self.choices is not None:
+            return self._act_in_parts(self.choices, obs, state, mask, explore)
         if explore is None:
             return self.explorer.act(self.distribution.mode, obs, state)
         rng = explore.rng
         return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, explore)
 
+    def _act_in_parts(
+        self, choices: Choosing, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None
+    ) -> Act:
+        """Returns flat actions: the choices, and the numbers as for a Box alone."""
+        logits = np.zeros((len(obs), choices.logits), np.float32)  # random at the start of a run
+
+        def unit(outputs: Array) -> Array:
+            logits[:], numbers = outputs[:, : choices.logits], outputs[:, choices.logits :]
+            return (
+                self.distribution.mode(numbers) if explore is None else self.distribution.sample(numbers, explore.rng)
+            )
+
+        act = self.explorer.act(unit, obs, state, explore)
+        values = choices.values(choices.masked(logits, mask), None if explore is None else explore.rng)
+        return act._replace(action=choices.joined(values, act.action))
+
     def as_module(self) -> PolicyModule:
+        if self.choices is not None:
+            return Greedy(self.network, partial(self._best_in_parts, self.choices), mask=self.choices.masked)
         return Greedy(self.network, lambda outputs: self.bounds.bounded(self.distribution.best(outputs)))
+
+    def _best_in_parts(self, choices: Choosing, outputs: Tensor) -> Tensor:
+        numbers = self.bounds.bounded(self.distribution.best(outputs[:, choices.logits :]))
+        return choices.best(outputs, numbers)
 
     # learning ---------------------------------------------------------------------------------------------
 
@@ -86,18 +133,68 @@ class SoftPolicy(Policy):
         """Samples actions [B, A] in the cube; returns them with their log densities [B]."""
         return self.distribution.draw(outputs_of(self.network, obs), noise)
 
-    def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce) -> None:
+    def draw_in_parts(
+        self, choices: Choosing, obs: Observed, noise: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Samples numbers [B, A] in the cube; returns them with their log densities [B], and log pi(.|s) [B, K] of the
+        combinations of choices."""
+        outputs = outputs_of(self.network, obs)
+        return *self.distribution.draw(outputs[:, choices.logits :], noise), choices.log_pi(outputs, mask)
+
+    def to_unit(self, action: Tensor) -> Tensor:
+        """Returns actions of the environment [B, ...] as critics get them, [B, A]: of a Tuple or Dict the numbers."""
+        return self.bounds.to_unit(action if self.choices is None else action[:, self.choices.numbers])
+
+    def chosen(self, q: Tensor, action: Tensor) -> Tensor:
+        """Returns the values [n, B] of actions of the environment [B, ...] from the outputs of critics."""
+        return q if self.choices is None else self.choices.chosen(q, action)
+
+    def next_value(
+        self, obs: Observed, noise: Tensor, mask: Tensor | None, q_of: Callable[[Tensor], Tensor], backup: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the values [n, B] of drawn actions, and their log densities [B]; with choices, the soft value over
+        all of them [1, B]. q_of: the outputs of the target critics for actions [B, A]; backup: False leaves out the
+        entropy of choices."""
+        if (choices := self.choices) is not None:
+            with torch.no_grad():
+                action, log_prob, log_pi = self.draw_in_parts(choices, obs, noise, mask)
+                alpha = choices.temperature.alpha() if backup else log_prob.new_zeros(())
+                return soft_value(log_pi, choices.by_outcome(q_of(action)).amin(0), alpha).unsqueeze(0), log_prob
+        with torch.no_grad():
+            action, log_prob = self.draw(obs, noise)
+        # not within no_grad, since the weights are frozen: there is no graph
+        return q_of(action), log_prob
+
+    def improve(self, obs: Observed, noise: Tensor, reduce: optim.Reduce, mask: Tensor | None = None) -> None:
         """Makes one actor step towards actions of higher value, and one of the temperature."""
-        self.metrics, entropy = self.step(obs, noise, reduce=reduce)
+        masks = () if mask is None else (mask,)
+        self.metrics, entropy = self.step(obs, noise, *masks, reduce=reduce)
+        if self.choices is not None:
+            entropy, of_choices = entropy
+            self.choices.temperature.step(of_choices, self.choices.target_entropy(mask), reduce)
         self.temperature.step(entropy, self.target_entropy, reduce)
 
-    def _loss(self, obs: Observed, noise: Tensor) -> tuple[Tensor, Outcome]:
-        """Returns the loss of the policy, and the entropy of each sample [B]."""
+    def _loss(self, obs: Observed, noise: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Outcome]:
+        """Returns the loss of the policy, and the entropy of each sample [B]; with choices [2, B], theirs last."""
+        if self.choices is not None:
+            return self._loss_in_parts(self.choices, obs, noise, mask)
         alpha = self.temperature.alpha()
         action, log_prob = self.draw(obs, noise)
         loss = policy_loss(log_prob, self.value(obs, action), alpha)
         entropy = -log_prob.detach()
         return loss, Outcome({"actor_loss": loss.detach(), "entropy": entropy.mean(), "alpha": alpha}, entropy)
+
+    def _loss_in_parts(
+        self, choices: Choosing, obs: Observed, noise: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Outcome]:
+        alpha, choice_alpha = self.temperature.alpha(), choices.temperature.alpha()
+        action, log_prob, log_pi = self.draw_in_parts(choices, obs, noise, mask)
+        value = soft_value(log_pi, choices.by_outcome(self.value(obs, action)), choice_alpha)
+        loss = policy_loss(log_prob, value, alpha)
+        entropies = torch.stack([-log_prob.detach(), entropy_of(log_pi.detach())])
+        entropy, choice_entropy = entropies.mean(1)
+        metrics = {"actor_loss": loss.detach(), "entropy": entropy, "alpha": alpha}
+        return loss, Outcome(metrics | {"choice_entropy": choice_entropy, "choice_alpha": choice_alpha}, entropies)
 
     # checkpoints ------------------------------------------------------------------------------------------
 

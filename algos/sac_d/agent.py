@@ -11,6 +11,7 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.common.maths import targets
 from algos.common.maths.distributions import Categorical
 from algos.common.maths.exploration import IMPOSSIBLE, masked
+from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import critics, networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
@@ -23,16 +24,6 @@ from algos.sac_d.config import Config
 def log_policy(logits: Tensor, mask: Tensor | None) -> Tensor:
     """Returns log pi(.|s) [B, A]; actions with mask False have probability 0."""
     return F.log_softmax(logits if mask is None else logits.masked_fill(~mask, IMPOSSIBLE), -1)
-
-
-def soft_value(log_pi: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
-    """Returns sum_a pi(a|s) (Q(s, a) - alpha log pi(a|s)) [B] (equation 10); log_pi and q are [B, A]."""
-    return (log_pi.exp() * (q - alpha * log_pi)).sum(-1)
-
-
-def entropy_of(log_pi: Tensor) -> Tensor:
-    """Returns the entropy [B] of log probabilities [B, A]."""
-    return -(log_pi.exp() * log_pi).sum(-1)
 
 
 class Agent(ActingAgent):

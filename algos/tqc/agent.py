@@ -45,6 +45,7 @@ class Agent(SoftActorCritic):
     """A squashed Gaussian policy, quantile critics, and target critics."""
 
     KEPT: ClassVar = ("networks", "target", "optimizer", "policy", "updates")
+    COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device, out=cfg.n_quantiles)

@@ -11,6 +11,7 @@ from config.read.loader import ConfigError, load
 from config.read.opening import named
 from config.read.run_config import RunConfig
 from config.read.yaml_reader import DocumentError, read
+from config.system.terminal import quoted
 from config.tell.language import tr
 from config.tune import space
 
@@ -41,14 +42,14 @@ def load_all(
                     "{path}: settings of {library} without the name of an algorithm: {command}",
                     path=yaml_path,
                     library=dialect.library,
-                    command=f"{PROGRAM} --run NAME -f {yaml_path}",
+                    command=f"{PROGRAM} --run NAME -f {quoted(str(yaml_path))}",
                 )
                 raise ConfigError([problem])
             return {"": read_one(file=source)}
     sources = experiments(document) if document else {}
     if document and sources and (domains := list(space.domains_of(document.value, document.place, []))):
         first = domains[0]
-        command = f"{PROGRAM} tune -f {yaml_path}"
+        command = f"{PROGRAM} tune -f {quoted(str(yaml_path))}"
         problem = tr(
             "{place}: {path}: values to try are for: {command}", place=first.place, path=first.path, command=command
         )

@@ -110,10 +110,11 @@ def from_stop_rules(document: Document) -> Source:
 
 def name_algorithm(source: Source, others: Iterable[Source] = ()) -> None:
     """Puts the algorithm that `run` of a source means. others: sources whose words it depends on, too."""
-    words = {word: value for other in (*others, source) for word, (value, _) in other.foreign.items()}
-    if "run" in words:
+    cells = {word: cell for other in (*others, source) for word, cell in other.foreign.items()}
+    if "run" in cells:
+        words = {word: value for word, (value, _) in cells.items()}
         name, _, _ = algorithm_here(words["run"], words)
-        source.put("general_cfg", "algo_name", name, source.foreign["run"][1])
+        source.put("general_cfg", "algo_name", name, cells["run"][1])
 
 
 def put_flags(source: Source, flags: Flags, others: Iterable[Source]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from config.foreign.table import ALGORITHMS as OF_ALGORITHMS
 from config.foreign.table import Row, Scope, Table, tables
 from config.foreign.values import Settings
 from config.program import PROGRAM
+from config.system.terminal import quoted
 from config.tell.language import tr
 
 _TABLES = tables("rllib", vars(values) | vars(rllib_values))
@@ -126,4 +127,8 @@ CLASS_ENDINGS = ("Trainer", "Agent", "Algorithm", "Config")
 def origin(value: dict[Any, Any], file: str) -> str:
     """Returns the end of a sentence about a file of experiments; empty for any other."""
     theirs = any({"run", "env"} <= set(part) for part in value.values() if isinstance(part, dict))
-    return tr("; it looks like experiments of RLlib: {PROGRAM} -f {file}", PROGRAM=PROGRAM, file=file) if theirs else ""
+    return (
+        tr("; it looks like experiments of RLlib: {PROGRAM} -f {file}", PROGRAM=PROGRAM, file=quoted(file))
+        if theirs
+        else ""
+    )

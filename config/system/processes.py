@@ -3,7 +3,9 @@
 import os
 import signal
 import subprocess
+import warnings
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from config.system.name import NAME, is_windows
@@ -22,6 +24,25 @@ def at_fork(**calls: Callable[[], object]) -> None:
     """Registers calls of `os.register_at_fork`; nothing where processes are not forked."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(**calls)
+
+
+def survives(work: Callable[[], object]) -> bool:
+    """Returns False if a signal ends a process that does this: a library may end it for what is in a file, and then no
+    exception can be caught. The process is forked; where none can be, nothing is tried, and True is returned."""
+    if not hasattr(os, "fork"):
+        return True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the work needs none of them
+        child = os.fork()
+    if not child:
+        try:
+            with open(os.devnull, "wb") as nowhere:  # for what the library writes before it ends
+                os.dup2(nowhere.fileno(), 2)
+            import_module("resource").setrlimit(import_module("resource").RLIMIT_CORE, (0, 0))
+            work()
+        finally:
+            os._exit(0)
+    return not os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def out_of_reach(detached: bool = False) -> dict[str, Any]:

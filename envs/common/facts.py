@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
 from config.tell.language import tr
 from envs.base import Array, EnvError, Goal, Model, Part
-from envs.common.masks import Legal, mask_in
+from envs.common.masks import Legal, legal, mask_in
 from envs.common.spaces import Actions
 
 _TRANSPARENT = (
@@ -63,6 +63,9 @@ class Codec:
 
     def mask_of(self, obs: Any) -> Array | None:
         return self._facts.mask_of(obs)
+
+    def legal(self, mask: Any, agent: str = "") -> Array:
+        return legal(mask, self._actions.space)
 
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)

@@ -5,8 +5,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Dict, Discrete, Space
+from gymnasium.spaces import Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.model.composite import Choices, Composite, choices_of
 from config.tell.language import tr
 from envs.base import Array, EnvError
 
@@ -43,37 +44,80 @@ def encoder(encode: Callable[[Any], Any], inside: bool) -> Callable[[Any], Any]:
 
 
 def count(space: Space) -> int:
-    """Returns the length of a mask; EnvError unless actions are Discrete."""
-    if not isinstance(space, Discrete):
+    """Returns the length of a mask: an entry for each value of each whole number; EnvError if there is none."""
+    if isinstance(space, Discrete):
+        return int(space.n)
+    entries = choices(space).entries
+    if not entries:
         raise EnvError(
             tr(
-                "{key} is for Discrete actions, and these are {space}; env_cfg.action_mask: false ignores it",
+                "{key} is for actions that are chosen from a few, and these are {space}; env_cfg.action_mask: false "
+                "ignores it",
                 key=KEY,
                 space=space,
             )
         )
-    return int(space.n)
+    return entries
+
+
+def choices(space: Space) -> Choices:
+    """Returns the choices of an action, which may be a Tuple or Dict of the environment's own."""
+    return choices_of(Composite(space) if isinstance(space, Dict | Tuple) else space)
 
 
 def legal(mask: Any, space: Space) -> Array:
-    """Returns the mask as a new bool array [..., A]; EnvError for a wrong shape."""
-    array = np.array(mask).astype(bool)
-    if array.shape[-1:] != (count(space),):
+    """Returns a mask as a new bool array [..., entries]; EnvError for a wrong shape. It may be such an array already,
+    or have the form of gymnasium's `space.sample(mask)`: a tuple with an array for each number of a MultiDiscrete, 0, 1
+    or 2 (either) for each bit of a MultiBinary, a Tuple or Dict of masks, None for a part without one."""
+    size = count(space)
+    try:
+        array = np.array(_flat(mask, space, size)).astype(bool)
+    except (ValueError, TypeError, LookupError) as error:
+        raise EnvError(tr("the {key} does not fit {space}: {error}", key=KEY, space=space, error=error)) from None
+    if array.shape[-1:] != (size,):
         raise EnvError(
             tr(
                 "the {key} has shape {shape}, and there are {count} actions",
                 key=KEY,
                 shape=array.shape,
-                count=count(space),
+                count=size,
             )
         )
     return array
 
 
-def stuck(mask: Array, over: Any) -> Array:
-    """Makes all actions legal where none is and the episode is over. Returns [...], True for a mask [..., A] without a
-    legal action in an episode that goes on, which is an error."""
-    none = ~mask.any(axis=-1)
+def _flat(mask: Any, space: Space, size: int) -> Any:
+    """Returns a mask in the form of gymnasium as one array [..., entries], or one number that stands for all of it."""
+    if mask is None:
+        return np.ones(size, bool)
+    if isinstance(space, Composite):
+        return _flat(mask, space.source, size)
+    if isinstance(space, MultiBinary):
+        bits = np.asarray(mask)
+        own = bits.shape[bits.ndim - len(space.shape) :] == space.shape
+        return (
+            np.stack([bits != 1, bits != 0], -1).reshape(*bits.shape[: bits.ndim - len(space.shape)], -1)
+            if own
+            else bits
+        )
+    if isinstance(mask, dict) and isinstance(space, Dict):
+        if unknown := set(mask) - set(space.spaces):
+            raise ValueError(tr("there is no part {name!r}", name=sorted(unknown, key=str)[0]))
+        pairs = [(mask.get(key), part) for key, part in space.spaces.items()]
+    elif isinstance(mask, tuple) and isinstance(space, Tuple | MultiDiscrete):
+        parts = space.spaces if isinstance(space, Tuple) else [Discrete(int(n)) for n in space.nvec.ravel()]
+        pairs = list(zip(mask, parts, strict=True))
+    else:
+        return mask
+    arrays = [legal(part, of) for part, of in pairs if choices(of).entries]
+    batch = max((array.shape[:-1] for array in arrays), key=len)  # None is a mask of one row
+    return np.concatenate([np.broadcast_to(array, (*batch, array.shape[-1])) for array in arrays], axis=-1)
+
+
+def stuck(mask: Array, over: Any, space: Space) -> Array:
+    """Makes all actions legal where a number has no legal value and the episode is over. Returns [...], True for such a
+    mask [..., entries] in an episode that goes on, which is an error."""
+    none = ~mask.any(axis=-1) if isinstance(space, Discrete) else choices(space).stuck(mask)
     mask[none & over] = True
     return np.asarray(none & ~over)
 
@@ -105,7 +149,7 @@ class Legal(gymnasium.Wrapper):
             return info
         mask = mask_in(obs, info)
         bools = np.ones(count(self.action_space), bool) if mask is None else legal(mask, self.action_space)
-        if stuck(bools, np.bool_(over)):
+        if stuck(bools, np.bool_(over), self.action_space):
             raise ValueError(tr("no action is legal: the {key} is 0 everywhere", key=KEY))
         return {**info, KEY: bools}
 
@@ -121,23 +165,28 @@ class LegalRows(gymnasium.vector.VectorWrapper):
     def __init__(self, env: gymnasium.vector.VectorEnv) -> None:
         super().__init__(env)
         self.single_observation_space = rest_of(env.single_observation_space)
+        self._actions = env.single_action_space
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         obs, infos = self.env.reset(seed=seed, options=options)
-        return without(obs), {**infos, KEY: obs[KEY].copy()}
+        return without(obs), {**infos, KEY: self._mask(obs)}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         obs, reward, terminated, truncated, infos = self.env.step(actions)
-        infos = {**infos, KEY: obs[KEY].copy()}
+        infos = {**infos, KEY: self._mask(obs)}
         if "final_obs" in infos:
             self._divide(infos)
         return without(obs), reward, terminated, truncated, infos
+
+    def _mask(self, obs: Any) -> Array:
+        mask = obs[KEY]
+        return mask.copy() if isinstance(mask, np.ndarray) else legal(mask, self._actions)
 
     def _divide(self, infos: dict[str, Any]) -> None:
         """Separates the final observations of an autoreset, one Dict per ended row, from their masks."""
         finals = infos["final_obs"]
         observations, masks = np.full(len(finals), None, object), infos[KEY].copy()
         for i in np.flatnonzero([final is not None for final in finals]):
-            observations[i], masks[i] = without(finals[i]), finals[i][KEY]
+            observations[i], masks[i] = without(finals[i]), self._mask(finals[i])
         infos["final_obs"] = observations
         infos["final_info"] = {**infos.get("final_info", {}), KEY: masks, f"_{KEY}": infos["_final_obs"]}

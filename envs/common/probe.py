@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.model.composite import Composite
 from config.tell.language import tr
 from envs.base import EnvError
 from envs.common import masks
@@ -59,13 +60,32 @@ def probe(env: gymnasium.Env, name: str, obey: bool = True) -> bool:
 
 def first_action(space: Space, mask: Any = None) -> Any:
     """Returns a deterministic action: the lowest legal number, or the point nearest to 0 within the bounds."""
+    if isinstance(space, Dict | Tuple):
+        composite = Composite(space)
+        flat = composite.encode(_nearest_to_zero(space))
+        if mask is not None:
+            flat = composite.choices.amended(flat, masks.legal(mask, space))
+        return composite.decode(flat[None])[0]
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, Discrete):
         return np.int64(space.start + (0 if mask is None else np.argmax(mask)))
+    lowest: Any = np.zeros(space.shape or (), space.dtype)
     if isinstance(space, MultiDiscrete):
-        return space.start.copy()
-    return np.zeros(space.shape, space.dtype)
+        lowest = space.start.copy()
+    if mask is None:
+        return lowest
+    first = masks.choices(space).amended((lowest - lowest).reshape(-1), masks.legal(mask, space))
+    return lowest + first.reshape(lowest.shape)
+
+
+def _nearest_to_zero(space: Space) -> Any:
+    match space:
+        case Dict():
+            return {key: _nearest_to_zero(part) for key, part in space.spaces.items()}
+        case Tuple():
+            return tuple(map(_nearest_to_zero, space.spaces))
+    return first_action(space)
 
 
 def _space_faults(env: gymnasium.Env) -> Iterator[Fault]:
@@ -201,7 +221,7 @@ def _later_mask_faults(space: Space, first: Any, later: Any, over: bool) -> Iter
             tr("none"),
             tr("The first action needs it too."),
         )
-    elif not (over and later is not None and not np.any(later)):
+    elif not (over and later is not None and (not isinstance(space, Discrete) or not np.any(later))):
         yield from _mask_faults(space, later, "step")
 
 
@@ -210,12 +230,7 @@ def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
     if mask is None:
         return
     if not isinstance(space, Discrete):
-        yield Fault(
-            field,
-            tr("Discrete actions"),
-            str(space),
-            tr("Masks are for numbered actions only; {ignore}", ignore=ignore),
-        )
+        yield from _mask_faults_of_parts(space, mask, field, ignore)
         return
     numbers = _numbers(mask)
     if numbers.shape != (space.n,) or not np.isin(numbers, (0, 1)).all():
@@ -225,6 +240,30 @@ def _mask_faults(space: Space, mask: Any, where: str) -> Iterator[Fault]:
         yield Fault(
             field,
             tr("a legal action"),
+            tr("0 everywhere"),
+            tr("Only after the end of an episode may all be 0; {ignore}", ignore=ignore),
+        )
+
+
+def _mask_faults_of_parts(space: Space, mask: Any, field: str, ignore: str) -> Iterator[Fault]:
+    if not masks.choices(space).entries:
+        yield Fault(
+            field,
+            tr("actions that are chosen from a few"),
+            str(space),
+            tr("Masks are for numbered actions only; {ignore}", ignore=ignore),
+        )
+        return
+    try:
+        bools = masks.legal(mask, space)
+    except EnvError as error:
+        form = tr("Give it as space.sample(mask) of gymnasium takes it, or as one array; {ignore}", ignore=ignore)
+        yield Fault(field, tr("a mask of {space}", space=space), str(error), form)
+        return
+    if masks.choices(space).stuck(bools).any():
+        yield Fault(
+            field,
+            tr("a legal value of each number"),
             tr("0 everywhere"),
             tr("Only after the end of an episode may all be 0; {ignore}", ignore=ignore),
         )

@@ -9,8 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.model.composite import Composite, leaves
 from config.tell.language import tr
 from envs.base import Array, EnvError, Part, Step
+
+ENCODE = tr(
+    "Encode it as a Box, in a program with gymnasium.wrappers.TransformObservation(env, function, Box(...)), in a YAML "
+    "file with a wrapper of your own: env_cfg.wrappers: [{wrapper}]",
+    wrapper="{wrapper_name: my_module:MyWrapper}",
+)
+"""Remedy for observations of Text, Graph and Sequence."""
 
 
 class Leaf(NamedTuple):
@@ -84,18 +92,27 @@ class Observations:
 
 
 class Actions:
-    """Decodes actions for the environment: adds the start of Discrete, casts to its dtype."""
+    """Decodes actions for the environment: adds the start of Discrete, casts to its dtype, makes the Tuple or Dict of a
+    flat action."""
 
     def __init__(self, space: Space) -> None:
-        self.start: Any = getattr(space, "start", 0)
+        self.space = _plain_action(space)
+        self._composite = self.space if isinstance(self.space, Composite) else None
+        self.start: Any = getattr(space, "start", 0) if self._composite is None else self._composite.first
         self._shifted = bool(np.any(self.start))
         self._dtype = space.dtype
-        self.space = _plain_action(space)
 
     def decode(self, action: Array) -> Array:
-        """Returns actions [N, ...] in a new array, since an environment may keep or change it."""
+        """Returns actions [N, ...] in a new array, since an environment may keep or change it; for a Tuple or Dict an
+        array [N] of them."""
+        if self._composite is not None:
+            return self._composite.decode(action)
         decoded = np.asarray(action).astype(self._dtype)
         return decoded + self.start if self._shifted else decoded
+
+    def decode_batch(self, action: Array) -> Any:
+        """Returns actions [N, ...] as a vector environment of gymnasium takes them."""
+        return self.decode(action) if self._composite is None else self._composite.decode_batch(action)
 
 
 def _pick(obs: Any, path: tuple[Any, ...]) -> Any:
@@ -104,21 +121,12 @@ def _pick(obs: Any, path: tuple[Any, ...]) -> Any:
 
 def _leaves(space: Space) -> Iterator[Leaf]:
     """Yields the parts of a Dict or Tuple space in the order of gymnasium.spaces.flatten."""
-    parts, start = list(_parts(space)), 0
+    parts, start = list(leaves(space)), 0
     _check_parts(parts)
     for path, part in parts:
         stop = start + _width(part)
         yield Leaf(path, part, start, stop)
         start = stop
-
-
-def _parts(space: Space, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Space]]:
-    """Yields path and space of each part."""
-    if isinstance(space, Dict | Tuple):
-        for key, part in space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces):
-            yield from _parts(part, (*path, key))
-    else:
-        yield path, space
 
 
 def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
@@ -135,9 +143,7 @@ def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
             "MultiBinary can be learned from. {remedy}",
             path=".".join(map(str, path)),
             kind=type(part).__name__,
-            remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper)
-            if names
-            else tr("Change it in the environment"),
+            remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper) if names else ENCODE,
         )
     )
 
@@ -198,20 +204,48 @@ def _plain(space: Space) -> Space:
     raise EnvError(
         tr(
             "the observation is a {kind} space; Box, Discrete, MultiDiscrete, MultiBinary, Dict and "
-            "Tuple can be learned from. Change it in the environment or with a wrapper.",
+            "Tuple can be learned from. {remedy}",
             kind=type(space).__name__,
+            remedy=ENCODE,
         )
     )
 
 
+MOST_VALUES = 2**24
+"""Number of values of a whole number in a flat action, up to which float32 holds all of them."""
+
+
 def _plain_action(space: Space) -> Space:
-    whole = isinstance(space, Box) and not np.issubdtype(space.dtype, np.floating)
-    if isinstance(space, Dict | Tuple) or whole:
+    parts = list(leaves(space))
+    for path, part in parts:
+        if _is_choosable(part):
+            continue
+        named = tr("the part {path!r} of {space}", path=".".join(map(str, path)), space=space) if path else space
         raise EnvError(
             tr(
                 "actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a "
-                "floating type can. Change the action space in the environment or with a wrapper.",
-                space=space,
+                "floating type can, alone and in a Tuple or Dict. Change the action space in the environment or with "
+                "a wrapper, such as gymnasium.wrappers.TransformAction.",
+                space=named,
             )
         )
-    return _plain(space)
+    if not isinstance(space, Dict | Tuple):
+        return _plain(space)
+    if not parts:
+        raise EnvError(tr("the action space {space} has no parts: there is nothing to choose", space=space))
+    composite = Composite(space)
+    if composite.choices.size.max(initial=0) > MOST_VALUES:
+        raise EnvError(
+            tr(
+                "a part of the actions {space} has more than {limit:,} values, and at most so many can be told apart",
+                space=space,
+                limit=MOST_VALUES,
+            )
+        )
+    return composite
+
+
+def _is_choosable(space: Space) -> bool:
+    if isinstance(space, Box):
+        return np.issubdtype(space.dtype, np.floating)
+    return isinstance(space, Discrete | MultiDiscrete | MultiBinary)

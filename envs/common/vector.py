@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode
 
 from config.tell.language import english, tr
@@ -185,11 +186,12 @@ class GymnasiumVector(Codec, VectorEnv):
     def step(self, action: Array) -> Step:
         if self._ended.any():
             raise RuntimeError(tr("row {row} has ended: reset it before the next step", row=self._ended.argmax()))
-        decoded = self._actions.decode(action)
+        decoded = self._actions.decode_batch(action)
         try:
             obs, reward, terminated, truncated, self._infos = self._mode.step(decoded)
         except Exception as error:
-            raise self._failed("step", error, tr("; actions {actions}", actions=decoded.tolist())) from error
+            actions = self._actions.decode(action).tolist()
+            raise self._failed("step", error, tr("; actions {actions}", actions=actions)) from error
         out = self._step
         out.obs[...], out.reward[...], out.terminated[...], out.truncated[...] = obs, reward, terminated, truncated
         if self._visit is None:  # otherwise each row has looked in its process
@@ -207,8 +209,8 @@ class GymnasiumVector(Codec, VectorEnv):
         for infos in (self._infos, self._infos.get("final_info", {})):
             reported = rows & infos.get(f"_{masks.KEY}", masks.KEY in infos)
             if reported.any():
-                mask[reported] = masks.legal(list(infos[masks.KEY][reported]), self.action_space)
-        if (stuck := masks.stuck(mask, over)).any():
+                mask[reported] = self._legal(infos[masks.KEY], reported)
+        if (stuck := masks.stuck(mask, over, self.action_space)).any():
             row = int(stuck.argmax())
             raise EnvError(
                 tr(
@@ -219,6 +221,13 @@ class GymnasiumVector(Codec, VectorEnv):
                 )
             )
         self.action_mask = mask
+
+    def _legal(self, told: Any, rows: Array) -> Array:
+        """Returns the masks [R, entries] of these rows as bools."""
+        if isinstance(self.action_space, Discrete):
+            return masks.legal(list(told[rows]), self.action_space)
+        each = (row_of(told, row) if isinstance(told, dict) else told[row] for row in np.flatnonzero(rows).tolist())
+        return np.stack([masks.legal(mask, self.action_space) for mask in each])
 
     def set_phase(self, mask: Array, phases: Sequence[float]) -> None:
         if not self.replayable:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, Space
+from gymnasium.spaces import Box, Dict, Space
 
+from config.model.composite import choices_of, sample
 from envs.base import Array, Part
 
 
@@ -25,7 +26,7 @@ class AgentType:
     action_space: Space
     """Space of an encoded action, which starts at 0."""
     masked: bool = False
-    """True if the environment gives action masks; only for Discrete actions."""
+    """True if the environment gives action masks."""
     parts: tuple[Part, ...] = ()
     """Parts of a flattened Dict or Tuple observation."""
     observation_start: Any = field(default=0, compare=False)
@@ -61,8 +62,7 @@ class JointLayout:
             space = kind.observation_space
             columns: list[tuple[Any, ...]] = [("obs", space.dtype, space.shape or ())]
             if kind.masked:
-                assert isinstance(kind.action_space, Discrete)
-                columns.append(("mask", bool, (int(kind.action_space.n),)))
+                columns.append(("mask", bool, (choices_of(kind.action_space).entries,)))
             flags = ("acts", "active", "first", "terminated", "truncated")
             columns += [("reward", np.float32), *((flag, bool) for flag in flags)]
             fields.append((f"t{number}", np.dtype(columns, align=True), (len(kind.agents),)))
@@ -129,6 +129,5 @@ class JointActionSpace(Dict):
             for place, name in enumerate(kind.agents):
                 legal = seen[f"t{number}"]["mask"][place] if kind.masked and seen is not None else None
                 legal = legal.astype(np.int8) if legal is not None and legal.any() else None
-                drawn = self.spaces[name].sample(legal) if legal is not None else self.spaces[name].sample()
-                action[f"t{number}"][place] = drawn
+                action[f"t{number}"][place] = sample(self.spaces[name], legal)
         return self.layout.encode(action)

@@ -24,6 +24,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from config.model.composite import amended
 from config.own import objects as own
 from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
@@ -185,9 +186,7 @@ class MultiAgentVector(VectorEnv):
         for number, kind in enumerate(self._kinds):
             actions = records[f"t{number}"]
             if kind.masked:
-                mask = self._now[f"t{number}"]["mask"]
-                legal = np.take_along_axis(mask, actions[..., None], axis=-1)[..., 0]
-                actions = np.where(legal, actions, mask.argmax(axis=-1))
+                actions = amended(actions, self._now[f"t{number}"]["mask"], self.joint.types[number].action_space)
             decoded.append(kind.actions.decode(actions))
         return decoded
 
@@ -202,6 +201,9 @@ class MultiAgentVector(VectorEnv):
             if kind.masked:
                 fields["mask"][place] = kind.legal(value["action_mask"]) if kind.inside else True
         return self.joint.encode(record)[0]
+
+    def legal(self, mask: Any, agent: str = "") -> Array:
+        return self._kinds[self.joint.place(agent)[0]].legal(mask)
 
     def decode(self, action: Array) -> Array:
         """Returns for each row a dict with the actions of all slots."""

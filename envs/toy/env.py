@@ -18,6 +18,7 @@ from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
 from envs.toy.finite import DeepSea, Masked, StochasticMDP, Walk
 from envs.toy.goals import BitFlip, Reach
+from envs.toy.modes import Modes
 from envs.toy.several import SEVERAL, Several
 from envs.toy.tasks import TASKS, Draws
 from envs.toy.timed import Counter, Recall, TimeLimit, TwoStep
@@ -28,6 +29,7 @@ TIMED: dict[str, Callable[..., gymnasium.Env]] = {
     "counter": Counter,
     "recall": Recall,
     "masked": Masked,
+    "modes": Modes,
     "walk": Walk,
     "stochastic_mdp": StochasticMDP,
     "deep_sea": DeepSea,

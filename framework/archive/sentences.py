@@ -20,6 +20,7 @@ CHANGES = {
     "n_learners": "n_learners: {before} -> {now}",
     "run_ahead": "run_ahead: {before} -> {now}",
     "compile": english("compiled updates: {before} -> {now}"),
+    "compiler": english("C++ compiler: {before} -> {now}"),
 }
 """Fact that the last bits of a result depend on -> what is said of a change."""
 ROWS = english("the running episodes of rows {rows} could not be repeated and start again")

@@ -106,7 +106,10 @@ def env_spec(config: RunConfig, env: VectorEnv) -> EnvSpec:
     model = env.model if config.algo.NEEDS_MODEL else None
     env_id = getattr(config.env, "id", config.general.env_name)
     spaces = env.observation_space, env.action_space
-    return EnvSpec(env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint)
+    return EnvSpec(
+        env_id, *spaces, env.rows, env.parts, model, env.frames, expert=env.expert, joint=env.joint,
+        starts=(env.observation_start, env.action_start),
+    )  # fmt: skip
 
 
 def choose_threads(config: RunConfig, agent: TrainableActor, processes: int = 1) -> None:

@@ -1,6 +1,5 @@
 """Decides whether the gradient steps of updates are compiled (general_cfg.compile)."""
 
-import functools
 import math
 from dataclasses import replace
 
@@ -10,8 +9,9 @@ from config.read.loader import RunConfig
 from config.read.task_config import load_task_config
 from config.tell.language import reworded, tr
 
-FROM_UPDATES = 100_000
-"""Least number of planned updates at which `auto` compiles: several times what compiling costs (docs/speed.md)."""
+FROM_UPDATES = 10_000
+"""Least number of planned updates at which `auto` compiles: about as many as save what compiling costs the first run of
+these sizes (docs/speed.md)."""
 
 
 def with_compile(config: RunConfig, several: bool) -> RunConfig:
@@ -36,14 +36,12 @@ def is_asked_for(config: RunConfig) -> bool:
 
 
 def planned_updates(config: RunConfig) -> float:
-    """Returns the updates that the limits in steps and updates allow; 0 without such a limit, or with one in episodes,
-    whose length is unknown."""
+    """Returns the updates that the limits of the run allow at most; 0 without a limit that tells."""
     cfg = config.general
-    if cfg.max_episode > 0:
-        return 0
     limits = [float(cfg.max_update)] if cfg.max_update > 0 else []
-    if not config.policies and (steps := max(cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps)) > 0:
-        limits.append(steps * _updates_per_step(config))
+    steps = [cfg.max_total_step, cfg.max_iteration * cfg.iteration_steps, cfg.max_episode * max(cfg.max_step, 0)]
+    if not config.policies and (most := min((limit for limit in steps if limit > 0), default=0)):
+        limits.append(most * _updates_per_step(config))
     return min(limits, default=0)
 
 
@@ -65,20 +63,19 @@ def reason_not(config: RunConfig, several: bool) -> str | None:
     return agent.uncompiled(config.algo) or _without_compiler(config.general.device != "cpu")
 
 
-@functools.cache
 def _without_compiler(gpu: bool = False) -> str | None:
-    """Returns why torch compiles nothing on this machine; None if it does. gpu: for a GPU, if there is one. Takes
-    seconds, most of which the first update would take otherwise."""
-    from algos.common.fast import compiler, switch  # imports torch
+    """Returns why nothing is compiled on this machine; None if it can be. gpu: for a GPU, if there is one."""
+    import torch
+
+    from algos.common.fast import compiler, packages, switch
 
     if why := switch.OFF.get("compile") or switch.OFF.get("Adam"):  # a graph has our Adam in it
         return tr("steps are not compiled here: {why}", why=reworded(why, switch.REASONS))
     try:
-        compiler.attempt(gpu)
+        if gpu and torch.cuda.is_available():
+            compiler.attempt_on_gpu()
+        else:
+            packages.compiler()
     except Exception as error:  # whatever a compiler and its caches can raise
-        return tr(
-            "torch.compile fails here: {kind}: {reason}",
-            kind=type(error).__name__,
-            reason=str(error).strip().splitlines()[0],
-        )
+        return tr("steps are not compiled here: {why}", why=(str(error).strip().splitlines() or [""])[0])
     return None

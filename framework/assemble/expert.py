@@ -11,6 +11,7 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
 from algos.base import Array, EnvSpec, TrainableActor
+from config.model.composite import Composite, choices_of
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.own import objects as own
 from config.read import tasks
@@ -57,7 +58,7 @@ class Expert:
         """Returns actions [N, ...] for observations [N, ...]; the actions of a Box are clipped to its bounds."""
         space, shape = self._space, (len(obs), *(self._space.shape or ()))
         try:
-            action = np.asarray(self._ask(obs, mask))
+            action = self._flat(self._ask(obs, mask))
         except Exception as error:  # the user's own function may raise anything
             raise JoystickError(
                 tr("algo_cfg.expert: {name} failed: {fault}", name=self.name, fault=own.described(error))
@@ -66,13 +67,28 @@ class Expert:
             raise self._unfit(
                 tr("an array of shape {shape} and type {dtype}", shape=action.shape, dtype=action.dtype), shape
             )
+        if isinstance(space, Box | Composite) and not np.isfinite(action).all():
+            raise self._unfit(tr("a number that is not finite"), shape)
         if isinstance(space, Box):
-            if not np.isfinite(action).all():
-                raise self._unfit(tr("a number that is not finite"), shape)
             return np.clip(action, space.low, space.high).astype(space.dtype)
-        if not (np.equal(action, np.round(action)) & _within(action, space)).all():
+        if isinstance(space, Composite):
+            numbers = space.box_columns
+            action = action.astype(space.dtype)
+            action[:, numbers] = np.clip(action[:, numbers], space.low[numbers], space.high[numbers])
+        if not (_whole(action, space) & _within(action, space)).all():
             raise self._unfit(f"{np.unique(action)[:5].tolist()}", shape)
         return action.astype(space.dtype)
+
+    def _flat(self, answer: Any) -> Array:
+        """Returns an answer as an array: for a Tuple or Dict of actions it may be one of arrays [N, ...], or an array
+        of N of them."""
+        if not isinstance(self._space, Composite):
+            return np.asarray(answer)
+        if isinstance(answer, dict | tuple):
+            return self._space.encode(answer)
+        if isinstance(answer, np.ndarray) and answer.dtype != object:
+            return answer
+        return np.stack([self._space.encode(action) for action in answer])
 
     def _unfit(self, result: str, shape: tuple[int, ...]) -> JoystickError:
         return JoystickError(
@@ -88,6 +104,14 @@ class Expert:
         )
 
 
+def _whole(action: Array, space: Space) -> Array:
+    """Returns True where a part of an action is a whole number, or need not be one."""
+    whole = np.equal(action, np.round(action))
+    if isinstance(space, Composite):
+        whole[:, space.box_columns] = True
+    return whole
+
+
 def _within(action: Array, space: Space) -> Array:
     """Returns True where a part of an action is one of the values of its space."""
     match space:
@@ -97,6 +121,9 @@ def _within(action: Array, space: Space) -> Array:
             return (action >= space.start) & (action < space.start + space.nvec)
         case MultiBinary():
             return (action == 0) | (action == 1)
+        case Composite():
+            whole = np.isin(np.arange(len(space.low)), space.choices.column)
+            return ~whole | ((action >= space.low) & (action <= space.high))
     raise TypeError(f"{space} has no values")
 
 
@@ -109,7 +136,7 @@ def _observations(space: Space) -> Array:
 
 def _everything(space: Space) -> Array | None:
     """Returns a mask [2, A] that allows all actions; None if a mask does not suit the space."""
-    return np.ones((2, int(space.n)), bool) if isinstance(space, Discrete) else None
+    return np.ones((2, choices_of(space).entries), bool) if isinstance(space, Discrete | Composite) else None
 
 
 def _given(spec: EnvSpec) -> Ask:

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 from gymnasium.spaces import Box, Space
 
 import algos
+from config.model.composite import Composite, kinds_of
 from config.model.memory_spec import ReplaySpec
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.tell.language import tr
@@ -143,6 +144,8 @@ def offers_of(env: VectorEnv, name: str, algo: Any) -> Offers:
 
 def is_bounded(space: Space) -> bool:
     """Returns False for numbers without bounds."""
+    if isinstance(space, Composite):
+        return all(is_bounded(part.space) for part in space.parts)
     return not isinstance(space, Box) or space.is_bounded()
 
 
@@ -173,7 +176,7 @@ def _wrong_spaces(needs: Needs, offers: Offers) -> Iterator[str]:
         (tr("{name} needs actions that are {kinds}; {env} has {space}"), offers.actions, needs.actions),
         (tr("{name} needs observations that are {kinds}; {env} has {space}"), offers.observations, needs.observations),
     ):
-        if not any(base.__name__ in names for base in type(space).__mro__):
+        if not any(name in names for name in kinds_of(space)):
             kinds = tr(" or ").join(names)
             yield sentence.format(name=needs.name, kinds=kinds, env=offers.name, space=described(space))
 

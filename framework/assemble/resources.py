@@ -7,6 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from config import machine
+from config.model.composite import Composite, choices_of
 from config.model.memory_spec import MOST_AT_ONCE, MemorySpec, ReplaySpec
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -127,8 +128,8 @@ def _minibatch_bytes(memory: ReplaySpec, config: RunConfig, policy: "PolicyPlan"
 
 def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     """Returns the size of one transition: both observations, the action, the policy's state before it, and the columns
-    that are added to it. Action masks are counted for every Discrete action, since only a reset tells if there are
-    any."""
+    that are added to it. Action masks are counted for every Discrete action, alone and as a part, since only a reset
+    tells if there are any."""
     spec, memory = policy.spec, policy.memory
     size = 2 * _bytes(spec.observation_space) + _bytes(spec.action_space) + 10
     data = memory.data if isinstance(memory, ReplaySpec) else None
@@ -137,8 +138,8 @@ def step_bytes(config: RunConfig, policy: "PolicyPlan") -> int:
     if data is None or data.updates >= 0:
         size += 4 * spec.agents * policy.algo.state_size()  # given data have no states
     size += 8 * spec.global_state
-    if isinstance(spec.action_space, spaces.Discrete) and config.env.action_mask:
-        size += 2 * int(spec.action_space.n)
+    if isinstance(spec.action_space, spaces.Discrete | Composite) and config.env.action_mask:
+        size += 2 * choices_of(spec.action_space).entries
     if not isinstance(memory, ReplaySpec):
         size += _bytes(spec.action_space) + 4  # the action as it was drawn, before its bounds, and its log probability
         if policy.memory.data is not None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from algos.base import Tree
+from config.model.composite import amended
 from envs.base import Array
 from framework.collect.collector import Collector, RunningEpisodes, Tape
 
@@ -102,7 +103,7 @@ class TrainingCollector(Collector):
     def _legal(self, action: Array) -> Array:
         """Replaces illegal actions: an idle row is in another episode than the one that its action was recorded in."""
         mask = self.env.action_mask
-        return action if mask is None else np.where(mask[np.arange(len(mask)), action], action, mask.argmax(axis=1))
+        return action if mask is None else amended(action, mask, self.env.action_space)
 
     def _restart(self, rows: Array) -> None:
         now = self._now

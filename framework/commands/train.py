@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from config.program import PROGRAM
+from config.system.terminal import quoted
 from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
@@ -104,7 +105,7 @@ def _resume_tuning(request: Namespace) -> int | None:
 
 
 def _resume_group(request: Namespace) -> int | None:
-    """Goes on with a group of runs. Returns None if no group is named, or all of its runs have finished."""
+    """Goes on with a group of runs. Returns None if no group is named."""
     from config.read import tasks
     from config.read.loader import ConfigError
     from config.read.paths import as_written
@@ -120,9 +121,18 @@ def _resume_group(request: Namespace) -> int | None:
         except StoreError as error:
             return start.nothing_started(ConfigError([str(error)]))
     folder = tasks.group_named(request.resume, Path("tasks"))
-    unfinished = members.unfinished(folder) if folder and not (request.print_config or request.dry_run) else []
-    if folder is None or not unfinished:
+    if folder is None or request.print_config or request.dry_run:
         return None
+    if not (unfinished := members.unfinished(folder)):
+        places = [as_written(folder / member.folder) for member in members.of_group(folder)]
+        if not places:
+            return None
+        line = tr(
+            "{name!r}: all of its runs have finished; to train one of them further, name it: {command}",
+            name=request.resume,
+            command=f"{PROGRAM} resume {quoted(str(places[0]))} general_cfg.max_total_step=N",
+        )
+        return start.nothing_started(ConfigError([line]))
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
     try:
         runs = members.with_settings(folder, unfinished, request.overrides, **options)

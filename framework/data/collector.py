@@ -11,6 +11,7 @@ from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete, Space
 import algos
 import envs
 from algos.base import Act, Actor, EnvSpec, Progress, Streams
+from config.model.composite import Composite
 from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.collect import collector
@@ -330,6 +331,8 @@ class _Actor(Actor):
             )
         if act.dtype.kind not in "biuf" or not (whole or np.isfinite(act).all()):
             self._refuse(tr("the actions {actions}; expected finite numbers", actions=act.tolist()))
+        if isinstance(self.env.action_space, Composite):
+            self._check_parts(self.env.action_space)
         last = self._last  # (count_nonzero is several times as fast as any)
         if last is not None and (np.count_nonzero((act < 0) | (act > last)) or not (whole or (act % 1 == 0).all())):
             self._refuse(
@@ -337,6 +340,20 @@ class _Actor(Actor):
                     "the actions {actions}; expected whole numbers from 0 to {last}",
                     actions=act.tolist(),
                     last=last.tolist(),
+                )
+            )
+
+    def _check_parts(self, space: Composite) -> None:
+        """Raises JoystickError for flat actions with a choice that is none."""
+        column = space.choices.column
+        chosen, last = self.act[:, column], space.high[column]
+        if ((chosen < 0) | (chosen > last) | (chosen % 1 != 0)).any():
+            self._refuse(
+                tr(
+                    "the actions {actions}; expected whole numbers from 0 to {last} at {places}",
+                    actions=self.act.tolist(),
+                    last=last.astype(int).tolist(),
+                    places=column.tolist(),
                 )
             )
 

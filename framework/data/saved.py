@@ -3,6 +3,7 @@
 import contextlib
 import json
 import zipfile
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,7 +24,8 @@ from framework.errors import DataError
 _FORMAT = 1
 """Number of the format, for versions that change it."""
 _BAD_FILE = (
-    ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, OSError, RecursionError, MemoryError,
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, zipfile.BadZipFile, EOFError, OSError,
+    RuntimeError, MemoryError, zlib.error,
 )  # fmt: skip
 """Exceptions that reading a damaged file raises."""
 

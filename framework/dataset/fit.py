@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 
+from config.model.composite import Composite, choices_of
 from config.tell.language import tr
 from framework.dataset.summary import Range, Summary
 
@@ -29,7 +30,7 @@ def own_space(space: Space, start: Any) -> Space:
         return Discrete(int(space.n), start=int(start))
     if isinstance(space, MultiDiscrete):
         return MultiDiscrete(space.nvec, dtype=space.dtype, start=space.start + start)
-    return space
+    return space.own() if isinstance(space, Composite) else space
 
 
 def _problems(summary: Summary, name: str, values: Range, space: Space) -> Iterator[str]:
@@ -65,7 +66,7 @@ def _problems(summary: Summary, name: str, values: Range, space: Space) -> Itera
 
 
 def _problems_of_masks(size: int, space: Space) -> Iterator[str]:
-    if size and not (isinstance(space, Discrete) and space.n == size):
+    if size and size != choices_of(space).entries:
         yield tr("action_mask is for {count} actions; the environment has {space}", count=size, space=space)
 
 
@@ -79,7 +80,7 @@ def _bounds(space: Space) -> tuple[np.ndarray, np.ndarray] | None:
         case MultiBinary():
             size = int(np.prod(space.shape))
             return np.zeros(size), np.ones(size)
-        case Box():
+        case Box() | Composite():
             return space.low.reshape(-1), space.high.reshape(-1)
     return None
 

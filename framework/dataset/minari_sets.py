@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
+from config.model.composite import Composite
 from config.read.opening import read_regular
 from config.tell.language import tr
 from framework.dataset.archives import MOST_DEFLATED
@@ -54,9 +55,13 @@ def contents(folder: Path) -> list[Path]:
 def read(folder: Path) -> Iterator[Block]:
     """Yields the episodes of a data set."""
     storage = _opened(folder / "data")
+    space = storage.action_space
+    composite = Composite(space, own=True) if isinstance(space, Dict | Tuple) else None
     for number, episode in enumerate(storage.get_episodes(range(int(storage.total_episodes)))):
         place = tr("episode {number}", number=number)
         seen = column_of("observations", episode["observations"])
+        if composite is not None:  # parts side by side, as everywhere in files
+            episode = {**episode, "actions": _flat(composite, episode["actions"])}
         columns = {name: column_of(theirs, episode[theirs]) for name, theirs in _NAMES.items()}
         if len(seen) != len(columns["reward"]) + 1:
             raise DataError(
@@ -77,20 +82,28 @@ def read(folder: Path) -> Iterator[Block]:
 _NAMES = {"action": "actions", "reward": "rewards", "terminated": "terminations", "truncated": "truncations"}
 
 
+def _flat(composite: Composite, actions: Any) -> np.ndarray:
+    """Returns the actions of an episode, a Tuple or Dict of arrays [T, ...], as flat arrays [T, W]."""
+    try:
+        return composite.encode(actions)
+    except (LookupError, ValueError, TypeError) as error:
+        raise DataError(tr("its actions do not fit {space}: {error}", space=composite, error=error)) from None
+
+
 def _opened(data: Path) -> Any:
     """Returns the storage. Spaces come from its metadata only: without them Minari would make the environment that the
     metadata names, and run code."""
     facts = json.loads(read_regular(data / "metadata.json", MOST_METADATA))
-    for kind in ("observation_space", "action_space"):
+    for kind, read in (("observation_space", _SIMPLE), ("action_space", (*_SIMPLE, "Tuple", "Dict"))):
         space = facts.get(kind) if isinstance(facts, dict) else None
         space_type = json.loads(space)["type"] if isinstance(space, str) else None
-        if space_type not in _SIMPLE:
+        if space_type not in read:
             raise DataError(
                 tr(
                     "its {kind} is {space}; {names} are read",
                     kind=kind,
                     space=space_type or tr("not given"),
-                    names=", ".join(_SIMPLE),
+                    names=", ".join(read),
                 )
             )
     if facts.get("data_format") != "hdf5":

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from config.read.opening import regular
+from config.system.processes import survives
 from config.tell.language import tr
 from framework.dataset.archives import MOST_DEFLATED
 from framework.dataset.columns import MOST_STEP_BYTES, PIECE_BYTES, Block, Columns, check_dtype, joined, renamed
@@ -34,9 +35,12 @@ def read(path: Path) -> Iterator[Block]:
         names = renamed(content.schema_arrow.names)
         for name in names.values():
             _check_type(name, content.schema_arrow.field(name).type)
-        step = _check_sizes(content.metadata, set(names.values()), path.stat().st_size)
+        facts = content.metadata
+        if not survives(lambda: _columns_of(facts)):  # pyarrow does not turn all errors of its library into exceptions
+            raise DataError(tr("it is damaged: what it says of its columns cannot be read"))
+        step = _check_sizes(facts, set(names.values()), path.stat().st_size)
         rows = max(PIECE_BYTES // max(step, 1), 1)
-        first, count = 0, content.metadata.num_rows
+        first, count = 0, facts.num_rows
         for batch in content.iter_batches(rows, columns=list(names.values()), use_threads=False):
             columns = {column: _values(name, batch.column(name)) for column, name in names.items()}
             first += len(batch)
@@ -96,15 +100,20 @@ def _check_type(name: str, kind: Any) -> None:
         )
 
 
+def _columns_of(facts: Any) -> list[list[Any]]:
+    """Returns what a file says of the columns of each group of its rows."""
+    groups = (facts.row_group(number) for number in range(facts.num_row_groups))
+    return [[group.column(place) for place in range(group.num_columns)] for group in groups]
+
+
 def _check_sizes(facts: Any, names: set[str], size: int) -> int:
     """Returns the bytes of a row; raises DataError if a file of this size cannot hold what it claims."""
     if not facts.num_rows:
         raise DataError(tr("it holds no step"))
     largest = 0
-    for number in range(facts.num_row_groups):
+    for number, columns in enumerate(_columns_of(facts)):
         group, whole = facts.row_group(number), 0
-        for place in range(group.num_columns):
-            column = group.column(place)
+        for column in columns:
             if column.path_in_schema.partition(".")[0] in names:
                 whole += max(8 * column.num_values, column.total_uncompressed_size, 0)
         if whole > min(MOST_GROUP, MOST_DEFLATED * size):

@@ -105,7 +105,9 @@ class RunFacts(Circumstances):
     seconds: Number | None = None
     """Seconds of training."""
     compile_seconds: Number | None = None
-    """Seconds of them that compiling took."""
+    """Seconds of them in which gradient steps were compiled, or loaded from the cache."""
+    compiled_steps: list[str] | None = None
+    """Packages of compiled gradient steps, by their names in the cache."""
     peak_memory: Object | None = None
     """Bytes: `own`, of the process; `children`, of the processes that it has started, and `processes`, their number."""
     best: Number | None = None

@@ -256,7 +256,7 @@ def _git_commit() -> str | None:
 
     def git(*words: str) -> str:
         return subprocess.run(
-            ["git", "-C", str(MAIN.parent), *words],
+            ["git", "-C", str(MAIN.parent), *words],  # noqa: S607  # where git is differs between systems
             capture_output=True,
             text=True,
             encoding="utf-8",

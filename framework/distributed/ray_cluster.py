@@ -111,7 +111,7 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     """Starts a Ray of our own: on the loopback interface, without dashboard, in a temporary folder."""
     # paths of sockets have at most 107 characters; on Windows they have none
     short = is_windows() or len(tempfile.gettempdir()) <= 22
-    folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))  # noqa: S108  # 0700
     with signals.ignored_by_children(WITHOUT):
         watch = reaper.Reaper(folder)
     try:

@@ -57,7 +57,8 @@ def _listed(folder: str) -> list[int]:
     """Returns the processes with this folder in their command line, as `ps` lists them: macOS has no /proc. Workers,
     which have it in their environment alone, end when their Ray does."""
     try:
-        listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, check=True).stdout
+        command = ["ps", "-axww", "-o", "pid=,command="]
+        listed = subprocess.run(command, capture_output=True, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return []
     lines = (line.split(None, 1) for line in listed.decode("utf-8", "replace").splitlines() if folder in line)

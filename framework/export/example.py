@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gymnasium.spaces import Box, Dict, Discrete, Space, Tuple
 
+from config.model.composite import ActionPart, Composite
 from envs.base import Recipe, literal
 from framework.export.policy import FileModule
 
@@ -21,14 +22,41 @@ class Played(NamedTuple):
 
 
 def onnx_example(
-    file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played | None, flat: bool = False
+    file: Path,
+    module: FileModule,
+    spaces: tuple[Space, Space],
+    masks: tuple[int, ...],
+    played: Played | None,
+    flat: bool = False,
 ) -> str:
-    """Returns a program that runs the file with onnxruntime and numpy. observed: space of an observation of the file;
-    masks: shape of a mask of actions; played: None if the observations have to come from elsewhere; flat: True if they
-    are flattened then."""
-    if played is None:
-        return "\n".join(_without(file, module, observed, masks, flat))
-    return "\n".join(_with_env(file, module, observed, masks, played))
+    """Returns a program that runs the file with onnxruntime and numpy. spaces: of an observation and of an action of
+    the file; masks: shape of a mask of actions; played: None if the observations have to come from elsewhere; flat:
+    True if they are flattened then."""
+    observed, acted = spaces
+    if played is None or (masks and isinstance(acted, Composite)):  # a program would have to flatten masks
+        return "\n".join(_without(file, module, observed, acted, masks, flat))
+    return "\n".join(_with_env(file, module, observed, acted, masks, played))
+
+
+def own_action(space: Space) -> str:
+    """Returns an expression of the environment's own action, from the array `action` of a batch of one."""
+    return _nested(space.source, iter(space.parts)) if isinstance(space, Composite) else "action[0]"
+
+
+def _nested(space: Space, parts: Iterator[ActionPart]) -> str:
+    """Returns an expression of a Dict or Tuple, or of the next part."""
+    match space:
+        case Dict():
+            items = (f"{literal(key)}: {_nested(part, parts)}" for key, part in space.spaces.items())
+            return f"{{{', '.join(items)}}}"
+        case Tuple():
+            values = [_nested(part, parts) for part in space.spaces]
+            return f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+    part = next(parts)
+    if isinstance(space, Discrete):
+        return f"int(action[0, {part.start}])"
+    array = f"action[0, {part.start}:{part.stop}].astype(np.{space.dtype})"
+    return array if len(space.shape or ()) == 1 else f"{array}.reshape({space.shape})"
 
 
 def _session(file: Path, module: FileModule) -> Iterator[str]:
@@ -44,7 +72,9 @@ def _call(module: FileModule, obs: str, mask: str) -> Iterator[str]:
     yield f"{outputs} = policy.run(None, {{{feed}}})"
 
 
-def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], played: Played) -> Iterator[str]:
+def _with_env(
+    file: Path, module: FileModule, observed: Space, acted: Space, masks: tuple[int, ...], played: Played
+) -> Iterator[str]:
     encoded = _encoded(played.space, observed)
     mask = f'obs["{MASK}"]' if _has_mask(played.space) else f'info.get("{MASK}", np.ones({masks and masks[0]}))'
     yield from dict.fromkeys([*played.recipe.imports, "import numpy as np", "import onnxruntime", *encoded.imports])
@@ -53,7 +83,7 @@ def _with_env(file: Path, module: FileModule, observed: Space, masks: tuple[int,
     yield from (*played.recipe.lines, *encoded.before)
     yield from ("obs, info = env.reset(seed=0)", "total, ended = 0.0, False", "while not ended:")
     yield from (f"    {line}" for line in _call(module, encoded.batch, f"np.asarray({mask}, bool)[None]"))
-    yield "    obs, reward, terminated, truncated, info = env.step(action[0])"
+    yield f"    obs, reward, terminated, truncated, info = env.step({own_action(acted)})"
     yield "    total, ended = total + float(reward), terminated or truncated"
     yield 'print("return:", total)'
 
@@ -104,7 +134,9 @@ def _leaves(space: Space, name: str) -> Iterator[tuple[str, Space]]:
         yield name, space
 
 
-def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, ...], flat: bool) -> Iterator[str]:
+def _without(
+    file: Path, module: FileModule, observed: Space, acted: Space, masks: tuple[int, ...], flat: bool
+) -> Iterator[str]:
     yield from ("import numpy as np", "import onnxruntime", "")
     yield from _session(file, module)
     shape = (1, *(observed.shape or ()))
@@ -114,7 +146,7 @@ def _without(file: Path, module: FileModule, observed: Space, masks: tuple[int, 
         yield f"mask = np.ones({(1, *masks)}, bool)  # True for legal actions"
     yield "for step in range(3):"
     yield from (f"    {line}" for line in _call(module, "obs", "mask"))
-    yield '    print("action:", action[0])'
+    yield f'    print("action:", {own_action(acted)})'
 
 
 def tensors_example(file: Path) -> str:

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 
 from algos.base import Agent, PolicyModule
+from config.model.composite import ActionPart, Composite
 from envs.base import Array
 
 Arrays = dict[str, Array]
@@ -62,7 +63,15 @@ def space_facts(space: Space, start: Any = 0) -> dict[str, Any]:
             facts |= {"nvec": space.nvec.tolist(), "start": np.broadcast_to(start, space.nvec.shape).tolist()}
         case MultiBinary():
             facts |= {"n": space.n}
+        case Composite():
+            facts |= {"space": type(space.source).__name__, "parts": [_part_facts(part) for part in space.parts]}
     return facts
+
+
+def _part_facts(part: ActionPart) -> dict[str, Any]:
+    """Returns a part of a flat action, with the positions of its numbers."""
+    place = {"first": part.start, "stop": part.stop}
+    return {"path": [*part.path], **place, **space_facts(part.space, part.first)}
 
 
 def _bound(bound: Array) -> Any:

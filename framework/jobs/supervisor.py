@@ -28,6 +28,7 @@ from framework.disk.facts import RunFacts
 from framework.disk.task_dir import checkpoint_numbers, is_locked, read_facts
 from framework.runs import supervised
 from framework.runs.signals import NAMES, SAVING, ignored_by_children
+from framework.screen import stages, terminal
 from framework.screen.formatting import counted
 
 MOST_DEATHS = 8
@@ -99,7 +100,8 @@ class Supervisor:
             if before[number] != signal.SIG_IGN:  # nohup
                 signal.signal(number, self._receive)
         try:
-            return self._run()
+            with stages.shown_on(terminal.Screen()):  # what is done meanwhile, the child says
+                return self._run()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -110,7 +112,7 @@ class Supervisor:
             end = self._once(words)
             if self._stopped is not None or end.status == 0 or not end.again:
                 return end.status
-            if end.machine and self.folder is None:  # nothing was started: its message says what to do
+            if end.machine and self.folder is None and not deaths.count:  # its message says what to do
                 return end.status
             pause = deaths.another(reached(self.folder))
             if pause is None:

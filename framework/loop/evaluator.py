@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algos.base import Act, Actor, Progress
+from config.model.composite import sample
 from config.tell.language import tr
 from envs.base import Array, VectorEnv
 from envs.several.joint import JointActionSpace
@@ -183,10 +184,10 @@ class _RandomPolicy(Actor):
         self.space.seed(seed)
 
     def predict_action(self, obs: Array, state: Array | None, mask: Array | None = None) -> Act:
-        masks: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
         if isinstance(self.space, JointActionSpace):
-            masks = obs  # it holds the masks of all agents
-        actions = np.stack([self.space.sample(legal) for legal in masks])
+            return Act(np.stack([self.space.sample(seen) for seen in obs]))  # which holds the masks of all agents
+        legal: Any = [None] * self.rows if mask is None else mask.astype(np.int8)
+        actions = np.stack([sample(self.space, of_row) for of_row in legal])
         start = getattr(self.space, "start", None)
         return Act(actions if start is None else actions - start)
 

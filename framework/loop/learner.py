@@ -72,7 +72,7 @@ class AgentLearner(Learner):
 
     def doing(self) -> str:
         if any(step.compiles for step in self.agent.gradient_steps()):
-            return tr("compiling the update")
+            return tr("compiling a gradient step")
         return tr("learning: {updates}", updates=counted(len(self._results), "update"))
 
     def divide(self, share: Share) -> None:

@@ -218,8 +218,12 @@ class Trainer:
         return self.elapsed + (0.0 if self._started is None else time.monotonic() - self._started)
 
     def compiling(self) -> float:
-        """Returns the seconds of this session in which updates were compiled."""
+        """Returns the seconds of this session in which updates were compiled, or loaded."""
         return sum(step.seconds for step in self.agent.gradient_steps())
+
+    def packages(self) -> list[str]:
+        """Returns the names of the packages of compiled updates."""
+        return [step.package for step in self.agent.gradient_steps() if step.package is not None]
 
     def stop_reason(self) -> str | None:
         """Returns why training does not continue, as a sentence; None to continue."""

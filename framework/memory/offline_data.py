@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium.spaces import Space
 
+from config.model.composite import Composite, obeys
 from config.model.memory_spec import DataSpec
 from config.tell.language import tr
 from framework.collect.fragment import Columns
 from framework.dataset import Dataset, minari_sets
 from framework.dataset.columns import MASKS
-from framework.dataset.fit import problems
+from framework.dataset.fit import own_space, problems
 from framework.dataset.sources import files, naming_setting
 from framework.dataset.summary import Summary
 from framework.errors import JoystickError
@@ -43,6 +44,8 @@ class OfflineData:
         """False: action masks of the data, if there are any, are left out."""
         self._spaces: dict[str, Space] = {name: spec.observation_space for name in ("obs", "next_obs")}
         self._spaces["action"] = spec.action_space
+        self._starts = dict(zip(("obs", "next_obs", "action"), (spec.starts[0], *spec.starts), strict=True))
+        """First values of the environment's own whole numbers, which the files have."""
         self.sha256: str = data.sha256
         self.transitions = transitions(data.summary, chosen)
 
@@ -50,6 +53,7 @@ class OfflineData:
         """Yields columns [K, ...] in order of time."""
         first, steps, earnings = 0, 0, Earnings()
         for piece in self.data.pieces():
+            self._check_whole(piece, steps)
             self._check_legal(piece, steps)
             steps += len(piece["reward"])
             if not self.masked:
@@ -68,12 +72,30 @@ class OfflineData:
             if len(piece["reward"]):
                 yield {name: self._typed(name, column) for name, column in piece.items()}
 
+    def _check_whole(self, piece: Columns, steps: int) -> None:
+        """Raises JoystickError if a choice in a flat action is not a whole number. steps: number of those before."""
+        if not isinstance(space := self._spaces["action"], Composite):
+            return
+        numbers = piece["action"][:, space.choices.column]
+        if (broken := np.flatnonzero((numbers != np.round(numbers)).any(axis=1))).size:
+            step = int(broken[0])
+            raise JoystickError(
+                tr(
+                    "algo_cfg.data: action {action} of {where} has a part that is not a whole number; the environment "
+                    "has {space}",
+                    action=piece["action"][step].tolist(),
+                    where=self.data.summary.where(steps + step),
+                    space=space,
+                )
+            )
+
     def _check_legal(self, piece: Columns, steps: int) -> None:
         """Raises JoystickError if a step took an action that its own mask forbids. steps: number of those before."""
         if not self.masked:
             return
-        index = piece["action"].reshape(-1, 1).astype(np.int64) - self._spaces["action"].start  # type: ignore[attr-defined]
-        illegal = np.flatnonzero(~np.take_along_axis(piece["action_mask"], index, axis=1))
+        space = self._spaces["action"]
+        action = self._typed("action", piece["action"]) - getattr(space, "start", 0)
+        illegal = np.flatnonzero(~obeys(action, piece["action_mask"], space))
         if illegal.size:
             step = int(illegal[0])
             where, action = self.data.summary.where(steps + step), piece["action"][step]
@@ -89,7 +111,8 @@ class OfflineData:
         """Returns a column in the shape and type that the environment's own have."""
         if (space := self._spaces.get(name)) is None:
             return column
-        return column.reshape(len(column), *(space.shape or ())).astype(space.dtype, copy=False)
+        column, start = column.reshape(len(column), *(space.shape or ())), self._starts[name]
+        return (column - start if np.any(start) else column).astype(space.dtype, copy=False)
 
 
 class Earnings:
@@ -112,11 +135,12 @@ class Earnings:
         return {"earned": earned.astype(np.float32), "timestep": steps.astype(np.int32)}
 
 
-def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = True) -> OfflineData:
-    """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masks: False
+def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masked: bool = True) -> OfflineData:
+    """Opens the data that the settings name. Raises JoystickError if they do not suit the environment. masked: False
     leaves out the action masks of the data."""
     data = _opened(data_spec)
-    if faults := problems(data.summary, spec.observation_space, spec.action_space):
+    own = (own_space(*pair) for pair in zip((spec.observation_space, spec.action_space), spec.starts, strict=True))
+    if faults := problems(data.summary, *own):
         raise JoystickError("; ".join(f"algo_cfg.data: {fault}" for fault in faults))
     if data_spec.rewards and not data.summary.reward_given:
         raise JoystickError(
@@ -128,7 +152,7 @@ def select_data(data_spec: DataSpec, spec: "EnvSpec", seed: int, masks: bool = T
     if held_out is not None:
         offline.held_out = OfflineData(data, spec, held_out, returns)
     for part in filter(None, (offline, offline.held_out)):
-        part.masked &= masks
+        part.masked &= masked
     return offline
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from config.model.composite import Composite
 from envs.base import Array
-from envs.several.joint import JointLayout
+from envs.several.joint import AgentType, JointLayout
 
 
 def observations(layout: JointLayout, obs: Array, names: Sequence[str]) -> dict[str, Array]:
@@ -23,10 +24,17 @@ def actions(layout: JointLayout, obs: Array, action: Array, names: Sequence[str]
     """Returns the actions of the agents that acted. obs: the joint observation before them."""
     records = layout.decode_action(action)
     return {
-        name: records[f"t{number}"][place] + layout.types[number].action_start
+        name: _own(records[f"t{number}"][place], layout.types[number])
         for name, number, place, fields in _active(layout, obs, names)
         if fields["acts"]
     }
+
+
+def _own(action: Array, kind: AgentType) -> Any:
+    """Returns an action in the environment's own values."""
+    if isinstance(kind.action_space, Composite):
+        return kind.action_space.decode(action[None])[0]
+    return action + kind.action_start
 
 
 def _active(layout: JointLayout, obs: Array, names: Sequence[str]) -> Iterator[tuple[str, int, int, Any]]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from algos.base import Tree
+from config.model.composite import Composite
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from envs.base import Array, EnvError, Step, VectorEnv
@@ -65,6 +66,11 @@ class Callbacks:
         """Restores `state`."""
 
 
+def _own(action: Array, env: VectorEnv) -> Any:
+    """Returns an action as callbacks get it: a Tuple or Dict where the environment's is one."""
+    return env.decode(action[None])[0] if isinstance(env.action_space, Composite) else action.copy()
+
+
 class RunningEpisode:
     """An episode while it is played, for callbacks. In a multi-agent environment, observations, actions and infos are
     dicts by agent, and `agent` asks for the dict of one agent: None if it has none."""
@@ -118,7 +124,7 @@ class RunningEpisode:
     def advance(self, action: Any, step: Step, env: VectorEnv) -> None:
         """Notes a step of the row."""
         row = self.row
-        self._before, self._obs, self._action = self._obs, step.obs[row].copy(), action[row].copy()
+        self._before, self._obs, self._action = self._obs, step.obs[row].copy(), _own(action[row], env)
         self._reward, self._info, self._names = float(step.reward[row]), env.info(row), env.agents(row)
         self.length += 1
         self.total_reward += self._reward

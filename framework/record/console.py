@@ -479,6 +479,6 @@ def _files(task: Path) -> list[terminal.Row]:
 
 
 def _of(name: str, done: int, limit: int) -> str:
-    if limit > 0:
+    if limit >= max(done, 1):  # the last round of several rows is played to its end, beyond a limit in episodes
         return tr("{name} {done:,} of {limit:,}", name=name, done=done, limit=limit)
     return f"{name} {done:,}"

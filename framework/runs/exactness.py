@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from algos.common.fast import layers, switch
+from algos.common.fast import layers, packages, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -14,7 +14,7 @@ from framework.archive import sentences
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
 
-_UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on"}
+_UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on", "compiler": None}
 """Facts of checkpoints that are older than their record."""
 UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode"}
 """Settings that are no reason for a resume not to be exact."""
@@ -86,6 +86,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         "n_learners": cfg.n_learners if ray else 1,
         "run_ahead": run_ahead(config) if ray else 0,
         "compile": cfg.compile,
+        "compiler": packages.compiler() if cfg.compile == "on" and device.type == "cpu" else None,
     }
 
 

@@ -200,6 +200,8 @@ class Experiment:
         self._telling = True
         self._stack.callback(setattr, self, "_telling", False)
         self.numbers = exactness.facts(config, backend.agent.device)
+        for step in backend.agent.gradient_steps():
+            step.tell, step.give_up = self.console.note, self._without_compiling
         facts = {
             **identity(config, self.spec),
             "config": plain(run_files.repeatable(config)),
@@ -314,8 +316,18 @@ class Experiment:
         yield tr("task directory: {path}", path=as_written(self.task.path))
         yield tr("seed: {seed}", seed=self.config.general.seed)
         if self.config.general.compile == "on":
-            yield tr("updates are compiled (general_cfg.compile): the first one takes up to a minute")
+            yield tr("gradient steps are compiled (general_cfg.compile)")
         yield from offline.mask_notes(self.config, self.env, self.watch if self.backend.processes else None)
+
+    def _without_compiling(self, why: str) -> None:
+        """Makes all gradient steps by autograd from here on, also in later sessions, since one cannot be compiled."""
+        self.console.warn(tr("gradient steps are not compiled, but made by autograd: {why}", why=why))
+        for step in self.backend.agent.gradient_steps():
+            step.compile(None)
+        general = self.config.general.model_copy(update={"compile": "off"})
+        self.config = replace(self.config, general=general)
+        self.numbers |= exactness.facts(self.config, self.backend.agent.device)
+        run_files.write_settings(self.task, self.config)
 
     def _load(self) -> None:
         """Restores the checkpoint that the run starts from, if there is one."""

@@ -254,7 +254,7 @@ def so_far(trainer: Trainer) -> dict[str, Any]:
     return {
         **trainer.count._asdict(),
         "seconds": round(trainer.seconds(), 3),
-        **({"compile_seconds": round(compiling, 3)} if compiling else {}),
+        **({"compile_seconds": round(compiling, 3), "compiled_steps": trainer.packages()} if compiling else {}),
         "peak_memory": memory,
     }
 

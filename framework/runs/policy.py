@@ -61,10 +61,10 @@ class TrainedPolicy(_Trained):
         """Starts an episode; only a policy with a memory notices it."""
         self._state = self.agent.initial_state(1)
 
-    def act(self, obs: Any, mask: Array | None = None, reward: float | None = None) -> Any:
-        """Returns the best action for an observation, both as the environment itself has them. mask [A]: True for legal
-        actions; None: the mask in the observation, if it has one. reward: of the step before, for a policy that is
-        asked for a return; None before the first one."""
+    def act(self, obs: Any, mask: Any = None, reward: float | None = None) -> Any:
+        """Returns the best action for an observation, both as the environment itself has them. mask: of legal actions,
+        as the environment gives it, such as [A] with 1 where one is legal; None: the mask in the observation, if it has
+        one. reward: of the step before, for a policy that is asked for a return; None before the first one."""
         if reward is not None and self._state is not None:
             self._state = self.agent.rewarded(self._state, np.array([reward], np.float32))
         act = self.agent.predict_action(*self._encoded(obs, mask))
@@ -74,7 +74,8 @@ class TrainedPolicy(_Trained):
     def _encoded(self, obs: Any, mask: Array | None) -> tuple[Array, Array | None, Array | None]:
         """Returns observations, states and masks of one row."""
         legal = self._env.mask_of(obs) if mask is None else mask
-        return self._observation(obs)[None], self._state, None if legal is None else np.asarray(legal, bool)[None]
+        encoded = None if legal is None else self._env.legal(legal)[None]
+        return self._observation(obs)[None], self._state, encoded
 
     def _observation(self, obs: Any) -> Array:
         """Returns an observation as the agent gets it. Raises JoystickError for one that does not fit its space."""
@@ -193,7 +194,7 @@ def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array])
         number, place = env.joint.place(slot)
         if not env.joint.types[number].masked:
             raise JoystickError(tr("agent {slot!r} had no action masks in training", slot=slot))
-        records[f"t{number}"]["mask"][:, place] = np.asarray(mask, bool)
+        records[f"t{number}"]["mask"][:, place] = env.legal(mask, slot)
     return records
 
 

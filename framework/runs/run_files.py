@@ -43,13 +43,18 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         "torch_threads": torch.get_num_threads(),
         "gpu": build.gpu_name(config),
     }
+    write_settings(task, config)
+    task.write_run(facts)
+
+
+def write_settings(task: TaskDir, config: RunConfig) -> None:
+    """Writes config.yaml and params.json, where they changed."""
     settings = repeatable(config)
     plain = json.dumps(settings.as_dict(), indent=2, ensure_ascii=False) + "\n"
     for path, text in ((task.config, settings.to_yaml()), (task.params, plain)):
         data = text.encode()
         if not path.is_file() or read_regular(path, MAX_BYTES) != data:
             write_whole(path, data)
-    task.write_run(facts)
 
 
 def write_failure(task: TaskDir, error: str) -> None:

@@ -20,6 +20,7 @@ from config.read.opening import regular
 from config.read.paths import as_written, fixed, spell
 from config.read.stores import StoreError, of_run
 from config.read.task_files import GROUPS, LOCK, NOTES, RUN, TaskFiles
+from config.system.folders import user_cache
 from config.tell.language import tr
 from config.tell.names import did_you_mean
 from framework.disk.atomic import discard, ensure_folder, finish_folder
@@ -50,8 +51,7 @@ def cache() -> Path:
     """Returns the user's folder for copies."""
     if place := os.environ.get(CACHE_VARIABLE):
         return Path(place).absolute()
-    base = Path(os.environ.get("XDG_CACHE_HOME") or "")
-    return (base if base.is_absolute() else Path.home() / ".cache") / "joystick" / "stores"
+    return user_cache() / "stores"
 
 
 def place_of(url: str) -> Path:

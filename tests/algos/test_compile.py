@@ -1,12 +1,7 @@
 """general_cfg.compile: when updates are compiled, that they learn the same, and that the choice stays."""
 
-import atexit
 import json
 import math
-import os
-import stat
-import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +11,7 @@ import torch
 import yaml
 
 import algos
-from algos.common.fast import compiler, switch
+from algos.common.fast import compiler, packages
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
 from config.read.loader import RunConfig, load
@@ -24,14 +19,12 @@ from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
 from framework.policies.plan import PolicyPlan
 from main import main
-from tests.tools.compiler import compiler_fault, compiles
+from tests.tools.compiler import can_compile, compiler_cache, compiles, programs
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, of_one_agent, spec_of, toy_of, trained
 from tests.tools.paths import in_the_suite, one_of_each
-from tests.tools.process import forked_program
 
-__all__ = ["compiler_fault", "compiles"]
-pytestmark = pytest.mark.usefixtures("compiler_fault")  # before a test replaces what it calls
+__all__ = ["can_compile", "compiler_cache", "compiles", "programs"]
 QUICK = {
     "batch_size": 16, "learning_starts": 16, "start_steps": 16, "sgd_batch_size": 8, "k_epochs": 2,
     "updates_per_train": 1,
@@ -46,63 +39,6 @@ RUN = [
     "general_cfg.max_episode=-1", "general_cfg.model_save_fre=50", SMALL, "algo_cfg.learning_starts=32",
     "algo_cfg.batch_size=16",
 ]  # fmt: skip
-
-
-class InPlace:
-    """In place of a compiled function: one that runs as it is, and notes its calls."""
-
-    def __init__(self, function: Any, calls: list[Any]) -> None:
-        self.function, self.calls = function, calls
-
-    def aot_compile(self, inputs: Any) -> Any:
-        return self
-
-    def disable_guard_check(self) -> None: ...
-
-    def __call__(self, *inputs: Any) -> Any:
-        self.calls.append(self)
-        return self.function(*inputs)
-
-
-@pytest.fixture
-def can_compile() -> None:
-    """Skips a test in a version of torch that lacks what compiling needs, where no run asks torch to compile."""
-    if why := switch.OFF.get("compile"):
-        pytest.skip(why)
-
-
-@pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[Any]:
-    """The calls of what was to be compiled, which runs as it is."""
-    calls: list[Any] = []
-
-    def in_place(function: Any, fullgraph: bool, **how: Any) -> InPlace:
-        assert fullgraph, "a graph that is broken is not a whole update"
-        return InPlace(function, calls)
-
-    monkeypatch.setattr(torch, "compile", in_place)
-    return calls
-
-
-@pytest.fixture
-def as_graphs(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[Any]:
-    """The calls of what was to be compiled, which runs as the graph that was traced in its first call: without machine
-    code, but with the numbers of that call wherever it reads some that are no tensors."""
-    calls: list[Any] = []
-    compiled = torch.compile
-
-    class Graph(InPlace):
-        def aot_compile(self, inputs: Any) -> Any:
-            self.function = self.function.aot_compile(inputs)
-            self.function.disable_guard_check()
-            return self
-
-    def graph(function: Any, options: dict[str, Any], **how: Any) -> Graph:
-        kept = {"guard_filter_fn": options["guard_filter_fn"]}
-        return Graph(compiled(function, backend="eager", options=kept, **how), calls)
-
-    monkeypatch.setattr(torch, "compile", graph)
-    return calls
 
 
 def alone(gradients: Any) -> None:
@@ -135,7 +71,7 @@ HEADS = ("DQN", "QRDQN", "RainbowDQN", "MunchausenDQN")
     ("algo", "toy"),
     in_the_suite(STEPS, *((algo, toy_for(algo)) for algo in {*one_of_each(COMPILED), *HEADS} - {"C51"}), *STEPS[-2:]),
 )
-def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, as_graphs: list[Any]) -> None:
+def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, programs: list[str]) -> None:
     """The same weights after the same updates; a graph that misses a term, or a parameter, would give others."""
     package, fields = algos.get(algo), algos.get(algo).Config.model_fields
     layers = {key: [{"layer_type": "linear", "layer_size": [8]}] for key in fields if key.endswith("_layers")}
@@ -153,7 +89,7 @@ def test_compiled_steps_are_those_of_autograd(algo: str, toy: str, as_graphs: li
         parts = [*vars(agent).items(), *getattr(getattr(agent, "policy", None), "__dict__", {}).items()]
         norms.append({name: float(part.grad_norm) for name, part in parts if hasattr(part, "grad_norm")})
     actor_and_critics = {"critic_lr", "policy_freq"} <= fields.keys()
-    assert len(set(as_graphs)) == (2 if actor_and_critics else 1), "each of them was used"
+    assert len(set(programs)) == (2 if actor_and_critics else 1), "each of them was used"
     assert norms[0]
     assert norms[1] == pytest.approx(norms[0], rel=1e-4)
     for name, expected in weights[0].items():
@@ -170,8 +106,11 @@ def config_of(*words: str, algo: str = "DQN") -> RunConfig:
         ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1"], 5000),
         ("DQN", ["general_cfg.max_total_step=5000", "algo_cfg.train_fre=4", "algo_cfg.updates_per_train=2"], 2500),
         ("DQN", ["general_cfg.max_total_step=5000", "general_cfg.max_update=70"], 70),
-        ("DQN", ["general_cfg.max_episode=50"], 0),
-        ("DQN", ["general_cfg.max_episode=50", "general_cfg.max_total_step=5000"], 0),
+        ("DQN", ["general_cfg.max_episode=50", "general_cfg.max_step=-1"], 0),
+        ("DQN", ["general_cfg.max_episode=50", "general_cfg.max_step=200", "algo_cfg.train_fre=4",
+                 "algo_cfg.updates_per_train=2"], 5000),
+        ("DQN", ["general_cfg.max_episode=50", "general_cfg.max_step=200", "general_cfg.max_total_step=5000",
+                 "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1"], 5000),
         # windows of 8 x 128 steps, four minibatches of 256, 10 epochs: 40 updates for 1,024 steps
         ("PPO", ["general_cfg.max_total_step=10240", "env_cfg.n_envs=8", "algo_cfg.batch_size=1024",
                  "algo_cfg.sgd_batch_size=256", "algo_cfg.k_epochs=10"], 400),
@@ -186,34 +125,33 @@ def test_the_planned_updates_follow_from_the_limits(algo: str, words: list[str],
     ("words", "chosen"),
     [
         ([LONG], "on"),
-        (["general_cfg.max_total_step=99000"], "off"),
+        (["general_cfg.max_total_step=9000"], "off"),
         ([LONG, "general_cfg.compile=off"], "off"),
         (["general_cfg.max_total_step=100", "general_cfg.compile=on"], "on"),
         ([LONG, "general_cfg.mp_backend=ray"], "off"),
         ([LONG, "algo_cfg.value_layers=[{layer_type: dropout, rate: 0.1}]"], "off"),
     ],
 )
-def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, traced: list[Any]) -> None:
+def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, programs: list[str]) -> None:
     config = config_of("general_cfg.max_episode=-1", *words)
     assert compiling.with_compile(config, several=False).general.compile == chosen
 
 
 @pytest.mark.usefixtures("can_compile")
-def test_auto_stays_off_where_torch_fails_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*args: Any, **options: Any) -> Any:
-        raise RuntimeError("no C++ compiler\nmore")
+def test_auto_stays_off_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> str:
+        raise packages.CompileError("there is no C++ compiler (g++)")
 
-    monkeypatch.setattr(torch, "compile", fails)
-    compiling._without_compiler.cache_clear()
-    try:
-        config = config_of(LONG, "general_cfg.max_episode=-1")
-        assert compiling.with_compile(config, several=False).general.compile == "off"
-        assert compiling.reason_not(config, several=False) == "torch.compile fails here: RuntimeError: no C++ compiler"
-    finally:
-        compiling._without_compiler.cache_clear()
+    monkeypatch.setattr(packages, "compiler", fails)
+    config = config_of(LONG, "general_cfg.max_episode=-1")
+    assert compiling.with_compile(config, several=False).general.compile == "off"
+    expected = "steps are not compiled here: there is no C++ compiler (g++)"
+    assert compiling.reason_not(config, several=False) == expected
 
 
-def test_several_policies_are_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]) -> None:
+def test_several_policies_are_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str]
+) -> None:
     """Also where no policies_cfg names them; and nothing is said about it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(compiling, "FROM_UPDATES", 1)
@@ -250,7 +188,7 @@ def test_the_words_of_yaml_are_understood(written: str, meant: str, tmp_path: Pa
 
 
 def test_a_run_is_resumed_without_compiling_where_nothing_can_be_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On another machine: it trains on, and says that the resume is not exact. Asked for, it is refused."""
     monkeypatch.chdir(tmp_path)
@@ -262,11 +200,11 @@ def test_a_run_is_resumed_without_compiling_where_nothing_can_be_compiled(
     assert main(["--resume", "run"]) == 0
     assert settings_of(Path("tasks/run")) == "off"
     because = json.loads(Path("tasks/run/run.json").read_text())["resumes"][-1]["inexact_because"]
-    assert because == ["compiled updates: on -> off"]
+    assert because == ["compiled updates: on -> off", "C++ compiler: a compiler -> None"]
 
 
 def test_a_run_in_which_nothing_was_compiled_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(PolicyPlan, "minibatch", property(lambda self: 1))
@@ -279,22 +217,22 @@ def settings_of(task: Path) -> Any:
 
 
 def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, traced: list[Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str]
 ) -> None:
     """Also if the new limit alone would compile, and in runs that are older than the setting."""
     monkeypatch.chdir(tmp_path)
     assert main([*RUN, "general_cfg.max_total_step=60", "--into", "tasks/run"]) == 0
     assert settings_of(Path("tasks/run")) == "off"
-    assert not traced
+    assert not programs
     text = Path("tasks/run/config.yaml").read_text()
     monkeypatch.setattr(compiling, "FROM_UPDATES", 20)
     assert main(["--resume", "run", "general_cfg.max_total_step=120"]) == 0
     lines = [line for line in text.splitlines() if "compile" not in line]
     Path("tasks/run/config.yaml").write_text("\n".join(lines) + "\n")
     assert main(["--resume", "run", "general_cfg.max_total_step=150"]) == 0
-    assert not traced
+    assert not programs
     assert main(["--resume", "run", "general_cfg.max_total_step=180", "general_cfg.compile=on"]) == 0
-    assert traced
+    assert programs
     resumes = json.loads(Path("tasks/run/run.json").read_text())["resumes"]
     said = "compiled updates: off -> on"
     assert [said in resume["inexact_because"] for resume in resumes] == [False, False, True]
@@ -302,119 +240,55 @@ def test_a_resumed_run_keeps_the_choice_and_another_one_is_not_exact(
     assert settings_of(Path("tasks/other")) == "on"
 
 
-@pytest.mark.usefixtures("compiles")
-def test_a_compiled_run_learns_and_is_resumed_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def files_of(task: Path) -> list[bytes]:
+    """What a run leaves that must not depend on the cache."""
+    [newest] = sorted(task.glob("models/*/state.safetensors"))[-1:]
+    return [(task / "results" / name).read_bytes() for name in ("train.csv", "eval.csv")] + [newest.read_bytes()]
+
+
+def test_a_compiled_run_is_the_same_with_and_without_its_package_and_over_a_resume(
+    compiles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    words = [*RUN, "general_cfg.compile=on"]
-    words.append("general_cfg.max_total_step=300")
-    assert main([*words, "--into", "tasks/whole"]) == 0
+    words = [*RUN, "general_cfg.compile=on", "general_cfg.max_total_step=300"]
+    said = "compiling a gradient step for this machine, once"
+    assert main([*words, "--into", "tasks/made"]) == 0
+    assert capsys.readouterr().out.count(said) == 1
+    assert main([*words, "--into", "tasks/loaded"]) == 0
     assert main([*words, "--into", "tasks/parts", "--pause-at-step", "150"]) == 0
     assert main(["--resume", "parts"]) == 0
-    whole, parts = Path("tasks/whole"), Path("tasks/parts")
-    for name in ("train.csv", "eval.csv"):
-        assert (whole / "results" / name).read_bytes() == (parts / "results" / name).read_bytes()
-    [newest] = sorted(whole.glob("models/*/state.safetensors"))[-1:]
-    assert newest.read_bytes() == (parts / newest.relative_to(whole)).read_bytes()
-    assert json.loads((parts / "run.json").read_text())["resumes"][-1]["exact"] is True
-    run = json.loads((whole / "run.json").read_text())
-    assert 0.1 < run["compile_seconds"] < run["seconds"]
+    assert said not in capsys.readouterr().out
+    made, others = Path("tasks/made"), [Path("tasks/loaded"), Path("tasks/parts")]
+    for other in others:
+        assert files_of(made) == files_of(other)
+    assert json.loads((others[1] / "run.json").read_text())["resumes"][-1]["exact"] is True
+    [package] = [path.name for path in compiles.iterdir() if path.is_dir()]
+    runs = [json.loads((task / "run.json").read_text()) for task in (made, others[0])]
+    assert [run["compiled_steps"] for run in runs] == [[package], [package]]
+    assert runs[1]["compile_seconds"] < 5 < runs[0]["seconds"]
 
 
-COMPILE = """
-import os, tempfile
-from pathlib import Path
-import torch
-from torch._inductor.utils import clear_caches
-from algos.common.fast import compiler
-from framework.assemble import compiling
-torch._dynamo.reset()
-clear_caches()
-compiling._without_compiler.cache_clear()
-del os.environ[compiler.TORCH_CACHE]
-tempfile.tempdir = None
-assert compiling._without_compiler() is None
-print(os.environ[compiler.TORCH_CACHE], *sorted(p.name for p in Path(os.environ["TMPDIR"]).rglob("*.so")))
-"""
-"""What a process compiles that has compiled nothing yet."""
-
-
-def compiled_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folder with compiled code of a process whose temporary files are in this one, and the libraries there."""
-    monkeypatch.setenv("TMPDIR", str(folder))
-    done = forked_program(COMPILE)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
-@pytest.mark.usefixtures("compiles")
-def test_compiled_code_is_kept_where_nobody_else_can_plant_some(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_step_that_cannot_be_compiled_is_made_by_autograd_from_then_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And a second run finds it there. Headers, which take longest, are those that this process has compiled."""
-    mine = tmp_path / f"joystick-torch-{os.getuid()}"
-    mine.mkdir(0o700)
-    headers = Path(os.environ[compiler.TORCH_CACHE], "precompiled_headers")
-    headers.mkdir(exist_ok=True)
-    (mine / headers.name).symlink_to(headers)
-    place, *libraries = compiled_in(tmp_path, monkeypatch)
-    assert Path(place) == mine
-    assert stat.S_IMODE(mine.stat().st_mode) == 0o700
-    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
-    assert libraries
-    made = {path: path.stat().st_mtime_ns for path in mine.rglob("*.so")}
-    assert compiled_in(tmp_path, monkeypatch) == [place, *libraries]
-    assert {path: path.stat().st_mtime_ns for path in mine.rglob("*.so")} == made
+    """The run says so once and records it, so that a resume does the same."""
+    monkeypatch.chdir(tmp_path)
+
+    def fails(text: str, tell: packages.Tell) -> packages.Package:
+        raise packages.CompileError("no space left")
+
+    monkeypatch.setattr(packages, "load", fails)
+    words = [*RUN, "general_cfg.compile=on", "general_cfg.max_total_step=120", "--into", "tasks/run"]
+    assert main([*words, "--pause-at-step", "60"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).count("made by autograd: no space left") == 1
+    assert settings_of(Path("tasks/run")) == "off"
+    assert main(["--resume", "run"]) == 0
+    assert json.loads(Path("tasks/run/run.json").read_text())["resumes"][-1]["exact"] is True
 
 
-def test_a_folder_that_others_look_into_is_not_used_for_compiled_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One of the process takes its place, until it ends."""
-    mine, at_the_end = tmp_path / f"joystick-torch-{os.getuid()}", []
-    mine.mkdir()
-    mine.chmod(0o755)
-    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
-        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
-    monkeypatch.setenv(compiler.TORCH_CACHE, "")
-    monkeypatch.delenv(compiler.TORCH_CACHE)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(atexit, "register", lambda *call, **options: at_the_end.append(partial(*call, **options)))
-    compiler.prepare()
-    other = Path(os.environ[compiler.TORCH_CACHE])
-    assert other != mine
-    assert other.parent == tmp_path
-    assert stat.S_IMODE(other.stat().st_mode) == 0o700
-    for end in at_the_end:
-        end()
-    assert not other.exists()
-
-
-def test_only_a_folder_of_ones_own_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "cache"
-    assert compiler._is_private(str(path))
-    assert compiler._is_private(str(path))
-    (tmp_path / "link").symlink_to(path)
-    assert not compiler._is_private(str(tmp_path / "link"))
-    (tmp_path / "file").touch(0o600)
-    assert not compiler._is_private(str(tmp_path / "file"))
-    assert not compiler._is_private(str(tmp_path / "nothing" / "cache"))
-    path.chmod(0o770)
-    assert not compiler._is_private(str(path))
-    path.chmod(0o700)
-    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-    assert not compiler._is_private(str(path))
-
-
-def test_a_folder_that_the_environment_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
-        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
-    monkeypatch.setenv(compiler.TORCH_CACHE, "mine")
-    compiler.prepare()
-    assert os.environ[compiler.TORCH_CACHE] == "mine"
-
-
-@pytest.mark.usefixtures("compiles")
-def test_each_network_has_a_graph_of_its_own() -> None:
+@pytest.mark.usefixtures("programs")
+def test_each_network_has_a_program_of_its_own() -> None:
     """Two of equal sizes in one process are told apart by nothing but their layers."""
     found = []
     for activation in (torch.nn.ReLU(), torch.nn.Tanh()):
@@ -428,16 +302,25 @@ def test_each_network_has_a_graph_of_its_own() -> None:
     assert found == pytest.approx([2.0, 2 * (1 - math.tanh(1) ** 2)])
 
 
-@pytest.mark.usefixtures("compiles")
-def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its code path, here on the CPU, where Inductor has no CUDA graphs: these were not run."""
-    cuda_graph = compiler._cuda_graph
-    monkeypatch.setattr(compiler, "_cpu_graph", lambda function, inputs: cuda_graph(function, changed))
+def test_the_graph_for_a_gpu_gives_the_same_numbers_and_copies_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its code path, here on the CPU, as torch traces it; CUDA graphs were not run."""
+    compiled_by_torch = torch.compile
+    monkeypatch.setattr(
+        torch, "compile", lambda function, options, **how: compiled_by_torch(function, backend="eager", **how)
+    )
+    monkeypatch.setenv(compiler.TORCH_CACHE, str(tmp_path))
+    for name in ("_HEADER_DIR", "_HEADER_LOCK_DIR"):
+        monkeypatch.setattr(f"torch._inductor.codecache.{name}", "")
+    monkeypatch.setattr(
+        compiler, "graph_of", lambda function, rates, inputs, state, tell: compiler.on_gpu(function, inputs, state)
+    )
     found = []
     for compiled in (False, True):
         weight = torch.ones(2, requires_grad=True)
         optimizer = adam([weight], lr=0.1)
-        scale, changed = torch.ones(()), optimizer.tensors()
+        scale = torch.ones(())
 
         def loss(batch: dict[str, torch.Tensor], weight: Any = weight, scale: Any = scale) -> Any:
             outputs = batch["obs"] @ weight * scale
@@ -470,7 +353,7 @@ def test_cuda_graphs_are_the_steps_of_autograd(algo: str) -> None:
         np.testing.assert_allclose(weights[1][name], expected, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
-def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:
+def test_a_minibatch_of_another_size_is_not_compiled(programs: list[str]) -> None:
     """The last one of an epoch has another size in each window if steps are left out; each would take seconds."""
     weight = torch.ones(2, requires_grad=True)
     optimizer = adam([weight])
@@ -478,11 +361,11 @@ def test_a_minibatch_of_another_size_is_not_compiled(traced: list[Any]) -> None:
     step.compile(3)
     for size, calls in ((3, 1), (2, 1), (3, 2)):
         assert step({"obs": torch.full((size, 2), 0.5)}, reduce=alone) == size
-        assert len(traced) == calls
+        assert len(programs) == calls
         assert optimizer.grad_norm.item() == pytest.approx(0.5 * size * math.sqrt(2))
 
 
-def test_a_minibatch_of_another_type_is_not_compiled(traced: list[Any]) -> None:
+def test_a_minibatch_of_another_type_is_not_compiled(programs: list[str]) -> None:
     """The graph would take its bytes for numbers of the old type."""
     weight = torch.ones(2, requires_grad=True)
     optimizer = adam([weight])
@@ -490,5 +373,38 @@ def test_a_minibatch_of_another_type_is_not_compiled(traced: list[Any]) -> None:
     step.compile(3)
     for dtype, calls in ((torch.float32, 1), (torch.float64, 1), (torch.float32, 2)):
         step({"obs": torch.full((3, 2), 0.5, dtype=dtype)}, reduce=alone)
-        assert len(traced) == calls
+        assert len(programs) == calls
         assert optimizer.grad_norm.item() == pytest.approx(1.5 * math.sqrt(2))
+
+
+@pytest.mark.usefixtures("programs")
+def test_statistics_of_batches_are_learned_in_a_compiled_step() -> None:
+    """Weights of CrossQ are told apart by rounding alone (test_plain.py), its statistics are not."""
+    found = []
+    for compiled in (False, True):
+        agent = agent_of(
+            "CrossQ", spec_of(env := toy_of("target", 2)), **{key: QUICK[key] for key in ("batch_size", "start_steps")}
+        )
+        for step in agent.gradient_steps() if compiled else ():
+            step.give_up = pytest.fail
+            step.compile(16)
+        weights = trained(agent, env, 20).weights()
+        found.append(
+            {name: value for name, value in weights.items() if name.endswith((".mean", ".deviation", ".count"))}
+        )
+    for name, expected in found[0].items():
+        np.testing.assert_allclose(found[1][name], expected, rtol=0.05, atol=0.01, err_msg=name)
+    assert {float(value) for name, value in found[1].items() if name.endswith(".count")} != {0.0}
+
+
+@pytest.mark.usefixtures("programs")
+def test_two_inputs_that_are_one_tensor_in_the_first_call_may_be_two_later() -> None:
+    weight = torch.ones(1)
+    step = GradientStep(
+        lambda batch: ((batch["obs"] * p - batch["next_obs"]).sum(), None), adam([p := weight.requires_grad_()]), None
+    )
+    step.compile(1)
+    same = torch.full((1,), 2.0)
+    step({"obs": same, "next_obs": same}, reduce=alone)
+    step({"obs": torch.full((1,), 5.0), "next_obs": torch.full((1,), 7.0)}, reduce=alone)
+    assert step._optimizer.grad_norm.item() == 5.0

@@ -11,6 +11,7 @@ import algos
 from algos.base import Progress, UnfitError
 from algos.common.parts.optim import Optimizer
 from algos.common.settings import NetworkConfig
+from config.model.composite import kinds_of
 from config.model.layers import Conv2d
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.read.loader import ConfigError, load
@@ -21,7 +22,7 @@ from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, of_one_agent, score, spec_of, stream, toy_of, trained
 from tests.tools.paths import in_the_suite, one_of_each
 
-PLAIN = ("match", "shifted", "digits", "bits", "target")
+PLAIN = ("match", "shifted", "digits", "bits", "target", "modes")
 """One for each kind of action space, with all kinds of observation among them."""
 SPECIAL = ("walk", "bitflip", "reach")
 """For algorithms that need rules or goals."""
@@ -31,8 +32,8 @@ TOYS = {name: spec_of(env) for name, env in ENVIRONMENTS.items()}
 
 def spaces_suit(algo, spec):
     config = algos.get(algo).Config
-    action, observation = type(spec.action_space).__name__, type(spec.observation_space).__name__
-    return action in config.ACTION_SPACES and observation in config.OBSERVATION_SPACES
+    fits = not set(kinds_of(spec.action_space)).isdisjoint(config.ACTION_SPACES)
+    return fits and type(spec.observation_space).__name__ in config.OBSERVATION_SPACES
 
 
 def needs(algo):
@@ -313,7 +314,7 @@ def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize("toy", ["match", "shifted", "target"])
+@pytest.mark.parametrize("toy", ["match", "shifted", "target", "modes"])
 @pytest.mark.parametrize("algo", algos.learning())
 def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, toy):
     """CFG-11: in the config, and by the agent itself."""

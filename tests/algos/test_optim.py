@@ -59,7 +59,7 @@ def test_adam_in_a_graph_moves_as_its_kernel_does(name: str) -> None:
                 load_state_tree(optimizer, state)  # type: ignore[arg-type]
                 assert isinstance(optimizer, FusedAdam)
             if graph and turn != 3:
-                optimizer.move(gradients, optimizer.count())
+                optimizer.move(gradients, optimizer.rates())
                 continue
             for p, gradient in zip(parameters, gradients, strict=True):
                 p.grad = gradient
@@ -76,7 +76,7 @@ def test_the_first_step_of_adam_in_a_graph_by_hand() -> None:
     p = nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
     left = nn.Parameter(torch.ones(1))
     optimizer = FusedAdam([p, left], 0.1, 1e-8, 0.0, False)
-    optimizer.move([torch.tensor([5.0, -0.01, 0.0]), None], optimizer.count())
+    optimizer.move([torch.tensor([5.0, -0.01, 0.0]), None], optimizer.rates())
     assert p.tolist() == pytest.approx([0.9, 2.1, 3.0])
     assert left.item() == 1.0, "a parameter without a gradient"
 

@@ -108,7 +108,7 @@ def test_training_goes_on_by_the_public_path_in_a_torch_that_lacks_what_a_part_n
 
 def test_without_our_adam_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "OFF", {"Adam": "torch has no _fused_adam_"})
-    assert compiling._without_compiler.__wrapped__() == "steps are not compiled here: torch has no _fused_adam_"
+    assert compiling._without_compiler() == "steps are not compiled here: torch has no _fused_adam_"
 
 
 def test_the_line_about_the_room_says_what_is_off_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_the_line_about_the_room_says_what_is_off_and_why(monkeypatch: pytest.Mo
 
 def test_without_the_room_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "OFF", {"compile": "JOYSTICK_PLAIN is set"})
-    assert compiling._without_compiler.__wrapped__() == "steps are not compiled here: JOYSTICK_PLAIN is set"
+    assert compiling._without_compiler() == "steps are not compiled here: JOYSTICK_PLAIN is set"
 
 
 def test_the_other_choice_makes_a_resume_inexact() -> None:

@@ -8,7 +8,8 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from algos.base import Progress
-from algos.sac_d.agent import entropy_of, log_policy, soft_value
+from algos.common.maths.targets import entropy_of, soft_value
+from algos.sac_d.agent import log_policy
 from config.model.layers import mlp
 from envs.base import Step, VectorEnv
 from tests.tools.actor_critic import agent_for, batch_for

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import bottleneck, data_layer, learning, learning_page, learning_plan, speed
+from benchmarks import bottleneck, data_layer, learning, learning_curves, learning_page, learning_plan, speed
 from benchmarks.learning_page import Row
 from benchmarks.speed import BenchmarkError, Measure, Workload
 from framework.disk.csv_table import read_csv
@@ -103,6 +103,7 @@ def test_a_wrong_word_is_refused(words: list[str]) -> None:
 # learning.py ----------------------------------------------------------------------------------------------
 
 SOURCES = {"zoo": {"title": "A zoo", "url": "https://example.org", "kind": "evaluation", "runs": 1}}
+CONTENT = {"sources": SOURCES, "families": {"both": ["B", "C", "D"]}}
 TOY_PRESET = """
 general_cfg: {algo_name: QLearning, env_name: toy, max_episode: 300, online_eval: true, model_save_fre: 100}
 algo_cfg: {lr: 0.5}
@@ -166,15 +167,58 @@ def test_one_seed_has_no_interval_and_what_was_not_measured_is_empty() -> None:
 
 
 def test_the_page_says_when_and_where_and_from_which_sources() -> None:
-    text = learning_page.page([Row("A-v1", "B"), Row("C-v1", "D")], {"A-v1/B": entry()}, SOURCES)
+    text = learning_page.page([Row("A-v1", "B"), Row("C-v1", "D")], {"A-v1/B": entry()}, CONTENT)
     assert "| A-v1/B | 2026-01-31 | 0123456789+ | a CPU, 2 cores | 100 | `--yaml A.yaml` |" in text
     assert "| C-v1/D" not in text
     assert "- **zoo**: [A zoo](https://example.org): evaluation; one run each." in text
 
 
 def test_the_page_of_what_was_learned_is_current() -> None:
-    fresh = learning_page.page(learning_page.rows(), learning.read_results(), learning_page.table()["sources"])
+    fresh = learning_page.page(learning_page.rows(), learning.read_results(), learning_page.table())
     assert learning.PAGE.read_text(encoding="utf-8") == fresh, "write it anew: python benchmarks/learning.py --page"
+
+
+def test_the_picture_of_what_was_learned_is_current() -> None:
+    panels, curves = learning_page.table()["panels"], learning_curves.read()
+    fresh = learning_curves.picture(panels, curves)
+    assert learning_curves.PICTURE.read_text(encoding="utf-8") == fresh, "python benchmarks/learning.py --page"
+    names = {row.name for row in learning_page.rows()}
+    assert names >= {*curves, *(row for panel in panels for row in panel["rows"].values())}
+
+
+def test_each_algorithm_of_a_row_is_in_one_family_of_the_summary() -> None:
+    members = [algo for algos in learning_page.table()["families"].values() for algo in algos]
+    assert len(members) == len(set(members))
+    assert {row.algo for row in learning_page.rows() if not row.short} <= set(members)
+
+
+def test_the_summary_counts_goals_and_published_values() -> None:
+    """Three measured rows of means 490, 490 and 0; the last models count where nothing was collected."""
+    rows = [
+        Row("A", "B", goal=490, published=500, source="zoo"), Row("A", "C", goal=491, published=490, source="zoo"),
+        Row("A", "D", goal=400), Row("A", "B", short=True), Row("X", "B"),
+    ]  # fmt: skip
+    results = {"A/B": entry(), "A/C": entry(), "A/D": entry(steps=[0, 0, 0]), "A/B, short": entry()}
+    [*_, line] = learning_page.summary(rows, results, CONTENT["families"])
+    assert line == "| both | 3 of 4 | 2 of 3 | 1 of 2 | B on A |"
+
+
+def test_a_curve_is_the_mean_of_the_seeds_where_one_that_stopped_keeps_its_score(tmp_path: Path) -> None:
+    """Seed 1 rises from 0 to 10 in 100 steps and stops, seed 2 from 0 to 4 in 200: in the middle 10 and 2."""
+    steps, scores = learning_curves.mean_of([[[0, 100], [0, 10]], [[0, 200], [0, 4]]])
+    middle = len(steps) // 2
+    assert steps[[0, -1]].tolist() == [0, 200]
+    at = scores[middle].tolist()
+    assert at == [10.0, pytest.approx(steps[middle] / 50)]
+    (tmp_path / "results").mkdir()
+    lines = "".join(f"{step},{step / 3}\n" for step in range(1000))
+    (tmp_path / "results" / "eval.csv").write_text(f"step,mean\n{lines}")
+    kept, means = learning_curves.curve_of(tmp_path)
+    assert (len(kept), kept[-1], means[-1]) == (learning_curves.MOST_POINTS, 999, 333)
+    svg = learning_curves.picture([{"title": "A < B", "rows": {"one": "A/B"}}], {"A/B": [[[0, 100], [0, 10]]]})
+    assert "A &lt; B" in svg
+    assert 'class="line c0" d="M64.0 266.0L' in svg, "the first point is the lower left corner of the axes"
+    assert "L456.0 66.0" in svg, "the last one is the upper right corner"
 
 
 def test_the_presets_are_those_that_were_measured() -> None:
@@ -191,7 +235,7 @@ def test_a_goal_is_not_reached_with_fewer_seeds_and_the_random_policy_is_that_of
     few = entry(seeds=[1], best=[500.0])
     assert learning_page.cells(Row("A", "B", goal=490), few, {})[9] == "490, too few seeds"
     assert learning_page.cells(Row("A", "B", goal=490, seeds=1), few, {})[9] == "490, reached"
-    text = learning_page.page([Row("A-v1", "B"), Row("A-v1", "C")], {"A-v1/B": entry()}, SOURCES)
+    text = learning_page.page([Row("A-v1", "B"), Row("A-v1", "C")], {"A-v1/B": entry()}, CONTENT)
     assert "| A-v1 | C |  |  |  |  |  |  | 22.25 |" in text
 
 
@@ -232,11 +276,15 @@ def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypat
     """The toy gives 1 to who repeats the number that it shows, of three: at random a third of that."""
     (tmp_path / "toy.yaml").write_text(TOY_PRESET)
     row = f"{{env: shifted, algo: QLearning, goal: 1, preset: {tmp_path / 'toy.yaml'}}}"
-    (tmp_path / "learning.yaml").write_text(f"sources: {{}}\nrows:\n- {row}\n- {{env: shifted, algo: DQN}}\n")
+    (tmp_path / "learning.yaml").write_text(
+        f"sources: {{}}\nfamilies: {{}}\npanels: []\nrows:\n- {row}\n- {{env: shifted, algo: DQN}}\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(learning_page, "TABLE", tmp_path / "learning.yaml")
     monkeypatch.setattr(learning, "RESULTS", tmp_path / "learning.json")
     monkeypatch.setattr(learning, "PAGE", tmp_path / "learning.md")
+    monkeypatch.setattr(learning_curves, "RESULTS", tmp_path / "curves.json")
+    monkeypatch.setattr(learning_curves, "PICTURE", tmp_path / "learning.svg")
     monkeypatch.setattr(learning, "subprocess", forking(lambda command, stdout: Until(*command[2:])))
     assert learning.main(["shifted", "--seeds", "5"]) == 2, "the second row has no preset"
     known = json.loads((tmp_path / "learning.json").read_text())["shifted/QLearning"]
@@ -246,6 +294,8 @@ def test_a_tiny_row_is_trained_tested_and_written_down(tmp_path: Path, monkeypat
     starts = [row["seed"] for path in Path("tasks").glob("*/test_*_best_*/results/test.csv") for row in read_csv(path)]
     assert len(set(starts)) == 100, "every episode has a start of its own"
     assert "| 300 | 5 | **1** |  | 1 |" in (tmp_path / "learning.md").read_text()
+    [(row_name, [(steps, scores)])] = learning_curves.read().items()
+    assert (row_name, len(steps), scores[-1]) == ("shifted/QLearning", 3, 1)
 
 
 def test_the_cheapest_empty_row_comes_first_as_fast_as_the_nearest_measured_one() -> None:
@@ -304,10 +354,12 @@ def test_a_row_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(learning, "subprocess", forking(Process))
     with pytest.raises(learning.StoppedError):
         learning.Measurement("5", until=0.0).entry(row)
-    entry = learning.Measurement("5").entry(row)
+    entry, [curve] = learning.Measurement("5").entry(row)
     assert (entry["steps"], entry["best"]) == ([3000], [1.0])
+    assert curve[0] == sorted(curve[0])
+    assert curve[1][-1] == 1.0
     assert calls == ["--yaml", "resume", "general_cfg.mode=test", "general_cfg.mode=test"]
-    assert learning.Measurement("5").entry(row) == entry
+    assert learning.Measurement("5").entry(row) == (entry, [curve])
     assert len(calls) == 4, "what is done is not done again"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from config.program import ROOT
 from config.read import yaml_reader
+from tests.stress import fuzz
 
 DEEP = {
     "lists": "[" * 25_000, "blocks": "- " * 25_000, "mappings": "{" * 25_000, "pairs": "[a: " * 25_000,
@@ -89,6 +90,6 @@ def test_both_parsers_stop_at_the_same_depth():
 
 
 def test_strange_configurations_are_answered():
-    """A share of those that tests/stress/configs.py reads."""
-    done = run(str(ROOT / "tests/stress/configs.py"), "--seed", "2", "--count", "60")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "60 configurations, 0 failures")
+    """A share of those that tests/stress/fuzz.py reads."""
+    report = fuzz.batch("YAML and presets", "structure", "2", 60)
+    assert (report["counts"], report["tried"] > 0) == ({}, True), report["faults"]

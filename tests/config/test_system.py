@@ -399,3 +399,11 @@ def test_processes_of_ray_are_found_where_there_is_no_proc(tmp_path: Path, monke
         reaper.end(str(tmp_path))
         assert process.wait(10) == -signal.SIGKILL
     assert not tmp_path.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing can be tried in a process of its own")
+def test_what_would_end_this_process_is_tried_in_another_one(capfd: pytest.CaptureFixture[str]) -> None:
+    assert processes.survives(lambda: None)
+    assert processes.survives(lambda: 1 / 0), "an exception can be caught here, too"
+    assert not processes.survives(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert capfd.readouterr() == ("", "")

@@ -154,7 +154,12 @@ def test_flags_and_info_must_be_what_they_are_called():
         ({"observation_space": None}, "observation_space: expected a space of gymnasium.spaces, got nothing"),
         ({"observation_space": Text(3)}, "mine: the observation is a Text space"),
         ({"observation_space": Dict({"a": Text(3)})}, "the part 'a' of the observation is a Text space"),
-        ({"action_space": Dict({"a": Discrete(2)})}, "actions of Dict('a': Discrete(2)) cannot be chosen"),
+        ({"action_space": Dict({"a": Text(3)})}, "actions of the part 'a' of Dict('a': Text(1, 3"),
+        (
+            {"action_space": Tuple([Discrete(2), Box(0, 3, (1,), np.int64)])},
+            "actions of the part '1' of Tuple(Discrete",
+        ),
+        ({"action_space": Tuple([])}, "the action space Tuple() has no parts"),
         ({"action_space": Box(0, 3, (1,), np.int64)}, "Box of a floating type can"),
     ],
 )

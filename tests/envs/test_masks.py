@@ -308,9 +308,12 @@ def test_a_mask_of_another_form_is_refused_with_what_was_expected(mask, got):
     assert assembled(corridor_with(**says(mask)), "mine", 1, "sync", obey_masks=False).observation_space
 
 
-def test_masks_are_for_discrete_actions():
-    message = said(**says((np.ones(2), np.ones(2))), action_space=MultiDiscrete([2, 2]))
-    assert "action_mask of reset: expected Discrete actions, got MultiDiscrete([2 2]). Masks are for" in message
+def test_masks_are_for_actions_that_are_chosen_from_a_few():
+    message = said(**says(np.ones(2)), action_space=Box(-1, 1, (2,)))
+    assert "action_mask of reset: expected actions that are chosen from a few, got Box(" in message
+    assert "Masks are for" in message
+    message = said(**says((np.ones(2), np.ones(3))), action_space=MultiDiscrete([2, 2]))
+    assert "expected a mask of MultiDiscrete([2 2]), got the action_mask has shape (3,), and there are 2" in message
 
 
 def test_a_start_without_a_legal_action_and_a_mask_that_comes_too_late_are_refused():

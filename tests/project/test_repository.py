@@ -73,3 +73,14 @@ def test_the_page_for_contributors_names_targets_and_files_that_exist() -> None:
     assert set(re.findall(r"make (\w+)", text)) <= targets
     for path in re.findall(r"\b((?:benchmarks|tests|docs)/[\w.]+)", text):
         assert (ROOT / path.rstrip(".")).exists(), path
+
+
+def test_each_night_everything_that_is_promised_is_tried() -> None:
+    text = (ROOT / ".github" / "workflows" / "stress.yml").read_text(encoding="utf-8")
+    assert "schedule" in text
+    commands = [step["run"] for step in yaml.safe_load(text)["jobs"]["stress"]["steps"] if "run" in step]
+    assert "python -m tests.stress all --hours 1" in commands
+    for command in commands:
+        if command.startswith("python -m tests.stress "):
+            name = command.split()[3]
+            assert name == "all" or (ROOT / "tests" / "stress" / f"{name}.py").exists()

@@ -175,3 +175,14 @@ def test_all_extras_are_one_but_for_the_loggers_that_send() -> None:
         "envs",
         "robotics",
     }
+
+
+def test_the_hashed_packages_are_the_tested_versions_of_all_that_a_run_needs() -> None:
+    """But torch, which has builds in indexes of its own."""
+    text = (ROOT / "requirements-hashed.txt").read_text(encoding="utf-8")
+    blocks = [block for block in re.split(r"\n(?=\S)", text) if not block.startswith("#")]
+    hashed = {Requirement(block.split(" ")[0]).name.lower(): block for block in blocks}
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", block) for block in blocks)
+    tested = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    for name in DEPENDENCIES - {"torch"}:
+        assert hashed[name.lower()].startswith(f"{name.lower()}=={tested[name]} "), name

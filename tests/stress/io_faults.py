@@ -1,28 +1,31 @@
 """Lets the input and output calls of commands go wrong, each in its turn: a failed call (a full disk), a kill, a torn
 write, a power cut. Continues as the printed command says, and compares the end with that of a command without a fault.
 
-python tests/stress/io_faults.py [train | resume | seeds | tune | convert | export] [QLearning | DQN]
+python -m tests.stress.io_faults [train | resume | seeds | tune | convert | export] [ALGORITHM ...]
     [plain | traj | eval | board | all] [npz | ...] [error | kill | torn | power] [--every N] [--first N]
+    [--seconds S --seed N]
 
-Words choose: without any, everything is tried, which takes hours; --every 20 takes minutes. The last lines are a table:
-fault, tried, lost. The exit status is 1 if anything was lost.
+Words choose: without any, everything is tried, for every algorithm, which takes days; --every 20 takes hours. With
+--seconds, faults of scenarios in an order of that seed are tried until that time has passed. The last lines are a
+table: fault, tried, lost. The exit status is 1 if anything was lost.
 """
 
 import argparse
+import random
 import sys
-from pathlib import Path
+import time
 
-sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)]
-
-from tests.tools.io_faults import ALGORITHMS, KINDS, SCENARIOS, Counts, tried  # noqa: E402
+from tests.stress.counts import record
+from tests.tools.io_faults import ALGORITHMS, KINDS, SCENARIOS, Counts, others, tried
 
 COMMANDS = {name.split()[0] for name in SCENARIOS}
 FORMS = {name.split()[-1] for name in SCENARIOS}
+NAMES = {*ALGORITHMS, *others()}
 
 
 def chosen(words: set[str]) -> list[str]:
     """The scenarios with one of the chosen commands, algorithms and forms; without any, all of them."""
-    wanted = [words & choices for choices in (COMMANDS, set(ALGORITHMS), FORMS) if words & choices]
+    wanted = [words & choices for choices in (COMMANDS, NAMES, FORMS) if words & choices]
     return [name for name in SCENARIOS if all(choice & set(name.split()) for choice in wanted)]
 
 
@@ -31,14 +34,24 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="scenarios and kinds of fault", metavar="WORD")
     parser.add_argument("--every", type=int, default=1, help="try each N-th fault")
     parser.add_argument("--first", type=int, default=1, help="number of the first one to try")
-    given = parser.parse_args()
-    if unknown := set(given.words) - {*COMMANDS, *ALGORITHMS, *FORMS, *KINDS}:
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="time after which no other begins")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of scenarios; 0: as they are listed")
+    request = parser.parse_args()
+    if unknown := set(request.words) - {*COMMANDS, *NAMES, *FORMS, *KINDS}:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    kinds = [kind for kind in KINDS if kind in given.words] or list(KINDS)
+    kinds = [kind for kind in KINDS if kind in request.words] or list(KINDS)
+    names, until = chosen(set(request.words)), time.monotonic() + request.seconds
+    if request.seed:
+        random.Random(request.seed).shuffle(names)
     table: list[Counts] = []
-    for name in chosen(set(given.words)):
-        for line in tried(name, kinds, given.every, given.first):
-            table += [line] if isinstance(line, Counts) else []
+    for name in names:
+        if time.monotonic() > until:
+            break
+        for line in tried(name, kinds, request.every, request.first, until):
+            if isinstance(line, Counts):
+                table.append(line)
+                scenario, _, kind = line.fault.rpartition(": ")
+                record(f"io_faults {scenario.split()[0]} {kind}", line.tried, line.lost)
             print(line if isinstance(line, str) else f"{line.fault}: {line.tried} tried, {line.lost} lost", flush=True)
     print("\n| fault | tried | lost |\n|---|---|---|")
     for row in [*table, Counts("all", sum(row.tried for row in table), sum(row.lost for row in table))]:

@@ -1,7 +1,7 @@
 """Kills the child of --keep-alive at random moments, and compares what comes out with a run that was left alone. Takes
 minutes.
 
-python tests/stress/keep_alive.py [NAME ...] [--kills N] [--seed N]
+python -m tests.stress.keep_alive [NAME ...] [--kills N] [--seed N]
 """
 
 import argparse
@@ -15,7 +15,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-MAIN = Path(__file__).parent.parent.parent / "main.py"
+from tests.stress.counts import record
+
+ROOT = Path(__file__).resolve().parents[2]
+MAIN = ROOT / "main.py"
 GENERAL = {"env_name": "toy", "seed": 3, "save_fig": False, "online_eval": True, "online_eval_episode": 2,
            "model_save_fre": 50, "iteration_steps": 100, "max_total_step": 1500, "keep_checkpoints": 3}  # fmt: skip
 TASK = ["env_cfg.id=sleep", "env_cfg.seconds=0.004"]
@@ -50,12 +53,21 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-def kills(supervisor: "subprocess.Popen[str]", moments: random.Random, longest: float) -> Iterator[int]:
+def newest(folder: Path) -> int:
+    """Returns the update of the newest checkpoint of a run; -1 if it has none."""
+    return max((int(path.name) for path in (folder / "models").glob("*") if path.name.isdecimal()), default=-1)
+
+
+def kills(supervisor: "subprocess.Popen[str]", run: Path, moments: random.Random, longest: float) -> Iterator[int]:
     """Sends signals to the children of a supervisor at random moments, and yields them, until it ends."""
+    reached, in_vain = -1, 0
     while supervisor.poll() is None:
         until = time.monotonic() + moments.uniform(0.2, 0.6 * longest)
-        while time.monotonic() < until and supervisor.poll() is None:
+        # after eight deaths without a new checkpoint the supervisor gives up, as it promises
+        while supervisor.poll() is None and (time.monotonic() < until or (in_vain > 2 and newest(run) <= reached)):
             time.sleep(0.02)
+        in_vain = in_vain + 1 if newest(run) <= reached else 0
+        reached = newest(run)
         number = moments.choice(ENDS)
         for pid in children_of(supervisor.pid)[:1]:
             os.kill(pid, number)
@@ -74,21 +86,24 @@ def main() -> int:
         for name in request.names or RUNS:
             words = [*RUNS[name], *SETTINGS]
             began = time.monotonic()
-            assert start(folder, *words, "--into", name).wait() == 0
+            straight = start(folder, *words, "--into", name)
+            said = straight.communicate()[1]
+            assert straight.returncode == 0, said
             longest = time.monotonic() - began
-            killed = rounds = 0
+            killed = rounds = different = 0
             while killed < request.kills:
                 into = f"{name}_{rounds}"
                 supervisor = start(folder, *words, "--into", into, "--keep-alive")
-                sent = list(kills(supervisor, moments, longest))
+                sent = list(kills(supervisor, folder / into, moments, longest))
                 said = supervisor.communicate()[1]
                 killed, rounds = killed + said.count("--keep-alive:"), rounds + 1
                 same = supervisor.returncode == 0 and outcome(folder / into) == outcome(folder / name)
-                failures += not same
+                failures, different = failures + (not same), different + (not same)
                 names = " ".join(signal.Signals(number).name[3:] for number in sent)
                 print(f"{into}: {names}: {'the same' if same else 'DIFFERENT'}", flush=True)
                 if not same:
                     print(said, flush=True)
+            record(f"keep_alive {name}", killed, different)
             print(f"{name}: a child ended {killed} times by a signal, in {rounds} runs", flush=True)
     return 1 if failures else 0
 

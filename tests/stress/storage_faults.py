@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.stress.counts import record
 from tests.tools import process as processes
 from tests.tools import s3
 from tests.tools.io_faults import ALGORITHMS, OUTPUTS
@@ -233,6 +234,8 @@ def main() -> int:
             lost += not two_writers(place, f"s3://{s3.BUCKET}/two{number}/run", longer, counts)
     shutil.rmtree(base, ignore_errors=True)
     print(json.dumps({"tried": counts, "requests": faults}))
+    wrong = sum(count for name, count in faults.items() if name not in ("", "requests"))
+    record("storage_faults", counts["kills"] + counts["two writers"] + wrong, lost, runs=counts["runs"])
     print(
         "\n| tried | number |\n|---|---|\n"
         + "".join(f"| {name} | {count} |\n" for name, count in sorted(counts.items()))

@@ -1,7 +1,7 @@
 """Kills tunings and groups of runs at random moments, and compares what comes out with one that ran through. Takes
 minutes.
 
-python tests/stress/tuning_kills.py [NAME ...] [--rounds N] [--seed N]
+python -m tests.stress.tuning_kills [NAME ...] [--rounds N] [--seed N]
 """
 
 import argparse
@@ -16,7 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-MAIN = Path(__file__).parent.parent.parent / "main.py"
+from tests.stress.counts import record
+
+ROOT = Path(__file__).resolve().parents[2]
+MAIN = ROOT / "main.py"
 GENERAL = "env_name: toy, seed: 3, save_fig: false, online_eval_episode: 2, model_save_fre: 100, iteration_steps: 30"
 FILES = {
     "halving": f"""\
@@ -101,6 +104,7 @@ def main() -> int:
                 count = killed(folder, words, into, moments)
                 same = outcome(folder / into) == outcome(folder / name)
                 failures += not same
+                record("tuning_kills", count, int(not same))
                 print(f"{name}: killed {count} times: {'the same' if same else 'DIFFERENT'}", flush=True)
     return 1 if failures else 0
 

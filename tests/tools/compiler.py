@@ -1,18 +1,68 @@
-"""Fixtures of tests that need torch's compiler, which is tried when the first of them runs: that takes seconds."""
+"""Fixtures of tests about compiled gradient steps. Compiling takes many seconds of a core: most tests compute the
+program of a step in place of its package, and those that need packages share one folder of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from algos.common.fast import packages, program, switch
 from framework.assemble import compiling
 
 
-@pytest.fixture(scope="module")
-def compiler_fault() -> str | None:
-    """Why torch compiles nothing on this machine, if it does not."""
-    return compiling._without_compiler()
+@pytest.fixture
+def can_compile() -> None:
+    """Skips a test in a version of torch that lacks what compiling needs, where no run asks torch to compile."""
+    if why := switch.OFF.get("compile"):
+        pytest.skip(why)
 
 
 @pytest.fixture
-def compiles(compiler_fault: str | None) -> None:
-    """Skips a test where torch compiles nothing."""
-    if compiler_fault is not None:
-        pytest.skip(compiler_fault)
+def programs(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[str]:
+    """The names of programs, at each call of one. They are computed operation by operation, without machine code."""
+    calls: list[str] = []
+
+    def load(text: str, tell: packages.Tell) -> packages.Package:
+        step, _ = program.module(text)
+        name = f"{len(text)}-{hash(text)}"
+
+        def run(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+            calls.append(name)
+            with torch.no_grad():
+                return list(step(*inputs))
+
+        return packages.Package(name, run, 0.0)
+
+    monkeypatch.setattr(packages, "load", load)
+    monkeypatch.setattr(packages, "compiler", lambda: "a compiler")
+    return calls
+
+
+@pytest.fixture(scope="module")
+def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for packages, which the tests of a module share, with the C++ compiler of this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CXX", raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        _forget()
+        yield packages.folder()
+    _forget()
+
+
+def _forget() -> None:
+    packages.folder.cache_clear()
+    packages.compiler.cache_clear()
+
+
+@pytest.fixture
+def compiles(compiler_cache: Path) -> Path:
+    """The folder with packages. Skips a test where nothing is compiled."""
+    if (why := compiling._without_compiler()) is not None:
+        pytest.skip(why)
+    return compiler_cache
+
+
+def nothing(text: Any) -> None:
+    """Hears what one waits for."""

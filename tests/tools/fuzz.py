@@ -8,9 +8,7 @@ from typing import Any
 
 from config.foreign.convert import converted
 from config.foreign.experiments import load_all
-from config.read.loader import ConfigError
 from config.read.presets import PRESETS
-from config.read.yaml_reader import DocumentError
 from config.tune.section import from_file
 from framework import catalog
 from framework.archive.run import RecordedRun
@@ -112,36 +110,26 @@ def _double(text: str, draws: random.Random) -> str:
     return text[:last] + text[first:last] + text[last:]
 
 
-def fault(content: bytes, number: int, folder: Path) -> str:
-    """Reads a text in one of the ways in which commands read texts; returns what it raised that is no answer to a user,
-    or empty text."""
+def read_as(content: bytes, way: str, number: int, folder: Path) -> None:
+    """Reads a text in one of the ways in which commands read texts."""
     (folder / "config.yaml").write_bytes(content)
     options: dict[str, Any] = {"find_algo": catalog.ALGOS, "find_env": catalog.ENVS}
-    way = WAYS[number % len(WAYS)]
-    try:
-        if way == "runs":
-            _ = RecordedRun(folder).names
-        elif way == "convert":
-            converted(str(folder / "config.yaml"), catalog.ALGOS, catalog.ENVS)
-        elif way == "tune":
-            from_file(folder / "config.yaml", [], {}, **options)
-        elif way == "word":
-            key = ("algo_cfg.value_layers", "general_cfg.algo_name", "env_cfg.wrappers", "policies_cfg.a.lr")[
-                number % 4
-            ]
-            load_all(None, [f"{key}={content.decode(errors='replace')}"], **options)
-        elif way == "--config":
-            load_all(None, [], config=content.decode(errors="replace"), algo="PPO", **options)
-        elif way == "resume":
-            (folder / "models").mkdir(exist_ok=True)
-            load_all(None, [], resume=str(folder), **options)
-        else:
-            load_all(folder / "config.yaml", ["general_cfg.algo_name=DQN"] if way == "file and word" else [], **options)
-    except (ConfigError, DocumentError) as error:
-        return "" if str(error).strip() else f"{way}: an error without words"
-    except Exception as error:
-        return f"{way}: {type(error).__name__}: {error}"
-    return ""
+    if way == "runs":
+        _ = RecordedRun(folder).names
+    elif way == "convert":
+        converted(str(folder / "config.yaml"), catalog.ALGOS, catalog.ENVS)
+    elif way == "tune":
+        from_file(folder / "config.yaml", [], {}, **options)
+    elif way == "word":
+        key = ("algo_cfg.value_layers", "general_cfg.algo_name", "env_cfg.wrappers", "policies_cfg.a.lr")[number % 4]
+        load_all(None, [f"{key}={content.decode(errors='replace')}"], **options)
+    elif way == "--config":
+        load_all(None, [], config=content.decode(errors="replace"), algo="PPO", **options)
+    elif way == "resume":
+        (folder / "models").mkdir(exist_ok=True)
+        load_all(None, [], resume=str(folder), **options)
+    else:
+        load_all(folder / "config.yaml", ["general_cfg.algo_name=DQN"] if way == "file and word" else [], **options)
 
 
 WAYS = ("file", "file", "file and word", "word", "--config", "resume", "runs", "tune", "convert")

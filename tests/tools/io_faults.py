@@ -7,15 +7,18 @@ command without a fault.
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import algos
 from framework.disk.checkpoints import CheckpointStore
 from framework.jobs.members import unfinished
 from tests.tools.disk import Calls, Disk, State, read_record, written
@@ -48,8 +51,15 @@ ALGORITHMS = {
         "algo_cfg.value_layers=[{layer_type: linear, layer_size: [4], activation: relu}]",
     ),
 }  # fmt: skip
+SAVES = "general_cfg.model_save_fre=15"
+DATA = {"match": "DQN", "target": "SAC"}
+"""Toy -> algorithm that collects data on it."""
+OTHER_TOYS = {"MAPPO": "two_step_game"}
+"""Algorithm -> toy, where tests.tools.distributed chooses one that does not suit it."""
 LIMITS = ("general_cfg.max_total_step=80", "general_cfg.max_total_step=140")
 """End of the run, and of its resume."""
+UPDATES = "general_cfg.max_update=60"
+"""End of a run that learns from data alone."""
 ITERATION = "general_cfg.iteration_steps=40"
 
 Words = list[str]
@@ -60,9 +70,12 @@ End = dict[str, Any]
 class Scenario:
     """A command, what continues it after a fault, and what it leaves."""
 
+    reference: End
+    """End of the command without a fault."""
+
     def __init__(self, folder: Path) -> None:
         """Makes what the command needs before it begins, in `folder`."""
-        self.folder = folder
+        self.folder, self.reference = folder, {}
 
     def begin(self, base: Path) -> None:
         """Makes what the command finds in the folder under test."""
@@ -87,8 +100,10 @@ class Train(Scenario):
     def __init__(self, folder: Path, algorithm: str = "QLearning", outputs: str = "all") -> None:
         super().__init__(folder)
         self.evaluates = outputs in ("eval", "all")
-        self.words = [*BASE, *ALGORITHMS[algorithm], *OUTPUTS[outputs], ITERATION]
-        _import_early(self.words)
+        self.words = [*BASE, *words_of(algorithm, folder), *OUTPUTS[outputs], ITERATION]
+        if algorithm not in ALGORITHMS and algos.get(algorithm).Config.OFFLINE:
+            self.limit = UPDATES
+        _import_early([*self.words, self.limit])
 
     def commands(self, base: Path) -> list[Words]:
         return [self.command(base / "run", self.limit)]
@@ -107,6 +122,9 @@ class Train(Scenario):
         parts = {"curves", "evaluations"} if "logger tensorboard stopped" in text else set()
         if "could not be saved" in text and not self.evaluates:  # a checkpoint that is missing is not compared
             parts |= {"eval.csv", "best", "evaluations"}
+        best = (self.reference.get("best") or {}).get("update")
+        if str(best) in re.findall(r"checkpoint (\d+) could not be saved", text):
+            parts.add("best")
         return parts
 
 
@@ -258,6 +276,11 @@ class Export(Scenario):
         return {path.name: _tensors(path) or path.read_bytes() for path in base.iterdir()}
 
 
+def others() -> list[str]:
+    """Returns the algorithms that train and are not in ALGORITHMS."""
+    return [name for name in algos.available() if name not in (*ALGORITHMS, "Random")]
+
+
 SCENARIOS: dict[str, Any] = {
     **{
         f"{kind.__name__.lower()} {algorithm} {outputs}": (kind, algorithm, outputs)
@@ -265,6 +288,7 @@ SCENARIOS: dict[str, Any] = {
         for algorithm in ALGORITHMS
         for outputs in OUTPUTS
     },
+    **{f"train {algorithm} all": (Train, algorithm, "all") for algorithm in others()},
     **{f"seeds {outputs}": (Seeds, "QLearning", outputs) for outputs in ("plain", "all")},
     **{f"tune {outputs}": (Tune, outputs) for outputs in ("plain", "all")},
     **{f"convert {form}": (Convert, form) for form in ("pkl", "npz", "jsonl", "jsonl.gz", "minari")},
@@ -292,7 +316,7 @@ class Experiment:
         assert status == 0, text
         self.calls = read_record(self.record) if self.record.exists() else []
         self.counted = calls.count
-        self.reference = self.scenario.end(start)
+        self.reference = self.scenario.reference = self.scenario.end(start)
 
     def fresh(self) -> Path:
         """The folder under test, as the command finds it."""
@@ -337,6 +361,30 @@ class Experiment:
         for state in self.states(kind)[first - 1 :: every]:
             if wrong := self.trial(state):
                 yield f"{state.kind} at call {state.at}, {state.call}: {wrong}"
+
+
+def words_of(algorithm: str, folder: Path) -> Words:
+    """Returns the settings of a small run of an algorithm. Collects the data that it learns from, in `folder`."""
+    if algorithm in ALGORITHMS:
+        return list(ALGORITHMS[algorithm])
+    from tests.tools.distributed import words_of as small
+
+    config = algos.get(algorithm).Config
+    words = [*small(algorithm, OTHER_TOYS.get(algorithm)), SAVES]
+    if config.OFFLINE or config.IMITATES:
+        toy = next(toy for toy in DATA if f"env_cfg.id={toy}" in words)
+        data = folder / "data"
+        task = [
+            f"general_cfg.algo_name={DATA[toy]}",
+            "general_cfg.env_name=toy",
+            f"env_cfg.id={toy}",
+            "env_cfg.steps=5",
+        ]
+        command = ["--into", str(data), *BASE, *QUIET, *task, "general_cfg.collect_traj=true", LIMITS[0]]
+        assert played([command], folder)[0] == 0
+        expert = algorithm == "DAgger"
+        words.append(f"algo_cfg.expert={data}" if expert else f"algo_cfg.data={data}/results/trajs.pkl")
+    return words
 
 
 def played(commands: Sequence[Words], folder: Path, calls: Calls | None = None) -> tuple[int, str]:
@@ -475,15 +523,20 @@ class Counts(NamedTuple):
     lost: int
 
 
-def tried(name: str, kinds: Iterable[str], every: int = 1, first: int = 1) -> Iterator[Counts | str]:
+def tried(
+    name: str, kinds: Iterable[str], every: int = 1, first: int = 1, until: float = float("inf")
+) -> Iterator[Counts | str]:
     """Tries the faults of a scenario. Yields what is wrong with each that costs something, and the counts of each
-    kind."""
+    kind. until: time on the monotonic clock after which no further one is tried."""
     with tempfile.TemporaryDirectory() as folder:
         experiment = Experiment(name, Path(folder))
         for kind in kinds:
-            states, lost = experiment.states(kind)[first - 1 :: every], 0
-            for state in states:
+            count = lost = 0
+            for state in experiment.states(kind)[first - 1 :: every]:
+                if time.monotonic() > until:
+                    break
+                count += 1
                 if wrong := experiment.trial(state):
                     lost += 1
                     yield f"{name}: {kind} at call {state.at}, {state.call}: {wrong}"
-            yield Counts(f"{name}: {kind}", len(states), lost)
+            yield Counts(f"{name}: {kind}", count, lost)

@@ -7,7 +7,10 @@ from framework.assemble.needs import needs_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "needs.md"
 HEAD = "| algorithm | actions | observations | asks besides for | with Ray |\n|---|---|---|---|---|\n"
-ALL = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+SEEN = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+"""Spaces of observations, of which Dict and Tuple are flattened."""
+CHOSEN = (*SEEN, "Tuple", "Dict")
+"""Spaces of actions."""
 
 
 def table() -> str:
@@ -22,12 +25,13 @@ def _row(name: str) -> str:
     facts = sorted(needs.facts - {"expert"} if "expert of its own" in needs.facts else needs.facts)
     facts += ["data or an expert"] if cfg.IMITATES else ["data"] if cfg.OFFLINE and "data" not in facts else []
     with_ray = ["workers run ahead"] * cfg.MAY_LAG + ["several learners"] * cfg.HAS_GRADIENTS
-    cells = package.NAME, _spaces(needs.actions), _spaces(needs.observations), ", ".join(facts), ", ".join(with_ray)
+    spaces = _spaces(needs.actions, CHOSEN), _spaces(needs.observations, SEEN)
+    cells = package.NAME, *spaces, ", ".join(facts), ", ".join(with_ray)
     return f"| {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
 
 
-def _spaces(names: tuple[str, ...]) -> str:
-    return "all" if set(names) == set(ALL) else ", ".join(sorted(names, key=ALL.index))
+def _spaces(names: tuple[str, ...], all_of_them: tuple[str, ...]) -> str:
+    return "all" if set(names) == set(all_of_them) else ", ".join(sorted(names, key=all_of_them.index))
 
 
 def written(text: str) -> str:

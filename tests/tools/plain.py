@@ -25,6 +25,8 @@ def refuse(owner: Any, name: str) -> None:
         assert not Path(caller).is_relative_to(ROOT), f"{name} is called by {caller}"
         return function(*args, **named)
 
+    if hasattr(function, "default"):  # torch's own code asks an operator for its overload
+        guarded.default = function.default  # type: ignore[attr-defined]
     setattr(owner, name, guarded)
 
 

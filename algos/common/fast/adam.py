@@ -41,6 +41,7 @@ class FusedAdam:
         self.epsilon, self.weight_decay, self.betas, self._decoupled = epsilon, weight_decay, betas, decoupled
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._moments = [_Moments(group["params"]) for group in self.param_groups]
+        self._rates = np.empty((len(self._moments), 3), np.float32)
 
     @torch.no_grad()
     def step(self) -> None:
@@ -57,7 +58,8 @@ class FusedAdam:
                     step.add_(1)
                 moments.highest = None
             else:
-                moments.count()
+                moments.next()
+                moments.counts.add_(1)
             self._kernel(
                 params,
                 grads,
@@ -74,22 +76,24 @@ class FusedAdam:
                 maximize=False,
             )
 
-    def count(self) -> Tensor:
-        """Advances the step counts; returns for each group [groups, 3] the bias-corrected learning rate, the bias
-        correction of sqrt(v), and 1 - lr * weight_decay."""
-        (beta1, beta2), rates = self.betas, []
-        for group, moments in zip(self.param_groups, self._moments, strict=True):
-            steps, lr = moments.count(), group["lr"]
-            rates.append((lr / (1 - beta1**steps), (1 - beta2**steps) ** -0.5, 1 - lr * self.weight_decay))
-        return on_device(np.array(rates, np.float32), self._moments[0].counts.device)
+    def rates(self) -> Tensor:
+        """Returns what the next `move` needs of each group [groups, 3]: the bias-corrected learning rate, the bias
+        correction of sqrt(v), and 1 - lr * weight_decay. On a CPU the next call writes over them."""
+        (beta1, beta2), rates = self.betas, self._rates
+        for number, (group, moments) in enumerate(zip(self.param_groups, self._moments, strict=True)):
+            steps, lr = moments.next(), group["lr"]
+            rates[number] = lr / (1 - beta1**steps), (1 - beta2**steps) ** -0.5, 1 - lr * self.weight_decay
+        device = self._moments[0].counts.device
+        return on_device(rates if device.type == "cpu" else rates.copy(), device)
 
     @torch.no_grad()
     def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
         """Does what the kernel does, in operations that can be compiled; parameters without a gradient are unchanged.
-        rates: of `count`."""
+        rates: of `rates`."""
         remaining = iter(gradients)
         for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
             (rate, correction, left), of_params = of_group.unbind(), islice(remaining, len(moments.means))
+            moments.counts.add_(1)
             for p, mean, square, gradient in zip(
                 group["params"], moments.means, moments.squares, of_params, strict=True
             ):
@@ -105,7 +109,7 @@ class FusedAdam:
 
     def tensors(self) -> list[Tensor]:
         """Returns what `move` changes."""
-        moments = [moment for group in self._moments for moment in (*group.means, *group.squares)]
+        moments = [moment for group in self._moments for moment in (*group.means, *group.squares, group.counts)]
         return [*(p for group in self.param_groups for p in group["params"]), *moments]
 
     def state_dict(self) -> dict[str, Any]:
@@ -144,11 +148,10 @@ class _Moments:
         self.highest: int | None = 0
         """The highest of `counts`, if it is known without asking a GPU, which would wait for it."""
 
-    def count(self) -> int:
-        """Counts a step of all parameters; returns the number of steps so far."""
+    def next(self) -> int:
+        """Returns the number of steps with the one that is made now, which `counts` gets with the others' results."""
         if self.highest is None:
             self.highest = int(self.counts.max())
-        self.counts.add_(1)
         self.highest += 1
         return self.highest
 

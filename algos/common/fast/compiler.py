@@ -1,10 +1,7 @@
-"""Functions of tensors compiled by torch, whose compiler gets a folder that nobody else can write to."""
+"""Functions of tensors that were compiled: for the CPU to packages (packages.py), which later runs load; for a GPU by
+torch.compile, in each run, whose compiler gets a folder that nobody else can write to."""
 
-import atexit
-import contextlib
 import os
-import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,14 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algos.common.fast import layers
-from config.system.files import is_private
+from algos.common.fast import packages, program
+from algos.common.fast.packages import Tell
 from config.system.name import user
 
 TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 """Environment variable with the folder in which torch keeps compiled code between runs."""
-Graph = Callable[..., Any]
-"""Function of tensors, or of dicts of them, that was compiled or is to be."""
 
 
 def prepare() -> None:
@@ -27,9 +22,8 @@ def prepare() -> None:
     name in the shared folder for temporary files, and it runs what it finds there, whoever made it."""
     if TORCH_CACHE not in os.environ and user() is not None:  # Windows gives each user a folder of its own
         path = os.path.join(tempfile.gettempdir(), f"joystick-torch-{user()}")
-        os.environ[TORCH_CACHE] = path if _is_private(path) else _of_this_process()
-    import torch._dynamo  # takes a second to import; only compiled runs need it
-    import torch._functorch.config
+        os.environ[TORCH_CACHE] = path if packages.is_own(path) else str(packages.of_this_process())
+    import torch._dynamo  # takes a second to import; only runs on a GPU that compile need it
     import torch._inductor.config  # which looks for the folder
     from torch._inductor import codecache
 
@@ -38,56 +32,95 @@ def prepare() -> None:
     codecache._HEADER_LOCK_DIR = os.path.join(codecache._HEADER_DIR, "locks")
 
 
-def _is_private(path: str) -> bool:
-    """Makes a folder if there is none. Returns True if it is this user's, and nobody else may look into it."""
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-        facts = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISDIR(facts.st_mode) and is_private(facts, 0o077)
+class Graph:
+    """A function of rates and of inputs, which are tensors and dicts of them, that was compiled."""
+
+    package: str | None = None
+    """Name of the package that computes it."""
+
+    def __init__(self, run: Callable[..., Any], inputs: Sequence[Any]) -> None:
+        """inputs: some that it was compiled for."""
+        self._run, self._forms = run, _forms(inputs)
+
+    def fits(self, inputs: Sequence[Any]) -> bool:
+        """Returns True if it was compiled for inputs of these sizes and types."""
+        return _forms(inputs) == self._forms
+
+    def __call__(self, rates: Tensor, *inputs: Any) -> Any:
+        """Returns what the function returns. The inputs must fit: they are not looked at."""
+        return self._run(rates, *inputs)
 
 
-def _of_this_process() -> str:
-    """Returns a new private folder, which is removed when this process ends."""
-    path = tempfile.mkdtemp(prefix="joystick-torch-")
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return path
+def _forms(inputs: Sequence[Any]) -> list[Any]:
+    """Returns name, type, sizes and strides of each tensor."""
+    return [
+        (name, x.dtype, x.shape, x.stride())
+        for part in inputs
+        for name, x in (part.items() if isinstance(part, dict) else (("", part),))
+        if isinstance(x, Tensor)
+    ]
 
 
-def graph_of(function: Graph, inputs: tuple[Any, ...], state: Sequence[Tensor]) -> Graph:
-    """Compiles a function of tensors for these inputs and others of their sizes. state: tensors that it changes."""
+def graph_of(
+    function: Callable[..., Any], rates: Tensor, inputs: Sequence[Any], state: Sequence[Tensor], tell: Tell
+) -> Graph:
+    """Compiles a function of rates and inputs for inputs of these sizes. state: tensors that it changes. tell: hears
+    what one waits for. Raises CompileError."""
+    if state[0].device.type == "cpu":
+        return _Packaged(function, rates, inputs, tell)
+    return on_gpu(function, inputs, state)
+
+
+def on_gpu(function: Callable[..., Any], inputs: Sequence[Any], state: Sequence[Tensor]) -> Graph:
+    """Compiles a function for a GPU with its first call, in this process."""
     prepare()
     torch._dynamo.config.trace_autograd_ops = True
 
     def unbound(*arguments: Any) -> Any:  # the compiler takes no bound method
         return function(*arguments)
 
-    return _cpu_graph(unbound, inputs) if state[0].device.type == "cpu" else _cuda_graph(unbound, state)
+    return Graph(_cuda_graph(unbound, state), inputs)
 
 
-def _cpu_graph(function: Graph, inputs: tuple[Any, ...]) -> Graph:
-    """Compiles a function; its kernels are called by C++. Tensors are read at every call. Inputs of other shapes raise;
-    other dtypes are not detected. Python numbers and modules are frozen at the first call: guards are skipped because
-    they cost more than small kernels."""
-    if layers.LIBRARY == "oneDNN":
-        layers.lower()
-    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp_wrapper": True}
-    graph = _ahead(torch.compile(function, fullgraph=True, dynamic=False, options=options), inputs)
-    graph.disable_guard_check()
-    return graph
+class _Packaged(Graph):
+    """A function whose program was compiled to a package, which may be of an earlier run. Python numbers and modules
+    are those of the first call; tensors are read at every call."""
+
+    def __init__(self, function: Callable[..., Any], rates: Tensor, inputs: Sequence[Any], tell: Tell) -> None:
+        super().__init__(function, inputs)
+        inputs = [_apart(part) for part in inputs]
+        try:
+            recording = program.record(function, (rates, *inputs))
+        except program.ProgramError as error:
+            raise packages.CompileError(str(error)) from error
+        package = packages.load(recording.text, tell)
+        self.package, self._package, self._outputs = package.name, package.run, recording.outputs
+        numbers = {id(x): number for number, x in enumerate(_tensors(rates, inputs))}
+        self._read = [x.detach() for x in recording.inputs]
+        self._changing = [(place, numbers[id(x)]) for place, x in enumerate(recording.inputs) if id(x) in numbers]
+        """Places of what comes with each call: among what the program reads, and among the tensors of the call."""
+
+    def __call__(self, rates: Tensor, *inputs: Any) -> Any:
+        read, tensors = self._read.copy(), _tensors(rates, inputs)
+        for place, number in self._changing:
+            read[place] = tensors[number]
+        return program.with_tensors(self._outputs, self._package(read))
 
 
-def _ahead(compiled: Any, inputs: tuple[Any, ...]) -> Any:
-    """Compiles a function ahead of its first call. torch keeps graphs with gradients in them on disk under a number of
-    Python's random module: whoever seeds that as another run did, such as an environment, would be given the graph of
-    that run."""
-    with torch._functorch.config.patch(enable_autograd_cache=False):
-        return compiled.aot_compile((inputs, {}))
+def _apart(part: Any) -> Any:
+    """Returns a part of the inputs as tensors of its own: two inputs may be the same tensor in one call, not later."""
+    if isinstance(part, dict):
+        return {name: _apart(x) for name, x in part.items()}
+    return part.detach() if isinstance(part, Tensor) else part
 
 
-def _cuda_graph(function: Graph, state: Sequence[Tensor]) -> Graph:
+def _tensors(rates: Tensor, inputs: Sequence[Any]) -> list[Tensor]:
+    """Returns the tensors of a call."""
+    parts = (part.values() if isinstance(part, dict) else (part,) for part in inputs)
+    return [rates, *(x for part in parts for x in part if isinstance(x, Tensor))]
+
+
+def _cuda_graph(function: Callable[..., Any], state: Sequence[Tensor]) -> Callable[..., Any]:
     """Compiles a function; its kernels are started together, as a CUDA graph. What it reads besides the state is copied
     to where the graph has it. What it returns are copies, since the next call writes over it."""
     from torch.utils._pytree import tree_map_only
@@ -104,22 +137,7 @@ def _cuda_graph(function: Graph, state: Sequence[Tensor]) -> Graph:
     return call
 
 
-def attempt(gpu: bool) -> None:
-    """Compiles a small gradient step as those of agents are compiled, and makes it; raises whatever a compiler and its
-    caches can raise, also where another version of torch has no such functions. gpu: for a GPU, if there is one."""
+def attempt_on_gpu() -> None:
+    """Compiles a small function for a GPU; raises whatever a compiler and its caches can raise."""
     prepare()
-    if gpu and torch.cuda.is_available():
-        torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
-        return
-    weight = torch.ones(2, requires_grad=True)
-
-    def step(x: Tensor) -> Tensor:
-        [gradient] = torch.autograd.grad((x * weight).square().sum(), [weight])
-        with torch.no_grad():
-            weight.sub_(0.5 * gradient)
-        return gradient
-
-    x = torch.tensor([1.0, 2.0])
-    numbers = graph_of(step, (x,), [weight])(x).tolist(), weight.tolist()
-    if numbers != ([2.0, 8.0], [0.0, -3.0]):
-        raise ValueError(f"a small gradient step gives {numbers}")
+    torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))

@@ -5,7 +5,6 @@ torch has for convolutions, uses all of it. On other processors the products sta
 docs/speed.md. For few numbers, on other devices and in an export the layers are torch's own.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.fast import switch
+from algos.common.fast.program import is_recording
 from algos.common.nets.custom import Custom, CustomCell
 from config import machine
 
@@ -21,8 +21,6 @@ from config import machine
 
 LEAST = 2_000_000
 """Least number of multiply-adds for which oneDNN wins despite its call overhead of 10 us."""
-in_graphs = False
-"""True once torch.compile knows these products."""
 LIBRARY = machine.matrix_products() if switch.on("products") else "torch"
 """Library that multiplies large matrices: oneDNN, or torch for the one that it chooses."""
 
@@ -30,9 +28,7 @@ LIBRARY = machine.matrix_products() if switch.on("products") else "torch"
 def pays(x: Tensor, weight: Tensor) -> bool:
     """Returns True if `addmm` is faster than torch for this weight [K, N], or one of a group [n, K, N], and inputs
     [M, K] or [n, M, K]."""
-    if x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_exporting():
-        return False
-    if torch.compiler.is_compiling() and not in_graphs:
+    if x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_compiling():
         return False
     return LIBRARY == "oneDNN" and x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= LEAST
 
@@ -46,13 +42,7 @@ def addmm(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _onednn(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
-    call = torch.ops.joystick.product if torch.compiler.is_compiling() else _kernel
-    product: Tensor = call(x, weight.t(), bias)
-    return product
-
-
-def _kernel(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), bias, "none", [], "")
     return product
 
 
@@ -66,7 +56,7 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         for_bias, for_x, for_weight = ctx.needs_input_grad
-        nodes = () if torch.compiler.is_compiling() else ctx.next_functions  # a graph has what is asked for
+        nodes = ctx.next_functions
         for_bias = for_bias and all(map(_is_asked_for, nodes[:1]))
         for_weight = for_weight and all(map(_is_asked_for, nodes[-1:]))
         return (
@@ -92,36 +82,6 @@ def _gradient_of_weight(x: Tensor, grad: Tensor, weight: Tensor) -> Tensor:
     return addmm(None, x.t(), grad).t().contiguous().t()  # few inputs: up to twice as fast, although it is copied
 
 
-@functools.cache
-def lower() -> torch.library.Library:
-    """Lets torch.compile call oneDNN for these products. They are an operator of ours in a graph, since torch's rules
-    for its own one take constant weights only. Returns the operator's library, which the cache keeps alive."""
-    from torch._inductor import ir
-    from torch._inductor.lowering import register_lowering
-    from torch._inductor.mkldnn_ir import LinearUnary, _create_output_node
-
-    library = torch.library.Library("joystick", "FRAGMENT")
-    library.define("product(Tensor x, Tensor weight, Tensor? bias) -> Tensor")
-    library.impl("product", _kernel, "CPU")
-    library.impl("product", lambda x, weight, bias: x.new_empty((len(x), len(weight))), "Meta")
-
-    @register_lowering(torch.ops.joystick.product.default, type_promotion_kind=None)
-    def lowered(x: Any, weight: Any, bias: Any) -> Any:
-        operands = [ir.ExternKernel.require_stride1(ir.ExternKernel.realize_input(operand)) for operand in (x, weight)]
-        constants: list[Any] = ["none", [-1], ""]
-        if bias is None:
-            constants = [None, *constants]
-        else:
-            operands.append(ir.ExternKernel.realize_input(bias))
-        size = [x.get_size()[0], weight.get_size()[0]]
-        layout = ir.FixedLayout(device=x.get_device(), dtype=x.get_dtype(), size=size)
-        return ir.TensorBox.create(_create_output_node(LinearUnary(layout, operands, constants)))
-
-    global in_graphs
-    in_graphs = True
-    return library
-
-
 # layers -----------------------------------------------------------------------------------------------------
 
 NARROW = 12
@@ -145,7 +105,7 @@ class Network(nn.Sequential):
 def _suits(x: Tensor, outputs: float, least: int) -> bool:
     """Returns True for enough outputs of a kind that the faster kernels can take. outputs: for each number
     of x."""
-    if torch.compiler.is_compiling() or x.device.type != "cpu" or x.dtype != torch.float32:
+    if is_recording() or torch.compiler.is_compiling() or x.device.type != "cpu" or x.dtype != torch.float32:
         return False
     return x.numel() * outputs >= least
 

@@ -2,11 +2,12 @@
 
 Acting is numpy: sample and mode take what the network gives for N rows. Learning is torch: so do log_prob and entropy
 for B samples. The network is build(spec, layers, distribution.outputs, ...).extend(distribution.tail(log_std)).
-Where actions are forbidden, its outputs pass through `masked` first; a distribution itself knows no mask.
+Where actions are forbidden, its outputs pass through `masked` of the distribution first; the rest of it knows no mask.
 """
 
 import math
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -14,10 +15,11 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.maths.exploration import IMPOSSIBLE
+from algos.common.maths.exploration import IMPOSSIBLE, Logits
 from algos.common.maths.exploration import masked as masked  # where agents of the user's own may look for it
 from algos.common.maths.gaussian import DiagGaussian
 from config.model.arrays import Array
+from config.model.composite import ActionPart, Composite, choices_of
 from config.tell.language import tr
 
 
@@ -29,6 +31,10 @@ class Distribution(Protocol):
 
     def tail(self, log_std: float) -> list[nn.Module]:
         """Returns modules to append after the output layer; log_std is the initial one of a Gaussian."""
+
+    def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
+        """Returns outputs [B, size] in which what a mask [B, entries] forbids has probability 0; None forbids nothing.
+        A mask has an entry for each value of each whole number of an action."""
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Samples actions [N, ...]; returns them with their log probabilities [N]. Draws the same amount of randomness
@@ -79,6 +85,9 @@ class _Plain:
 
     def tail(self, log_std: float) -> list[nn.Module]:
         return []
+
+    def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
+        return masked(outputs, mask)
 
     def to_env(self, action: Array) -> Array:
         return action
@@ -195,6 +204,13 @@ class Bernoulli(_Plain):
             return []
         return [Shift(math.log(self.likely / (self.outputs - self.likely)))]
 
+    def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
+        """The mask has two entries for each place: may it be 0, and may it be 1."""
+        if mask is None:
+            return outputs
+        may_be_0, may_be_1 = mask[..., ::2], mask[..., 1::2]
+        return -masked(-masked(outputs, may_be_1), may_be_0)
+
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         # log(u / (1 - u)) of a uniform u is logistic, so this is 1 with probability sigmoid(output)
         action = rng.logistic(size=outputs.shape) < outputs
@@ -224,9 +240,122 @@ class Bernoulli(_Plain):
         return (old.sigmoid() * (old - new) + F.softplus(new) - F.softplus(old)).sum(-1)
 
 
-def distribution_for(space: Space) -> Distribution:
-    """Returns the distribution over the actions of this space."""
+class Tails(nn.Module):
+    """Passes consecutive columns [B, size] each through the tail of a distribution, and concatenates the results."""
+
+    def __init__(self, tails: list[nn.Module], sizes: list[int]) -> None:
+        super().__init__()
+        self.tails, self.sizes = nn.ModuleList(tails), sizes
+
+    def forward(self, x: Tensor) -> Tensor:
+        pairs = zip(self.tails, x.split(self.sizes, -1), strict=True)
+        return torch.cat([tail(columns) for tail, columns in pairs], -1)
+
+
+class Member(NamedTuple):
+    """Distribution of one part of an action, and where its columns are."""
+
+    of: Distribution
+    part: ActionPart
+    outputs: slice
+    """In the outputs of the network behind the tails."""
+    mask: slice
+    """In a mask."""
+
+    def action(self, flat: Any) -> Any:
+        """Returns the part [B, *shape] of flat actions [B, W], whole numbers as such."""
+        values = flat[..., self.part.start : self.part.stop].reshape(-1, *(self.part.space.shape or ()))
+        if isinstance(self.part.space, Box):
+            return values
+        return values.long() if isinstance(values, Tensor) else values.astype(np.int64)
+
+
+class Parts:
+    """Independent distributions of the parts of an action: log probabilities, entropies and divergences are the sums of
+    the parts'. Actions are flat, [B, W] float32."""
+
+    def __init__(self, space: Composite, of_box: "Callable[[Box], Distribution]") -> None:
+        self.members: list[Member] = []
+        size = entries = 0
+        for part in space.parts:
+            member = distribution_for(part.space, of_box)
+            width, choices = _width(member), choices_of(part.space).entries
+            place = slice(size, size + width), slice(entries, entries + choices)
+            self.members.append(Member(member, part, *place))
+            size, entries = size + width, entries + choices
+        self.outputs = sum(member.of.outputs for member in self.members)
+
+    def tail(self, log_std: float) -> list[nn.Module]:
+        tails = [nn.Sequential(*member.of.tail(log_std)) for member in self.members]
+        return [Tails(list(tails), [member.of.outputs for member in self.members])] if any(map(len, tails)) else []
+
+    def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
+        if mask is None:
+            return outputs
+        return _joined(
+            member.of.masked(outputs[..., member.outputs], mask[..., member.mask])
+            if member.mask.start < member.mask.stop
+            else outputs[..., member.outputs]
+            for member in self.members
+        )
+
+    def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        pairs = [member.of.sample(outputs[:, member.outputs], rng) for member in self.members]
+        return _flat(action for action, _ in pairs), np.sum([log_prob for _, log_prob in pairs], axis=0)
+
+    def mode(self, outputs: Array) -> Array:
+        return _flat(member.of.mode(outputs[:, member.outputs]) for member in self.members)
+
+    def to_env(self, action: Array) -> Array:
+        return _flat(member.of.to_env(member.action(action)) for member in self.members)
+
+    def best(self, outputs: Tensor) -> Tensor:
+        return _flat_tensor(member.of.best(outputs[:, member.outputs]) for member in self.members)
+
+    def from_env(self, action: Tensor) -> Tensor:
+        return _flat_tensor(member.of.from_env(member.action(action)) for member in self.members)
+
+    def log_prob(self, outputs: Tensor, action: Tensor) -> Tensor:
+        return self._sum(
+            member.of.log_prob(outputs[..., member.outputs], member.action(action)) for member in self.members
+        )
+
+    def entropy(self, outputs: Tensor) -> Tensor:
+        return self._sum(member.of.entropy(outputs[..., member.outputs]) for member in self.members)
+
+    def kl(self, old: Tensor, new: Tensor) -> Tensor:
+        return self._sum(member.of.kl(old[..., member.outputs], new[..., member.outputs]) for member in self.members)
+
+    @staticmethod
+    def _sum(numbers: Iterator[Tensor]) -> Tensor:
+        return torch.stack(list(numbers)).sum(0)
+
+
+def _width(distribution: Distribution) -> int:
+    """Returns the outputs of a network behind the tail of a distribution."""
+    return nn.Sequential(*distribution.tail(0.0))(torch.zeros(1, distribution.outputs)).shape[1]
+
+
+def _joined(columns: Iterator[Any]) -> Any:
+    parts = list(columns)
+    return torch.cat(parts, -1) if isinstance(parts[0], Tensor) else np.concatenate(parts, -1)
+
+
+def _flat(actions: Iterator[Array]) -> Array:
+    """Returns the parts of actions [N, ...] side by side."""
+    return np.concatenate([action.reshape(len(action), -1) for action in actions], axis=1, dtype=np.float32)
+
+
+def _flat_tensor(actions: Iterator[Tensor]) -> Tensor:
+    parts = (action.unsqueeze(1) if action.ndim == 1 else action.flatten(1) for action in actions)
+    return torch.cat([part.float() for part in parts], 1)
+
+
+def distribution_for(space: Space, of_box: "Callable[[Box], Distribution]" = DiagGaussian) -> Distribution:
+    """Returns the distribution over the actions of this space. of_box: makes that of the numbers of a Box."""
     match space:
+        case Composite():
+            return Parts(space, of_box)
         case Discrete():
             return Categorical(space)
         case MultiDiscrete():
@@ -234,10 +363,11 @@ def distribution_for(space: Space) -> Distribution:
         case MultiBinary():
             return Bernoulli(space)
         case Box() if np.issubdtype(space.dtype, np.floating):
-            return DiagGaussian(space)
+            return of_box(space)
     raise ValueError(
         tr(
-            "no distribution over {space}; there is one for Discrete, MultiDiscrete, MultiBinary, float Box",
+            "no distribution over {space}; there is one for Discrete, MultiDiscrete, MultiBinary, float Box, and Tuple "
+            "and Dict of them",
             space=space,
         )
     )

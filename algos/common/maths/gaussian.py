@@ -8,6 +8,7 @@ from gymnasium.spaces import Box
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.maths.exploration import Logits
 from config.model.arrays import Array
 
 HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
@@ -58,6 +59,10 @@ class DiagGaussian:
 
     def tail(self, log_std: float) -> list[nn.Module]:
         return [LogStd(self.outputs, log_std)]
+
+    def masked(self, outputs: Logits, mask: Logits | None) -> Logits:
+        """Returns the outputs: there is no mask of numbers."""
+        return outputs
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         mean, log_std = outputs[:, : self.outputs], outputs[:, self.outputs :]

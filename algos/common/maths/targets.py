@@ -68,3 +68,14 @@ def td_loss(q: Tensor, target: Tensor, weight: Tensor | None, huber: bool) -> Te
 def priorities(q: Tensor, target: Tensor) -> Tensor:
     """Returns priorities [B]: the mean absolute TD error of the critics q [n, B]."""
     return (target - q.detach()).abs().mean(0)
+
+
+def soft_value(log_pi: Tensor, q: Tensor, alpha: Tensor) -> Tensor:
+    """Returns sum_a pi(a|s) (Q(s, a) - alpha log pi(a|s)) [B] of A numbered actions (equation 10 of Christodoulou,
+    2019); log_pi and q are [B, A]."""
+    return (log_pi.exp() * (q - alpha * log_pi)).sum(-1)
+
+
+def entropy_of(log_pi: Tensor) -> Tensor:
+    """Returns the entropy [B] of log probabilities [B, A]."""
+    return -(log_pi.exp() * log_pi).sum(-1)

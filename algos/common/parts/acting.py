@@ -140,10 +140,16 @@ def highest(values: Tensor) -> Tensor:
 class Greedy(PolicyModule):
     """A network, and the choice of an action from its outputs [N, ...]. Illegal actions are masked in between."""
 
-    def __init__(self, network: nn.Module, choose: Choice, read: Choice = lambda outputs: outputs) -> None:
-        """read: from outputs to the numbers that an action is chosen by."""
+    def __init__(
+        self,
+        network: nn.Module,
+        choose: Choice,
+        read: Choice = lambda outputs: outputs,
+        mask: Callable[[Tensor, Tensor | None], Tensor] = masked,
+    ) -> None:
+        """read: from outputs to the numbers that an action is chosen by. mask: removes what is illegal from them."""
         super().__init__()
-        self.network, self._choose, self._read = network, choose, read
+        self.network, self._choose, self._read, self._mask = network, choose, read, mask
         self.state_size = network.state_size if isinstance(network, Recurrent) else 0
 
     def forward(self, obs: Tensor, state: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -152,7 +158,7 @@ class Greedy(PolicyModule):
         else:
             outputs = self.network(obs)
         outputs = self._read(outputs)
-        return outputs, self._choose(masked(outputs, mask)), state
+        return outputs, self._choose(self._mask(outputs, mask)), state
 
 
 class Weightless:

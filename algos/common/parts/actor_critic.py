@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
-from algos.common.maths.exploration import masked
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
 from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
@@ -84,7 +83,7 @@ class ActorCritic(Policy):
         """Returns samples, with the columns `drawn`, before scaling and clipping to the space, and `log_prob` [N]; for
         None the modes of the distributions."""
         outputs, after = self.carried.act(obs, state if self.carried.size else None)
-        outputs = masked(outputs, mask)
+        outputs = self.distribution.masked(outputs, mask)
         if self.noise is not None and isinstance(self.distribution, StateGaussian):
             after = self.noise.initial(len(obs)) if state is None else state
             if explore is not None:
@@ -99,11 +98,13 @@ class ActorCritic(Policy):
     def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
         """Returns the columns for actions of a space in which `drawn` is the action itself."""
         outputs, _ = self.carried.act(obs, self.carried.initial(len(obs)))
-        log_prob = self.distribution.log_prob(torch.as_tensor(masked(outputs, mask)), torch.as_tensor(action))
+        log_prob = self.distribution.log_prob(
+            torch.as_tensor(self.distribution.masked(outputs, mask)), torch.as_tensor(action)
+        )
         return {"drawn": action, "log_prob": log_prob.numpy()}
 
     def as_module(self) -> PolicyModule:
-        return Greedy(self.actor, self.distribution.best)
+        return Greedy(self.actor, self.distribution.best, mask=self.distribution.masked)
 
     # learning
 
@@ -114,7 +115,7 @@ class ActorCritic(Policy):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
-        return masked(sequences.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
+        return self.distribution.masked(sequences.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""

@@ -1,6 +1,7 @@
 """Optimizers, learning rate schedules, and steps down the gradient of a loss: by autograd, or as one compiled graph
 (general_cfg.compile)."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from algos.common.fast import compiler, switch, tensors
 from algos.common.fast.adam import BETAS, FusedAdam
+from algos.common.fast.packages import CompileError
 from algos.common.nets import custom
 from algos.common.parts.optimizers import Momentum, RectifiedAdam
 from algos.common.settings import NetworkConfig
@@ -20,6 +22,8 @@ Optimizer = torch.optim.Optimizer | FusedAdam
 Reduce = Callable[[Iterable[Tensor]], None]
 Loss = Callable[..., tuple[Tensor, Any]]
 """Function of tensors, or of dicts of them, to a loss and whatever else the update needs, without gradients."""
+
+LOGGER = logging.getLogger("joystick")
 
 RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
@@ -147,8 +151,8 @@ class Outcome(NamedTuple):
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
-NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchrenorm"})
-"""Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
+NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout"})
+"""Layers that draw random numbers, loop over steps, or are the user's own."""
 
 
 def uncompiled(cfg: NetworkConfig) -> str | None:
@@ -165,12 +169,6 @@ def _count(batch: Any) -> int:
     return len(obs) if isinstance(obs, Tensor) else 0
 
 
-def _types(inputs: tuple[Any, ...]) -> list[torch.dtype]:
-    """Returns the types of all tensors."""
-    values = [value for part in inputs for value in (part.values() if isinstance(part, dict) else (part,))]
-    return [value.dtype for value in values if isinstance(value, Tensor)]
-
-
 class GradientStep:
     """A step of an optimizer that lowers a loss: by autograd, or as one graph that has been compiled."""
 
@@ -182,17 +180,21 @@ class GradientStep:
         """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
         self._graph: compiler.Graph | None = None
-        self._of: list[torch.dtype] = []
-        """Types of the inputs that the graph is for."""
         self.seconds = 0.0
-        """Seconds that compiling took."""
+        """Seconds that compiling, or loading what was compiled, took."""
         self.compiles = False
         """True while it is compiled."""
+        self.tell: Callable[[str], None] = LOGGER.info
+        """Hears what one waits for."""
+        self.give_up: Callable[[str], None] = LOGGER.warning
+        """Hears that the step cannot be compiled, and why."""
 
     def __call__(self, *inputs: Any, reduce: Reduce) -> Any:
         """Takes one gradient step on loss(*inputs); returns the second value of the loss function. reduce:
         averages gradients over the learners that share a batch, of which a graph has only one."""
-        if _count(inputs[0]) == self._samples and (self._graph is None or _types(inputs) == self._of):
+        if self._graph is None and _count(inputs[0]) == self._samples:
+            self.make_graph(*inputs)
+        if self._graph is not None and self._graph.fits(inputs):
             return self.by_graph(*inputs)
         loss, extra = self._loss(*inputs)
         if self._own_losses:
@@ -201,24 +203,37 @@ class GradientStep:
         apply_gradients(self._optimizer, self._parameters, self._max_norm, reduce)
         return extra
 
-    def compile(self, samples: int) -> None:
+    def compile(self, samples: int | None) -> None:
         """Compiles the whole step with the next call for this number of samples, if the optimizer is Adam. A minibatch
         of another size, such as the last one of an epoch, or with tensors of another type is learned by autograd: each
-        would be compiled anew."""
+        would be compiled anew. None: no call from now on is compiled."""
         self._samples = samples if isinstance(self._optimizer, FusedAdam) else None
+        if samples is None:
+            self._graph = None
+
+    @property
+    def package(self) -> str | None:
+        """Name of the package that makes the step, if there is one."""
+        return None if self._graph is None else self._graph.package
+
+    def make_graph(self, *inputs: Any) -> None:
+        """Compiles the step, or loads what an earlier run has compiled."""
+        assert isinstance(self._optimizer, FusedAdam)
+        began, self.compiles = time.perf_counter(), True
+        changed = self._optimizer.tensors()
+        rates = torch.ones(len(self._optimizer.param_groups), 3, device=changed[0].device)
+        try:
+            self._graph = compiler.graph_of(self._step, rates, inputs, changed, self.tell)
+        except CompileError as error:
+            self.compile(None)
+            self.give_up(str(error))
+        self.seconds, self.compiles = time.perf_counter() - began, False
 
     def by_graph(self, *inputs: Any) -> Any:
-        """Makes the step by the graph, which is compiled with the first one; returns what __call__ returns."""
+        """Makes the step by the graph; returns what __call__ returns."""
         assert isinstance(self._optimizer, FusedAdam)
-        rates = self._optimizer.count()
-        if self._graph is not None:
-            self._optimizer.grad_norm, extra = self._graph(rates, *inputs)
-            return extra
-        began, self.compiles = time.perf_counter(), True
-        self._of = _types(inputs)
-        self._graph = compiler.graph_of(self._step, (rates, *inputs), self._optimizer.tensors())
-        self._optimizer.grad_norm, extra = self._graph(rates, *inputs)  # on a GPU it is compiled now
-        self.seconds, self.compiles = time.perf_counter() - began, False
+        assert self._graph is not None
+        self._optimizer.grad_norm, extra = self._graph(self._optimizer.rates(), *inputs)
         return extra
 
     def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:

@@ -24,26 +24,27 @@ class _ByParameter(FusedAdam):
         """Makes one step with the gradients of the parameters; parameters without a gradient are unchanged, and their
         steps are counted."""
         gradients = [p.grad for group in self.param_groups for p in group["params"]]
-        self.move(gradients, self.count())
+        self.move(gradients, self.rates())
 
-    def count(self) -> Tensor:
-        """Advances the step counts; returns the numbers of `move` for each group."""
+    def rates(self) -> Tensor:
+        """Returns what the next `move` needs of each group [groups, 3]."""
         numbers = [
-            self._numbers(group["lr"], moments.count())
+            self._numbers(group["lr"], moments.next())
             for group, moments in zip(self.param_groups, self._moments, strict=True)
         ]
         return on_device(np.array(numbers, np.float32), self._moments[0].counts.device)
 
-    def _numbers(self, lr: float, steps: int) -> tuple[float, ...]:
+    def _numbers(self, lr: float, steps: int) -> tuple[float, float, float]:
         """Returns what `_moved` needs at this step, from 1."""
         raise NotImplementedError
 
     @torch.no_grad()
     def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
-        """Moves the parameters; those without a gradient are unchanged. rates: of `count`."""
+        """Moves the parameters; those without a gradient are unchanged. rates: of `rates`."""
         remaining = iter(gradients)
         for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
             numbers, of_params = of_group.unbind(), islice(remaining, len(moments.means))
+            moments.counts.add_(1)
             for p, mean, square, gradient in zip(
                 group["params"], moments.means, moments.squares, of_params, strict=True
             ):
@@ -60,7 +61,7 @@ class RectifiedAdam(_ByParameter):
     """RAdam (Liu et al., 2020): Adam whose adaptive step is scaled by the variance of its length, and left out in the
     first steps."""
 
-    def _numbers(self, lr: float, steps: int) -> tuple[float, ...]:
+    def _numbers(self, lr: float, steps: int) -> tuple[float, float, float]:
         """Returns the bias-corrected learning rate, the factor of the adaptive step, and 1 for a step without it."""
         beta1, beta2 = self.betas
         longest, left = 2.0 / (1.0 - beta2) - 1.0, beta2**steps
@@ -88,8 +89,8 @@ class Momentum(_ByParameter):
         for moments in self._moments:  # of second moments there are none
             moments.squares = [square.new_zeros(0) for square in moments.squares]
 
-    def _numbers(self, lr: float, steps: int) -> tuple[float, ...]:
-        return (lr,)
+    def _numbers(self, lr: float, steps: int) -> tuple[float, float, float]:
+        return lr, 0.0, 0.0
 
     def _moved(self, gradient: Tensor, mean: Tensor, square: Tensor, *numbers: Tensor) -> Tensor:
         return numbers[0] * mean.mul_(self.betas[0]).add_(gradient)

@@ -228,7 +228,7 @@ def _ray() -> Iterator[Finding]:
     folder = tempfile.gettempdir()
     if len(folder) > LONGEST_SOCKET and not is_windows():  # whose Ray has no sockets with names
         text = tr("the temporary folder has a long name: {folder}", folder=folder)
-        yield Finding("note", "Ray", text, variable("TMPDIR", "/tmp"))
+        yield Finding("note", "Ray", text, variable("TMPDIR", "/tmp"))  # noqa: S108  # shown
     if not machine.SHARED.is_dir():
         yield Finding("note", "Ray", tr("there is no shared memory (/dev/shm); Ray keeps its objects on the disk"))
         return

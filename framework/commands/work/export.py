@@ -210,4 +210,6 @@ class _Export:
             return example.tensors_example(place)
         env, spec = self.model.env, self.agent.spec
         played = example.Played(env.recipe, env.source_space) if env.recipe and env.source_space is not None else None
-        return example.onnx_example(place, module, spec.observation_space, masks, played, bool(spec.parts))
+        return example.onnx_example(
+            place, module, (spec.observation_space, spec.action_space), masks, played, bool(spec.parts)
+        )

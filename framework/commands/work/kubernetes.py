@@ -169,4 +169,4 @@ def _volumes(job: Job, name: str) -> Iterator[tuple[str, tuple[str, Object]]]:
     if job.yaml:
         yield "settings", (str(SETTINGS), {"configMap": {"name": f"{name}-settings"}})
     if job.ray:  # Ray's processes share memory, of which a container has 64 MiB
-        yield "shm", ("/dev/shm", {"emptyDir": {"medium": "Memory"}})
+        yield "shm", ("/dev/shm", {"emptyDir": {"medium": "Memory"}})  # noqa: S108  # of the container alone

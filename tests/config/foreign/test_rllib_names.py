@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from config.foreign.experiments import load_all
+from config.program import PROGRAM
 from config.read.loader import ConfigError, RunConfig, load
 from framework.catalog import ALGOS, ENVS
 from framework.jobs import members
@@ -375,7 +376,10 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     assert main(["-f", str(group / "b.yaml"), "--into", "alone"]) == 0
     assert Path("alone/results/train.csv").read_bytes() == (group / "b/results/train.csv").read_bytes()
     assert main(["resume", group.name]) == 2
-    assert f"is a group of runs; name one of them, such as {group / 'a-1'}" in capsys.readouterr().err
+    assert (
+        f"all of its runs have finished; to train one of them further, name it: {PROGRAM} resume {group / 'a-1'} "
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 from framework.commands.work import data as card
 from framework.dataset import columns, open_data, steps
@@ -77,6 +77,25 @@ def test_a_conversion_there_and_back_loses_nothing(tmp_path: Path, suffix: str, 
 def _converted_once(source: Path, target: Path) -> bytes:
     convert(str(source), str(target))
     return target.read_bytes()
+
+
+def test_actions_of_several_parts_of_a_set_of_minari_become_flat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minari = pytest.importorskip("minari")
+    buffer = pytest.importorskip("minari.data_collector").EpisodeBuffer
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    actions = {"mode": np.array([3, 4, 3]), "number": (np.full((3, 2), 0.5, np.float32),)}
+    episode = buffer(
+        observations=np.zeros((4, 1), np.float32), actions=actions, rewards=np.ones(3),
+        terminations=np.array([False, False, True]), truncations=np.zeros(3, bool),
+    )  # fmt: skip
+    space = Dict({"mode": Discrete(2, start=3), "number": Tuple([Box(-1, 1, (2,))])})
+    minari.create_dataset_from_buffers(
+        dataset_id="toy/parts-v0", buffer=[episode], observation_space=Box(-1, 1, (1,)), action_space=space
+    )
+    [piece] = open_data(str(tmp_path / "toy/parts-v0")).pieces()
+    assert piece["action"].tolist() == [[3, 0.5, 0.5], [4, 0.5, 0.5], [3, 0.5, 0.5]]
 
 
 def test_a_local_data_set_of_minari_is_read_by_its_folder_and_by_its_id(

@@ -5,8 +5,9 @@ import os
 
 import pytest
 
+import algos
 from tests.tools.disk import Calls, Disk, read_record, written
-from tests.tools.io_faults import KINDS, Experiment
+from tests.tools.io_faults import KINDS, SCENARIOS, Experiment
 from tests.tools.paths import in_the_suite
 
 SHARES = {
@@ -43,6 +44,10 @@ def test_a_fault_at_any_call_costs_nothing(experiment, kind):
     every = len(states) // SHARES[name] or 1
     assert states
     assert [trials.trial(state) for state in states[every // 2 :: every]] == [""] * len(states[every // 2 :: every])
+
+
+def test_every_algorithm_that_trains_has_a_scenario():
+    assert {name.split()[1] for name in SCENARIOS if name.startswith("train ")} == {*algos.available()} - {"Random"}
 
 
 # ------------------------------------------------------------------------------------------------ the model of the disk

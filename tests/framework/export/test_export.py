@@ -149,7 +149,9 @@ def test_the_example_of_masked_actions_runs_without_an_environment(
     (tmp_path / "policy.onnx").write_bytes(
         onnx_file.content(module, {"obs": first.obs, "state": state, "action_mask": first.mask}, {})
     )
-    program = example.onnx_example(Path("policy.onnx"), module, agent.spec.observation_space, (5,), None)
+    program = example.onnx_example(
+        Path("policy.onnx"), module, (agent.spec.observation_space, agent.spec.action_space), (5,), None
+    )
     monkeypatch.chdir(tmp_path)
     done = forked_program(program)
     assert (done.returncode, done.stderr) == (0, "")

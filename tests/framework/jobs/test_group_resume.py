@@ -74,7 +74,7 @@ def test_a_group_whose_sessions_are_killed_ends_as_one_that_ran_through(words: l
             process = Forked("resume", "parts", "--jobs", "2")
     assert process.wait() in (0, 2), process.stderr
     if process.returncode == 2:
-        assert "is a group of runs; name one of them" in process.stderr, "all have finished"
+        assert "all of its runs have finished; to train one of them further, name it: " in process.stderr
     assert outcome("parts") == outcome("whole")
     assert not list(Path("parts").glob("*.errors.txt"))
 
@@ -153,7 +153,7 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
     assert not Path("here/seed_2").exists()
     assert run("resume", "here") == 0
     assert run("resume", "here") == 2, "nothing is left to train"
-    assert "is a group of runs; name one of them, such as here/seed_1" in capsys.readouterr().err
+    assert "all of its runs have finished; to train one of them further, name it: " in capsys.readouterr().err
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(

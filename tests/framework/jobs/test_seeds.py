@@ -17,6 +17,7 @@ from PIL import Image
 
 from config import machine
 from config.config import GeneralConfig
+from config.program import PROGRAM
 from config.read import arguments
 from framework.archive import statistics, task_list
 from framework.archive.curves import Curves
@@ -219,7 +220,10 @@ def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     assert Path("tested/results/test.csv").is_file()
     capsys.readouterr()
     assert run("--resume", folder.name) == 2
-    assert f"is a group of runs; name one of them, such as {folder / 'seed_1'}" in capsys.readouterr().err
+    assert (
+        f"all of its runs have finished; to train one of them further, name it: {PROGRAM} resume {folder / 'seed_1'} "
+        in capsys.readouterr().err
+    )
 
 
 MINE = """

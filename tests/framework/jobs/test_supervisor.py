@@ -15,6 +15,7 @@ from framework.disk.task_dir import held_lock
 from framework.jobs import supervisor
 from framework.jobs.supervisor import Deaths, End, Supervisor, reached
 from framework.runs import supervised
+from framework.screen import stages
 from main import main
 
 CHILD = """
@@ -120,6 +121,13 @@ def test_an_error_of_the_machine_is_started_again_once_there_is_a_run(child, cap
     assert "No space left; it goes on from checkpoint 50" in capfd.readouterr().err
 
 
+def test_an_error_of_the_machine_after_a_death_before_the_first_checkpoint_is_started_again(child, capfd) -> None:
+    """Such as a Ray that does not start on a machine that is busy."""
+    program = "if number == 1: die()\nif number == 2: tell(machine='busy'); sys.exit(2)\nbegin(); save(1)"
+    status, starts = child(program)
+    assert (status, len(starts)) == (0, 3), capfd.readouterr().err
+
+
 def test_what_was_killed_after_its_end_is_not_started_again(child, tmp_path) -> None:
     program = "begin()\nsave(50)\nopen(os.path.join(folder, 'run.json'), 'w').write('{\"finished\": true}')\ndie()"
     assert child(program) == (0, ["train"])
@@ -223,3 +231,11 @@ def test_a_run_whose_process_is_killed_is_the_run_that_was_left_alone(tmp_path: 
     for name in ("results/train.csv", "results/eval.csv", "results/progress.csv", "models/best/state.safetensors"):
         if (tmp_path / "alone" / name).exists():
             assert (run / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+
+
+def test_the_supervisor_says_nothing_while_a_child_works(child, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+    """Where stages are shown, what is done outside of all of them counts as loading the program."""
+    monkeypatch.setattr(stages, "SAID_AFTER", 0.0)
+    with stages.shown():
+        child("import time; time.sleep(1.5)")
+    assert "loading" not in capfd.readouterr().err

@@ -12,13 +12,13 @@ import torch
 from gymnasium.spaces import Box
 
 from algos.base import EnvSpec, TrainableActor
-from algos.common.fast import compiler
-from framework.assemble import compiling
 from framework.loop import profile
 from framework.loop.profile import Profile
 from main import main
+from tests.tools.compiler import can_compile, programs
 from tests.tools.core import agent_of
 
+__all__ = ["can_compile", "programs"]
 RUN = ("--algo", "DQN", "--env", "CartPole-v1", "general_cfg.seed=1", "general_cfg.max_total_step=400",
        "algo_cfg.learning_starts=64", "general_cfg.online_eval_episode=2", "general_cfg.save_fig=false")  # fmt: skip
 
@@ -88,10 +88,9 @@ def test_a_run_says_where_its_time_went_and_learns_the_same(
     assert "Where the time went" in Path("tasks/timed/report.html").read_text()
 
 
+@pytest.mark.usefixtures("programs")
 def test_compiled_steps_are_a_part_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(compiling, "_without_compiler", lambda gpu: None)
-    monkeypatch.setattr(compiler, "graph_of", lambda function, inputs, state: function)
     assert main([*RUN, "general_cfg.compile=on", "--profile", "--into", "tasks/run"]) == 0
     run = json.loads(Path("tasks/run/run.json").read_text())
     calls = {part["name"]: part["calls"] for part in run["profile"]}

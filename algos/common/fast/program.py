@@ -1,0 +1,308 @@
+"""A gradient step as a program: the operations that torch carries out in one call, written down as a text.
+
+Autograd runs while a step is recorded, so that the program has the forward pass, the backward pass and the optimizer in
+it. Tensors that the step reads, the layers' and the optimizer's too, are its inputs; numbers of Python are in the text.
+So two steps with the same text are the same function of their inputs, and the hash of the text names what was compiled
+from it (algos/common/fast/packages.py). Recording takes milliseconds, and imports nothing of torch's compiler.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from config.tell.language import tr
+
+Function = Callable[..., Any]
+"""Function of tensors, dicts of them and None, to tensors in tuples and dicts."""
+MOST_NUMBERS = 1024
+"""Size of a tensor made of Python's numbers within a step, such as torch.tensor([0.5]), up to which the text has it."""
+
+
+class ProgramError(Exception):
+    """Raised for a step that is no fixed list of operations; the message explains why."""
+
+
+class Recording(NamedTuple):
+    """A call of a step."""
+
+    text: str
+    """The program: JSON with the sizes and types of the inputs, the operations, and the outputs."""
+    inputs: list[Tensor]
+    """Tensors that were read and not made in the call, in the order of the program."""
+    outputs: Any
+    """What the step returned, with the place in the program's outputs instead of each tensor."""
+
+
+def is_recording() -> bool:
+    """Returns True while a step is recorded: only operations of torch itself can be seen."""
+    return _recording
+
+
+def record(function: Function, arguments: Sequence[Any]) -> Recording:
+    """Returns the program of a call of a step. Tensors have their earlier values afterwards. Raises ProgramError if
+    another call would be another program, or would read another tensor."""
+    first, second = _record(function, arguments), _record(function, arguments)
+    if first.text != second.text:
+        raise ProgramError(tr("two calls of the step are different operations"))
+    if any(a is not b for a, b in zip(first.inputs, second.inputs, strict=True)):
+        raise ProgramError(tr("the step makes numbers in another way than by torch"))
+    return first
+
+
+_recording = False
+
+
+def _record(function: Function, arguments: Sequence[Any]) -> Recording:
+    global _recording
+    recorder = _Recorder()
+    _recording = True
+    try:
+        with recorder:
+            result = function(*arguments)
+        outputs: list[Tensor] = []
+        structure = _without_tensors(result, outputs)
+        numbers = [recorder.number(output) for output in outputs]
+        recorder.check()
+    finally:
+        _recording = False
+        recorder.restore()
+    described = [[list(x.shape), list(x.stride()), str(x.dtype), str(x.device)] for x in recorder.inputs]
+    text = json.dumps({"inputs": described, "operations": recorder.operations, "outputs": numbers})
+    return Recording(text, recorder.inputs, structure)
+
+
+def _without_tensors(value: Any, tensors: list[Tensor]) -> Any:
+    """Returns a structure with numbers in place of its tensors, which are appended to the list."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return _Place(len(tensors) - 1)
+    if isinstance(value, dict):
+        return {key: _without_tensors(part, tensors) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        parts = [_without_tensors(part, tensors) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+class _Place(int):
+    """Place of a tensor in a list."""
+
+
+def with_tensors(structure: Any, tensors: Sequence[Tensor]) -> Any:
+    """Returns a structure of `Recording.outputs` with these tensors."""
+    if isinstance(structure, _Place):
+        return tensors[structure]
+    if isinstance(structure, dict):
+        return {key: with_tensors(part, tensors) for key, part in structure.items()}
+    if isinstance(structure, tuple):
+        parts = [with_tensors(part, tensors) for part in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
+    if isinstance(structure, list):
+        return [with_tensors(part, tensors) for part in structure]
+    return structure
+
+
+class _Seen:
+    """Sees each operation. A class of its own, since torch imports its compiler for modes that define this method."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.operation(func, args, kwargs or {})
+
+    def operation(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Carries out an operation."""
+        raise NotImplementedError
+
+
+class _Recorder(_Seen, TorchDispatchMode):
+    """Writes down each operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[Any] = []
+        self.inputs: list[Tensor] = []
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Tensor] = []
+        """All tensors, so that no other one gets the identity of an earlier one."""
+        self._made: set[int] = set()
+        """Memory that was allocated in the call."""
+        self._before: list[tuple[Tensor, Tensor]] = []
+        """Inputs that were changed, and their values before."""
+
+    def operation(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if torch.Tag.nondeterministic_seeded in operator.tags:
+            raise ProgramError(tr("the step draws random numbers ({operation})", operation=operator))
+        if torch.Tag.dynamic_output_shape in operator.tags and not _by_places(operator, args):
+            raise ProgramError(tr("sizes in the step depend on its numbers ({operation})", operation=operator))
+        if str(operator) == "aten.lift_fresh.default":  # a tensor that Python has made
+            return self._constant(args[0])
+        written = [str(operator), self._plain(args), {name: self._plain(value) for name, value in kwargs.items()}]
+        self._save(operator, args, kwargs)
+        result = operator(*args, **kwargs)
+        self.operations.append([*written, self._results(result, str(operator))])
+        return result
+
+    def check(self) -> None:
+        """Raises ProgramError if what is changed is a part of another input: a program has them apart."""
+        for changed, _ in self._before:
+            if any(_memory(x) == _memory(changed) and x is not changed for x in self.inputs):
+                raise ProgramError(tr("the step changes a tensor that shares memory with another one"))
+
+    def restore(self) -> None:
+        """Gives inputs the values that they had before the call."""
+        with torch.no_grad():
+            for tensor, before in self._before:
+                tensor.copy_(before)
+
+    def number(self, tensor: Tensor) -> int:
+        """Returns the number of a tensor in the program. One that is new is an input."""
+        if (number := self._numbers.get(id(tensor))) is not None:
+            return number
+        if _memory(tensor) in self._made:
+            raise ProgramError(tr("the step changes tensors in another way than by torch"))
+        self.inputs.append(tensor)
+        self.operations.append(["input", len(self.inputs) - 1, self._new(tensor)])
+        return self._numbers[id(tensor)]
+
+    def _new(self, tensor: Tensor) -> int:
+        self._kept.append(tensor)
+        self._numbers[id(tensor)] = len(self._numbers)
+        return self._numbers[id(tensor)]
+
+    def _constant(self, tensor: Tensor) -> Tensor:
+        if tensor.numel() > MOST_NUMBERS:
+            raise ProgramError(tr("the step makes numbers in another way than by torch"))
+        value = tensor.detach().tolist()
+        self.operations.append(["constant", self._plain(value), str(tensor.dtype), self._new(tensor)])
+        self._made.add(_memory(tensor))
+        return tensor
+
+    def _plain(self, value: Any) -> Any:
+        """Returns an argument as a part of the text."""
+        if isinstance(value, Tensor):
+            return {"tensor": self.number(value)}
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return {"float": repr(value)}
+        if isinstance(value, list | tuple):
+            return [self._plain(part) for part in value]
+        if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
+            return {"torch": str(value)}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        raise ProgramError(tr("an operation of the step has an argument of type {type}", type=type(value).__name__))
+
+    def _results(self, result: Any, operator: str) -> Any:
+        """Returns the numbers of results."""
+        if isinstance(result, Tensor):
+            if (number := self._numbers.get(id(result))) is not None:
+                return number
+            if _memory(result) not in map(_memory, self.inputs):
+                self._made.add(_memory(result))
+            return self._new(result)
+        if isinstance(result, list | tuple):
+            return [self._results(part, operator) for part in result]
+        if result is None:
+            return None
+        raise ProgramError(tr("the step reads numbers of tensors ({operation})", operation=operator))
+
+    def _save(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """Keeps the values of what an operation changes, if that was there before the call."""
+        for place, argument in enumerate(operator._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            for tensor in _tensors(args[place] if place < len(args) else kwargs.get(argument.name)):
+                if _memory(tensor) not in self._made and all(tensor is not other for other, _ in self._before):
+                    self._before.append((tensor, tensor.detach().clone()))
+
+
+def _memory(tensor: Tensor) -> int:
+    """Returns the address of a tensor's memory, which its views share."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def _by_places(operator: Any, args: Any) -> bool:
+    """Returns True for samples x[i, j] by their places, whose number is fixed; by a mask it depends on numbers."""
+    return str(operator) == "aten.index.Tensor" and all(x.dtype != torch.bool for x in args[1] if x is not None)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Yields the tensors of an argument."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _tensors(part)
+
+
+# the program as a function ----------------------------------------------------------------------------------
+
+
+def module(
+    text: str, others: Mapping[str, tuple[Any, int]] | None = None
+) -> tuple[torch.nn.Module, tuple[Tensor, ...]]:
+    """Returns the program as a module of torch.fx, and inputs of the sizes that it is for. others: operators that take
+    the place of these, and the number of arguments that they take."""
+    content, others = json.loads(text), others or {}
+    root, graph = torch.nn.Module(), torch.fx.Graph()
+    places = [graph.placeholder(f"input_{place}") for place in range(len(content["inputs"]))]
+    values: dict[int, Any] = {}
+    for operation in content["operations"]:
+        if operation[0] == "input":
+            values[operation[2]] = places[operation[1]]
+        elif operation[0] == "constant":
+            _, value, dtype, number = operation
+            root.register_buffer(f"constant_{number}", torch.tensor(_value(value, values), dtype=_of_torch(dtype)))
+            constant = graph.get_attr(f"constant_{number}")
+            values[number] = graph.call_function(torch.clone, (constant,))
+        else:
+            name, args, kwargs, results = operation
+            operator, count = others.get(name) or (_operator(name), len(args))
+            named = {key: _value(value, values) for key, value in kwargs.items()}
+            node = graph.call_function(operator, tuple(_value(args[:count], values)), named)
+            _bind(graph, node, results, values)
+    graph.output(tuple(values[number] for number in content["outputs"]))
+    inputs = tuple(
+        torch.empty_strided(shape, stride, dtype=_of_torch(dtype), device=device).zero_()
+        for shape, stride, dtype, device in content["inputs"]
+    )
+    return torch.fx.GraphModule(root, graph), inputs
+
+
+def _bind(graph: torch.fx.Graph, node: Any, results: Any, values: dict[int, Any]) -> None:
+    if isinstance(results, list):
+        for place, result in enumerate(results):
+            if result is not None:
+                _bind(graph, graph.call_function(_item, (node, place)), result, values)
+    elif results is not None:
+        values.setdefault(results, node)
+
+
+def _item(values: Any, place: int) -> Any:
+    return values[place]
+
+
+def _value(value: Any, values: dict[int, Any]) -> Any:
+    if isinstance(value, list):
+        return [_value(part, values) for part in value]
+    if not isinstance(value, dict):
+        return value
+    [(kind, content)] = value.items()
+    if kind == "tensor":
+        return values[content]
+    if kind == "float":
+        return float(content)
+    return torch.device(content) if kind == "device" else _of_torch(content)
+
+
+def _of_torch(name: str) -> Any:
+    return getattr(torch, name.removeprefix("torch."))
+
+
+def _operator(name: str) -> Any:
+    namespace, operation, overload = name.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace), operation), overload)

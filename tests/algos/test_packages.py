@@ -1,0 +1,231 @@
+"""Packages of compiled gradient steps on disk (algos/common/fast/packages.py): whose they are, when they are made, and
+what happens to damaged ones. Here nothing is compiled: test_compile.py does."""
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from algos.common.fast import packages
+from config import machine
+
+
+class Loader:
+    """In place of torch's loader: reads a text."""
+
+    def __init__(self, path: str, *how: Any) -> None:
+        text = Path(path).read_text()
+        if not text.startswith("code"):
+            raise RuntimeError("cannot be opened\nmore")
+        self.text = text
+
+    def run(self, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [torch.tensor(float(len(self.text)))]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that were compiled, to the text of the program."""
+    texts: list[str] = []
+
+    def make(place: Path, text: str, circumstances: dict[str, Any]) -> None:
+        texts.append(text)
+        time.sleep(0.05)
+        place.mkdir(mode=0o700)
+        (place / packages.PACKAGE).write_text(f"code of {text}")
+        digest = hashlib.sha256((place / packages.PACKAGE).read_bytes()).hexdigest()
+        (place / packages.FACTS).write_text(json.dumps({"sha256": digest, **circumstances}))
+
+    monkeypatch.setattr(packages, "_make", make)
+    monkeypatch.setattr(packages, "folder", lambda: tmp_path)
+    monkeypatch.setattr(packages, "compiler", lambda: "g++ 12")
+    monkeypatch.setattr(torch._C._aoti, "AOTIModelPackageLoader", Loader)
+    return texts
+
+
+def test_a_package_is_made_once_and_loaded_then(made: list[str]) -> None:
+    said: list[str] = []
+    first, second = packages.load("a", said.append), packages.load("a", said.append)
+    assert first.name == second.name
+    assert [each.run([])[0].item() for each in (first, second)] == [len("code of a")] * 2
+    assert second.seconds == 0 < first.seconds
+    assert made == ["a"]
+    assert ["once" in text for text in said] == [True, False]
+    assert packages.load("b", said.append).name != first.name
+    assert made == ["a", "b"]
+
+
+@pytest.mark.parametrize("change", ["torch", "processor", "compiler", "threads", "makers"])
+def test_what_the_machine_code_depends_on_is_in_its_name(
+    change: str, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = packages.load("a", print).name
+    match change:
+        case "torch":
+            monkeypatch.setattr(torch.version, "__version__", "9.9")
+        case "processor":
+            monkeypatch.setattr(machine, "processor", lambda: "another one")
+        case "compiler":
+            monkeypatch.setattr(packages, "compiler", lambda: "g++ 13")
+        case "threads":
+            monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+        case "makers":
+            digest = packages._digest
+            monkeypatch.setattr(packages, "_digest", lambda path: "0" if path.suffix == ".py" else digest(path))
+    assert packages.load("a", print).name != name
+
+
+def harm(place: Path, how: str) -> None:
+    match how:
+        case "another content":
+            (place / packages.PACKAGE).write_text("code of another one")
+        case "cut":
+            (place / packages.PACKAGE).write_text("")
+        case "no package":
+            (place / packages.PACKAGE).unlink()
+        case "no facts":
+            (place / packages.FACTS).unlink()
+        case "facts of nothing":
+            (place / packages.FACTS).write_text("[]")
+        case "others may write":
+            place.chmod(0o777)
+
+
+@pytest.mark.parametrize(
+    "how", ["another content", "cut", "no package", "no facts", "facts of nothing", "others may write"]
+)
+def test_a_damaged_package_is_deleted_with_a_line_and_made_again(how: str, made: list[str], tmp_path: Path) -> None:
+    said: list[str] = []
+    name = packages.load("a", print).name
+    harm(tmp_path / name, how)
+    again = packages.load("a", said.append)
+    assert again.name == name
+    assert again.run([])[0].item() == len("code of a")
+    assert made == ["a", "a"]
+    assert sum("damaged" in text for text in said) == 1
+    assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
+
+
+def test_what_cannot_be_loaded_is_no_package(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Never:
+        def __init__(self, *how: Any) -> None:
+            raise RuntimeError("undefined symbol")
+
+    monkeypatch.setattr(torch._C._aoti, "AOTIModelPackageLoader", Never)
+    with pytest.raises(packages.CompileError, match="cannot be loaded"):
+        packages.load("a", print)
+
+
+def test_two_that_need_the_same_package_at_once_make_it_once(made: list[str], tmp_path: Path) -> None:
+    names: list[str] = []
+    threads = [threading.Thread(target=lambda: names.append(packages.load("a", print).name)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == ["a"]
+    assert len(set(names)) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(names))
+
+
+def test_the_folder_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    packages.folder.cache_clear()
+    try:
+        place = packages.folder()
+        assert place == tmp_path / "cache" / "joystick" / "steps"
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        place.chmod(0o755)
+        packages.folder.cache_clear()
+        other = packages.folder()
+        assert other.parent != place.parent
+        assert stat.S_IMODE(other.stat().st_mode) == 0o700
+        shutil.rmtree(other)
+    finally:
+        packages.folder.cache_clear()
+
+
+def test_only_a_folder_of_ones_own_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cache"
+    assert packages.is_own(path)
+    assert packages.is_own(path)
+    (tmp_path / "link").symlink_to(path)
+    assert not packages.is_own(tmp_path / "link")
+    (tmp_path / "file").touch(0o600)
+    assert not packages.is_own(tmp_path / "file")
+    assert not packages.is_own(tmp_path / "nothing" / "cache")
+    path.chmod(0o770)
+    assert not packages.is_own(path)
+    path.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    assert not packages.is_own(path)
+
+
+def test_the_packages_that_were_used_least_recently_go(
+    made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "MOST", 2)
+    names = [packages.load(text, print).name for text in "abc"]
+    for age, name in ((1, names[0]), (300, names[1]), (200, names[2])):
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    abandoned, work = tmp_path / "making-old", tmp_path / "making-new"
+    abandoned.mkdir()
+    work.mkdir()
+    os.utime(abandoned, (0, 0))
+    packages._tidy()
+    assert {path.name for path in tmp_path.iterdir()} == {names[0], names[2], work.name}
+
+
+@pytest.fixture
+def other_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Writes a program that takes the place of the C++ compiler."""
+    monkeypatch.setattr(packages, "folder", lambda: tmp_path)
+
+    def write(code: str) -> None:
+        path = tmp_path / "c++"
+        path.write_text(f"#!/bin/sh\n{code}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("CXX", str(path))
+        packages.compiler.cache_clear()
+
+    yield write
+    packages.compiler.cache_clear()
+
+
+def test_the_compiler_is_tried_once_for_each_version(other_compiler: Any, tmp_path: Path) -> None:
+    other_compiler('test "$1" = --version && echo version 1 || echo tried >> $(dirname $0)/tries')
+    for _ in range(2):
+        packages.compiler.cache_clear()
+        assert packages.compiler().endswith(": version 1\n")
+    assert (tmp_path / "tries").read_text() == "tried\n"
+    other_compiler('test "$1" = --version && echo version 2 || echo tried >> $(dirname $0)/tries')
+    packages.compiler()
+    assert (tmp_path / "tries").read_text() == "tried\ntried\n"
+
+
+def test_a_compiler_that_fails_or_is_missing_is_said_in_a_sentence(
+    other_compiler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_compiler('test "$1" = --version || { echo "in: header"; echo "x.h: error: no omp.h"; exit 1; } >&2')
+    with pytest.raises(packages.CompileError, match=r"the C\+\+ compiler .* fails: x.h: error: no omp.h"):
+        packages.compiler()
+    monkeypatch.setenv("CXX", "nowhere-to-be-found")
+    packages.compiler.cache_clear()
+    with pytest.raises(packages.CompileError, match=r"there is no C\+\+ compiler \(nowhere-to-be-found\)"):
+        packages.compiler()
+
+
+def test_a_process_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "folder", lambda: tmp_path)
+    monkeypatch.setattr(packages, "CODE", "raise SystemExit('first\\nstep.cpp:3: error: bad code\\nlast')")
+    with pytest.raises(packages.CompileError, match="bad code"):
+        packages._make(tmp_path / "name", "{}", {})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,125 @@
+"""Tries what is promised, and counts it in tests/stress/results.jsonl, which docs/reliability.md is made from.
+
+python -m tests.stress all --hours 1      a share of everything; the next call goes on where this one has ended
+python -m tests.stress ROW WORD ...       one row, such as: kills --kills 20, io_faults train error --every 29
+python -m tests.stress pytest TEST ...    tests that are a row
+python -m tests.stress defects            the tests of all defects that there were
+python -m tests.stress mended ROW TEXT    counts a row from here on anew, because what it had lost is mended
+python -m tests.stress page               writes the tables of docs/reliability.md
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.stress import page
+from tests.stress.counts import RESULTS, VARIABLE, entries
+from tests.stress.promises import DEFECTS, ROWS
+
+ROOT = Path(__file__).resolve().parents[2]
+LEAST = 20.0
+"""Seconds of the smallest share."""
+
+
+def commit() -> str:
+    """Returns the commit of the code, with a + if it was changed."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "--short=8", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+
+
+def row_of(words: list[str]) -> str:
+    """Returns the key of the row that a command belongs to."""
+    command = " ".join(words)
+    return next((row.key for row in ROWS if row.command == command), words[0])
+
+
+def run(words: list[str], key: str) -> int:
+    """Runs a harness, and appends its counts. Returns its exit status."""
+    began = time.monotonic()
+    with tempfile.NamedTemporaryFile("r", suffix=".jsonl", encoding="utf-8") as file:
+        if words[0] == "pytest":
+            command = [sys.executable, "-m", "pytest", "-n", "0", *words[1:]]
+            done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+            print(done.stdout, end="")
+            tail = done.stdout.strip().splitlines()[-1:] or [""]
+            found = {word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|error)", tail[0])}
+            lost = found.get("failed", 0) + found.get("error", 0)
+            counts = {key: Counter(tried=sum(found.values()), lost=lost)}
+            status = done.returncode
+        else:
+            command = [sys.executable, "-m", f"tests.stress.{words[0]}", *words[1:]]
+            status = subprocess.run(command, cwd=ROOT, env={**os.environ, VARIABLE: file.name}, check=False).returncode
+            counts = {}
+            for line in file.read().splitlines():
+                entry = json.loads(line)
+                name = entry.pop("row")
+                counts.setdefault(name, Counter()).update(entry)
+            if not counts:  # a harness without counts of its own: one trial
+                counts = {key: Counter(tried=1, lost=int(status != 0))}
+    facts = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit()}
+    facts["seconds"] = round(time.monotonic() - began)  # type: ignore[assignment]
+    with open(RESULTS, "a", encoding="utf-8") as results:
+        for name, sums in counts.items():
+            results.write(json.dumps({"row": name, **dict(sums), **facts}) + "\n")
+    return status
+
+
+def everything(hours: float) -> int:
+    """Runs a share of each row; rows that were tried least, for their cost, come first."""
+    until, status = time.monotonic() + 3600 * hours, 0
+    done = entries()
+    spent: Counter[str] = Counter()
+    for entry in done:
+        row = next((row for row in ROWS if str(entry.get("row")).startswith(row.key)), None)
+        if row:
+            spent[row.key] += int(entry.get("seconds", 0))
+    total = sum(row.cost for row in ROWS)
+    for row in sorted(ROWS, key=lambda row: spent[row.key] / row.cost):
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        session = 1 + sum(str(entry.get("row")).startswith(row.key) for entry in done)
+        if row.share is None and any(entry.get("commit") == commit() and entry["row"] == row.key for entry in done):
+            continue
+        seconds = min(left, max(LEAST, 3600 * hours * row.cost / total))
+        words = row.command.split() if row.share is None else row.share(session, seconds)
+        print(f"== {row.key}: {' '.join(words)}", flush=True)
+        status = max(status, run(words, row.key))
+    page.write()
+    return status
+
+
+def main() -> int:
+    match sys.argv[1:]:
+        case [] | ["-h"] | ["--help"]:
+            print(__doc__)
+            print("rows:", *(f"  {row.command}" for row in ROWS), sep="\n")
+            return 0
+        case ["all", "--hours", hours]:
+            return everything(float(hours))
+        case ["page"]:
+            page.write()
+            return 0
+        case ["mended", row, text]:
+            with open(RESULTS, "a", encoding="utf-8") as results:
+                results.write(json.dumps({"row": row, "mended": text}) + "\n")
+            return 0
+        case ["defects"]:
+            tests = [f"tests/{name}" for defect in DEFECTS for name in defect.tests]
+            return run(["pytest", *dict.fromkeys(tests)], "defects")
+        case words:
+            return run(words, row_of(words))
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
