@@ -15,11 +15,11 @@ from config.model.layers import mlp
 from config.read.loader import ConfigError
 from framework.loop.learner import AgentLearner
 from framework.policies.plan import PolicyPlan
-from tests.tools.compiler import compiler_fault, compiles
+from tests.tools.compiler import can_compile, programs
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, saved_and_read, score, spec_of, toy_of, trained
 
-__all__ = ["compiler_fault", "compiles"]
+__all__ = ["can_compile", "programs"]
 ROWS = 2
 PPO = {"actor_layers": mlp(8), "critic_layers": mlp(8), "batch_size": 16, "sgd_batch_size": 8, "k_epochs": 2}
 DQN = {"value_layers": mlp(8), "batch_size": 8, "learning_starts": 8, "train_fre": 4, "updates_per_train": 2}
@@ -180,7 +180,7 @@ def test_the_rewards_of_samples_get_the_weighted_bonus() -> None:
     )
 
 
-@pytest.mark.usefixtures("compiles")
+@pytest.mark.usefixtures("programs")
 def test_the_step_of_what_predicts_is_compiled() -> None:
     weights = []
     for compiled in (False, True):
@@ -189,7 +189,7 @@ def test_the_step_of_what_predicts_is_compiled() -> None:
         for step in agent.gradient_steps() if compiled else ():
             step.compile(PolicyPlan("", agent.cfg, __import__("algos").get("PPO"), agent.spec).minibatch)
         trained(agent, env, 6)
-        assert all(step.seconds > 0 for step in agent.gradient_steps()) == compiled
+        assert all(step.package for step in agent.gradient_steps()) == compiled
         weights.append(np.concatenate([p.detach().numpy().ravel() for p in agent.bonus.predictor.parameters()]))
     np.testing.assert_allclose(weights[1], weights[0], rtol=1e-4, atol=1e-6)
 

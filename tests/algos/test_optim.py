@@ -13,9 +13,9 @@ from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
 from config.model.schedules import Schedule
-from tests.tools.compiler import compiler_fault, compiles
+from tests.tools.compiler import can_compile, programs
 
-__all__ = ["compiler_fault", "compiles"]
+__all__ = ["can_compile", "programs"]
 torch.set_num_threads(1)
 
 
@@ -229,7 +229,7 @@ def test_a_restored_optimizer_takes_the_same_steps(settings: dict[str, Any]) -> 
     assert all(torch.equal(a, b) for a, b in zip(whole, parts, strict=True))
 
 
-@pytest.mark.usefixtures("compiles")
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("settings", [{"optimizer": "radam"}, {"optimizer": "sgd", "momentum": 0.9}])
 def test_a_compiled_step_is_the_plain_one(settings: dict[str, Any]) -> None:
     weights = []
@@ -241,7 +241,7 @@ def test_a_compiled_step_is_the_plain_one(settings: dict[str, Any]) -> None:
             step.compile(samples)
         for turn in range(8):  # the seventh step of RAdam is rectified
             step({"obs": torch.arange(6.0).reshape(3, 2) / (turn + 1)}, reduce=lambda grads: None)
-        assert bool(step.seconds) == bool(samples)
+        assert bool(step.package) == bool(samples)
         weights.append(weight.tolist())
     assert weights[1] == pytest.approx(weights[0], rel=1e-5)
 

@@ -10,10 +10,10 @@ from algos.base import Agent, Progress
 from algos.dqn.heads import soft_value
 from config.model.layers import mlp
 from framework.loop.learner import AgentLearner
-from tests.tools.compiler import compiler_fault
+from tests.tools.compiler import can_compile, programs
 from tests.tools.core import agent_of, collector_of, memory_of, spec_of, toy_of
 
-__all__ = ["compiler_fault"]
+__all__ = ["can_compile", "programs"]
 LAYERS = {"actor_layers": mlp(4), "critic_layers": mlp(4)}
 PPO = {**LAYERS, "batch_size": 16, "sgd_batch_size": 8, "k_epochs": 1, "lr_schedule": "constant"}
 
@@ -110,7 +110,7 @@ def test_priorities_are_corrected_by_the_schedule_of_beta() -> None:
     assert agent_for("PER_DQN", per_beta=0.4).cfg.memory(2).priority_beta.at(0.5) == pytest.approx(0.7)
 
 
-@pytest.mark.usefixtures("compiler_fault")
+@pytest.mark.usefixtures("programs")
 def test_a_compiled_step_reads_the_values_anew() -> None:
     """A number would be frozen at the first call."""
     settings = {**PPO, "lr": 0.05, "entropy_coef": falling(0.5, 0.0), "eps_clip": falling(0.3, 0.01)}
@@ -118,7 +118,7 @@ def test_a_compiled_step_reads_the_values_anew() -> None:
     def weights(samples: int) -> np.ndarray:
         agent = agent_for("PPO", **settings)
         learned(agent, "match", 0.0, 0.4, 0.8, 0.9, samples=samples)
-        assert all(step.seconds > 0 for step in agent.gradient_steps()) or not samples
+        assert all(step.package for step in agent.gradient_steps()) == bool(samples)
         return np.concatenate([array.ravel() for array in agent.weights().values()])
 
     np.testing.assert_allclose(weights(8), weights(0), rtol=1e-5, atol=1e-6)
