@@ -13,6 +13,7 @@ from algos.common.parts.bonus import Curiosity, Distillation, Visits, codes, nov
 from algos.ppo.config import Config
 from config.model.layers import mlp
 from config.read.loader import ConfigError
+from envs.toy.finite import DeepSea
 from framework.loop.learner import AgentLearner
 from framework.policies.plan import PolicyPlan
 from tests.tools.compiler import can_compile, programs
@@ -227,3 +228,17 @@ def test_what_does_not_fit_a_bonus_is_said(algo: str, words: list[str], answer: 
     with pytest.raises(ConfigError) as refused:
         loaded(None, f"general_cfg.algo_name={algo}", *(f"algo_cfg.{word}" for word in words))
     assert any(problem.endswith(answer) for problem in refused.value.problems), refused.value.problems
+
+
+def test_the_deep_sea_pays_for_its_right_end_alone() -> None:
+    """Ten steps to the right cost 0.001 each, and the last one gives 1. With one to the left, nothing is won."""
+    env = DeepSea(size=10)
+    for wrong in (None, 0, 9):
+        state, _ = env.reset()
+        rewards, ended = [], False
+        while not ended:
+            right = env._right[divmod(state, 10)]
+            state, reward, ended, _, _ = env.step(1 - right if len(rewards) == wrong else right)
+            rewards.append(reward)
+        assert len(rewards) == 10
+        assert sum(rewards) == pytest.approx(0.99 if wrong is None else -0.009)
