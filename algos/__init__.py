@@ -82,6 +82,11 @@ def get(name: str) -> ModuleType:
     return _spellings()[spelling]
 
 
+def fitted_q(*arguments: Any) -> Any:
+    """Returns a FittedQ of these arguments (algos/common/parts/fitted_q.py). Imports torch."""
+    return import_module("algos.common.parts.fitted_q").FittedQ(*arguments)
+
+
 def agent_class(package: ModuleType) -> Any:
     """Returns the Agent class of a package, or of its family. Imports torch."""
     homes = [cls.__module__.rpartition(".")[0] for cls in package.Config.__mro__]

@@ -371,6 +371,11 @@ class Agent(TrainableActor):
         if self._draws:
             seed_dropout(network, self.streams.learn)
 
+    def shifted(self, batch: Batch) -> Batch:
+        """Returns a minibatch with random shifts of its images, if the settings ask for them; called once per
+        minibatch, before it is split over several learners."""
+        return batch
+
     def single_steps(self, batch: Batch) -> Batch:
         """Returns a minibatch as `update` takes it: sequences become single steps [M, ...], obs and next_obs views."""
         return batch if self.carried is None else self.carried.with_views(batch, self.burn_in)

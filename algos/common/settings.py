@@ -23,7 +23,7 @@ from config.model.fields import (
     upper,
 )
 from config.model.inherit import Condition
-from config.model.layers import Custom, Layers, custom_problems, is_recurrent, mlp, state_size
+from config.model.layers import Custom, Layers, custom_problems, flat, is_recurrent, mlp, state_size
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
 from config.model.schedules import (
     Rate,
@@ -182,7 +182,7 @@ class NetworkConfig(AlgoConfig):
                 yield from (Problem(key, message) for message in custom_problems(layer))
 
     def all_layers(self) -> Iterator[tuple[str, Any]]:
-        """Yields every layer of every list with the setting that holds it."""
+        """Yields every layer of every list, and of the residual blocks in it, with the setting that holds it."""
         for key in type(self).model_fields:
             value = getattr(self, key)
             lists = value.values() if isinstance(value, dict) else [value]
@@ -190,7 +190,7 @@ class NetworkConfig(AlgoConfig):
                 (key, layer)
                 for layers in lists
                 if isinstance(layers, list)
-                for layer in layers
+                for layer in flat(layers)
                 if isinstance(layer, Strict)
             )
 
@@ -210,6 +210,7 @@ USERS_OF_SPECIAL_LAYERS = {
     "lstm": tr("DRQN, RecurrentPPO, A2C and others"),
     "gru": tr("DRQN, RecurrentPPO, A2C and others"),
     "noisy_linear": tr("NoisyDQN, RainbowDQN and others"),
+    "batchnorm": tr("SAC, FlashSAC, CrossQ and others"),
     "batchrenorm": "CrossQ",
 }
 """Layers that need support by the algorithm, and algorithms that give it."""
@@ -362,6 +363,9 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
     buffer_compress: bool = False
     """Compress the images in the replay buffer (zlib): images of games then take a fifth of the memory or less, and
     each minibatch some milliseconds more."""
+    random_shift: Annotated[Int, Field(ge=0)] = 0
+    """Largest number of pixels by which the images of a minibatch are shifted at random, up, down, left or right (DrQ).
+    0: not at all."""
     per_alpha: Fraction = 0.6
     """Exponent of the priorities, with buffer_type PER: 0 samples uniformly, 1 in proportion to the TD error."""
     per_beta: ScheduledFraction = 0.4
@@ -659,3 +663,35 @@ class TemperatureConfig(NetworkConfig):
     """Learning rate of alpha, with auto."""
     target_entropy: float | None = None
     """Entropy of the policy that auto tunes alpha for; null is the algorithm's own choice."""
+
+
+class SoftPolicyConfig(ContinuousConfig, TemperatureConfig):
+    """Settings of soft actor-critics for actions in a bounded Box."""
+
+    READ_WITH = {"target_std": ("alpha", ("auto",))}
+
+    target_std: Positive | None = None
+    """Standard deviation of each action, scaled to -1..1, whose entropy as a normal distribution is the target of
+    alpha; null: target_entropy is."""
+    smooth_log_std: bool = False
+    """Map the log standard deviations to -10..2 by a tanh, instead of limiting them to -20..2."""
+    noise_repeat: PositiveInt = 1
+    """Largest number n of steps for which the same normal noise of the policy is used while exploring, each with a
+    probability in proportion to 1 / n^2. 1: it is drawn in each step."""
+    normalize_weights: bool = False
+    """Divide the weights of each output of linear and convolutional layers by their norm after each gradient step;
+    scale and shift of each normalization become vectors of constant norm."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.noise_repeat > 1 and self.exploration_type == "ou":
+            message = tr("repeats the noise of the policy, and ou is a process of its own; set one of the two")
+            yield Problem("noise_repeat", message, depends_on=("exploration_type",))
+        if self.target_std is not None and self.target_entropy is not None:
+            message = tr("is the entropy's target, too; set one of target_std and target_entropy")
+            yield Problem("target_std", message, depends_on=("target_entropy",))
+        if self.normalize_weights and self.weight_decay:
+            message = tr("weight_decay has no effect on weights of constant norm; set it to 0")
+            yield Problem("normalize_weights", message, depends_on=("weight_decay",))
+        if self.batch_size < 2 and any(layer.layer_type == "batchnorm" for _, layer in self.all_layers()):
+            yield Problem("batch_size", tr("is 1, and batch normalization needs more than one transition"))

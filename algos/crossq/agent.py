@@ -5,9 +5,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from algos.base import Batch, EnvSpec, Result, Streams
+from algos.base import Batch, EnvSpec, Streams
 from algos.common.maths import targets
-from algos.common.nets.layers import BatchRenorm, batch_statistics
+from algos.common.nets.layers import batch_statistics
 from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
 from algos.crossq.config import Config
@@ -23,14 +23,6 @@ class Agent(SoftActorCritic):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device, beta1=cfg.adam_beta1)
-        norms = [module for module in self.networks.modules() if isinstance(module, BatchRenorm)]
-        self.statistics = [buffer for norm in norms for buffer in norm.buffers()]
-
-    def update(self, batch: Batch) -> Result:
-        result = super().update(batch)
-        if self.learners > 1:
-            self.reduce(self.statistics)
-        return result
 
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
         weight = batch.get("weight")
@@ -49,11 +41,6 @@ class Agent(SoftActorCritic):
         q, next_q = both.chunk(2, 1)
         reward, alpha = batch["reward"] * self.cfg.reward_scale, self.policy.temperature.alpha()
         return q, soft_target(reward, batch["discount"], next_q, next_log_prob, alpha)
-
-    def _improve(self, obs: Observed, rows: int, mask: Tensor | None = None) -> None:
-        """Makes one step, with batch statistics in the policy and running statistics in the critics."""
-        with batch_statistics(self.policy.network):
-            super()._improve(obs, rows, mask)
 
     def _value(self, obs: Observed, action: Tensor) -> Tensor:
         return self.critic(obs, action).squeeze(-1).amin(0)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import ContinuousConfig, StateNoiseConfig, TemperatureConfig
+from algos.common.settings import SoftPolicyConfig, StateNoiseConfig
 from config.model.fields import Problem
-from config.model.layers import BatchRenorm, Layers, Linear
+from config.model.layers import BatchNorm, BatchRenorm, Layers, Linear, flat
 from config.tell.language import tr
 
 
@@ -17,10 +17,10 @@ def renormalized(*sizes: int) -> Layers:
     return [*(layer for block in blocks for layer in block), BatchRenorm()]
 
 
-class Config(ContinuousConfig, TemperatureConfig, StateNoiseConfig):
+class Config(SoftPolicyConfig, StateNoiseConfig):
     """CrossQ: SAC with batch renormalization in place of target networks."""
 
-    SPECIAL_LAYERS = ("lstm", "gru", "batchrenorm")
+    SPECIAL_LAYERS = ("lstm", "gru", "batchnorm", "batchrenorm")
     READ_WITH = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
 
     actor_layers = renormalized(256, 256)
@@ -35,7 +35,7 @@ class Config(ContinuousConfig, TemperatureConfig, StateNoiseConfig):
         yield from super().problems()
         if self.architecture == "simba":
             yield Problem("architecture", tr("simba has norms of its own, and CrossQ needs batchrenorm in their place"))
-        elif not any(isinstance(layer, BatchRenorm) for layer in self.critic_layers):
+        elif not any(isinstance(layer, BatchNorm | BatchRenorm) for layer in flat(self.critic_layers)):
             yield Problem("critic_layers", tr("has no batchrenorm, which takes the place of target networks"))
         if self.batch_size < 2:
             yield Problem("batch_size", tr("is 1, and batch normalization needs more than one transition"))

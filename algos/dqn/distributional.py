@@ -11,20 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.fast.tensors import on_both
+from algos.common.maths.bins import project
 from algos.common.maths.targets import of_action
 from algos.common.nets.layers import Features, ImplicitQuantiles
 from algos.dqn.heads import Head, Metrics, Scalar, Successor
 from config.tell.language import tr
-
-
-def project(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:
-    """Projects a distribution with probabilities [M, K] of returns at `atoms` [M, K] onto the evenly spaced `support`
-    [K]: each atom's share goes to its two neighbors (Bellemare et al., 2017, algorithm 1)."""
-    spacing = support[1] - support[0]
-    place = (atoms.clamp(support[0], support[-1]) - support[0]) / spacing  # in atoms, 0 .. K - 1
-    # [M, K support, K atoms]: how near each atom is to each point of the support, from 1 (on it) to 0
-    near = (1 - (place.unsqueeze(1) - torch.arange(len(support), device=place.device).unsqueeze(1)).abs()).clamp_(min=0)
-    return (near * probability.unsqueeze(1)).sum(2)
 
 
 def outside(probability: Tensor, atoms: Tensor, support: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Base of SAC, TQC and CrossQ: a squashed Gaussian policy, critics, and the order of an update."""
 
 from abc import abstractmethod
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -8,6 +9,8 @@ from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.nets import critics
+from algos.common.nets.layers import batch_statistics, has_batch_norms, statistics_of
+from algos.common.nets.unit import unit_weights
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.optim import Outcome
@@ -37,6 +40,11 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         self.optimizer = optim.make(self.parameters, cfg, cfg.critic_lr, beta1=beta1)
         self.networks = nn.ModuleDict({**self.policy.modules, "critic": self.critic})
         self.step = self.minimize(self._loss, self.optimizer)
+        self.joint = has_batch_norms(self.critic)
+        """True if the critics see observations and their successors in one batch, so that both are normalized alike."""
+        self.statistics = statistics_of(self.networks)
+        if cfg.normalize_weights:
+            self.step.after, self.policy.step.after = unit_weights(self.critic), unit_weights(self.policy.network)
         self.updates = 0
 
     def _critics(self, members: int) -> critics.Critic:
@@ -55,6 +63,8 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         self._follow()
         if self.updates % self.cfg.policy_freq == 0:
             self._improve(batch["obs"], rows, batch.get("action_mask"))
+        if self.learners > 1 and self.statistics:
+            self.reduce(self.statistics)
         return Result({**metrics, **self.policy.metrics}, priorities)
 
     @abstractmethod
@@ -73,5 +83,7 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         """Updates the target critics, if there are any."""
 
     def _improve(self, obs: Observed, rows: int, mask: Tensor | None = None) -> None:
-        """Makes one step of the policy. mask [M, entries]: of legal actions, where some of an action is chosen."""
-        self.policy.improve(obs, self.policy.noise(rows), self.reduce, mask)
+        """Makes one step of the policy, with batch statistics in it and running statistics in the critics. mask
+        [M, entries]: of legal actions, where some of an action is chosen."""
+        with batch_statistics(self.policy.network) if self.statistics else nullcontext():
+            self.policy.improve(obs, self.policy.noise(rows), self.reduce, mask)

@@ -5,6 +5,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def soft_target(reward: Tensor, discount: Tensor, next_q: Tensor, next_log_prob: Tensor, alpha: Tensor) -> Tensor:
@@ -30,3 +31,11 @@ def conservatism(values: Tensor, log_density: Tensor, q: Tensor) -> Tensor:
     those of K drawn actions, q [n, B] of the data's action."""
     drawn = (values - log_density).logsumexp(1) - math.log(len(log_density))
     return (drawn - q).mean(1).sum()
+
+
+def similarity(slopes: Tensor) -> Tensor:
+    """Returns the mean over the batch of the cosines between the gradients of all pairs of critics [n, B, A], both
+    orders counted, divided by n - 1 (EDAC, An et al., 2021)."""
+    units = F.normalize(slopes, dim=-1, eps=1e-10)
+    total = units.sum(0).square().sum(-1) - units.square().sum(-1).sum(0)  # without the pairs of one critic
+    return total.mean() / (len(slopes) - 1)

@@ -1,5 +1,6 @@
 """Policy of the soft actor-critics: a squashed Gaussian and the entropy temperature, and choices beside it."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from algos.common.maths.gaussian import SquashedGaussian
 from algos.common.maths.state_noise import SquashedStateGaussian, StateDependentStd
 from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import networks
+from algos.common.nets.layers import changed_by
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
@@ -24,6 +26,16 @@ from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
 from config.model.composite import Composite, kinds_of
 from config.tell.language import tr
+
+SMOOTH_LOG_STD = (-10.0, 2.0)
+
+
+def _target_entropy(cfg: Any, size: int) -> float:
+    """Returns the entropy that alpha is tuned for: that of `size` normal variables with the deviation target_std, or
+    -size."""
+    if cfg.target_std is not None:
+        return size * 0.5 * math.log(2.0 * math.pi * math.e * float(cfg.target_std) ** 2)
+    return -float(size) if cfg.target_entropy is None else float(cfg.target_entropy)
 
 
 class SoftPolicy(Policy):
@@ -50,18 +62,22 @@ class SoftPolicy(Policy):
         self.choices = Choosing(cfg, space, device) if isinstance(space, Composite) and supported else None
         """What is chosen from a few in the actions of a Tuple or Dict; None for a Box alone."""
         self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
-        size, sde = self.bounds.size, getattr(cfg, "use_sde", False)
+        size, sde, smooth = (
+            self.bounds.size,
+            getattr(cfg, "use_sde", False),
+            SMOOTH_LOG_STD if cfg.smooth_log_std else None,
+        )
         if sde and self.choices is not None:
             raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
-        self.distribution = SquashedStateGaussian(size) if sde else SquashedGaussian(size)
+        self.distribution = SquashedStateGaussian(size) if sde else SquashedGaussian(size, smooth)
         outputs: Any = self.distribution.outputs + (0 if self.choices is None else self.choices.logits)
         if sde:
             outputs = lambda features: StateDependentStd(features.width, size, 0.0, learns_features=True)  # noqa: E731
         self.network = networks.build(spec, cfg.actor_layers, outputs, cfg, streams.init, normalizer=normalizer)
         self.network.to(device)
-        self.optimizer = optim.make(self.network.parameters(), cfg, cfg.actor_lr, beta1=beta1)
+        self.optimizer = optim.make(changed_by(self.network), cfg, cfg.actor_lr, beta1=beta1)
         self.temperature = Temperature(cfg, device)
-        self.target_entropy = -float(self.bounds.size) if cfg.target_entropy is None else cfg.target_entropy
+        self.target_entropy = _target_entropy(cfg, self.bounds.size)
         self.value = value
         self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)  # not of the critics
         self.carried = Carried(self.network, device)
@@ -95,8 +111,12 @@ class SoftPolicy(Policy):
             return self._act_in_parts(self.choices, obs, state, mask, explore)
         if explore is None:
             return self.explorer.act(self.distribution.mode, obs, state)
-        rng = explore.rng
-        return self.explorer.act(lambda outputs: self.distribution.sample(outputs, rng), obs, state, explore)
+        rng, distribution = explore.rng, self.distribution
+
+        def draw(outputs: Array, noise: Array | None = None) -> Array:
+            return distribution.sample(outputs, rng) if noise is None else distribution.with_noise(outputs, noise)
+
+        return self.explorer.act(draw, obs, state, explore)
 
     def _act_in_parts(
         self, choices: Choosing, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None
@@ -104,8 +124,10 @@ class SoftPolicy(Policy):
         """Returns flat actions: the choices, and the numbers as for a Box alone."""
         logits = np.zeros((len(obs), choices.logits), np.float32)  # random at the start of a run
 
-        def unit(outputs: Array) -> Array:
+        def unit(outputs: Array, noise: Array | None = None) -> Array:
             logits[:], numbers = outputs[:, : choices.logits], outputs[:, choices.logits :]
+            if noise is not None:
+                return self.distribution.with_noise(numbers, noise)
             return (
                 self.distribution.mode(numbers) if explore is None else self.distribution.sample(numbers, explore.rng)
             )

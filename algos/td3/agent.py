@@ -9,6 +9,7 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.common.fast.layers import Network
 from algos.common.maths import targets
 from algos.common.nets import critics, networks
+from algos.common.nets.layers import changed_by
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
@@ -42,6 +43,19 @@ def cloning_loss(q: Tensor, action: Tensor, example: Tensor, alpha: float) -> Te
     return scale * policy_loss(q) + (action - example).square().mean()
 
 
+def squared_distance(action: Tensor, example: Tensor) -> Tensor:
+    """Returns the squared distances [B] of actions [B, A] in -1..1."""
+    return (action - example).square().sum(-1)
+
+
+def penalized_loss(q: Tensor, distance: Tensor, weight: float) -> Tensor:
+    """Returns mean(weight distance - Q / mean |Q|) with Q = min_i Q_i(s, pi(s)) (Tarasov et al., 2023); q is [n, B],
+    the squared distance of pi(s) to the action of the data [B]."""
+    least = q.amin(0)
+    scale = least.detach().abs().mean().clamp(min=1e-8)
+    return (weight * distance - least / scale).mean()
+
+
 class Agent(ActingAgent):
     """A deterministic policy and critics, with a target network of each."""
 
@@ -67,7 +81,7 @@ class Agent(ActingAgent):
         self.target_actor, self.target_critic = self.targets["actor"], self.targets["critic"]
         self.online: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
-        self.actor_optimizer = optim.make(self.actor.parameters(), cfg, cfg.actor_lr)
+        self.actor_optimizer = optim.make(changed_by(self.actor), cfg, cfg.actor_lr)
         self.optimizer = self.critic_optimizer = optim.make(self.critic.parameters(), cfg, cfg.critic_lr)
         self.critic_step = self.minimize(self._critic_loss, self.critic_optimizer)
         self.actor_step = self.minimize(self._actor_loss, self.actor_optimizer)
@@ -122,7 +136,10 @@ class Agent(ActingAgent):
         """Returns the loss of the policy, and once more without a graph; the critics receive no gradients."""
         action = outputs_of(self.actor, batch["obs"])
         q = self.critic(batch[self.sees], action).squeeze(-1)
-        if self.cfg.bc_alpha is None:
+        if self.cfg.bc_actor:
+            distance = squared_distance(action, self.bounds.to_unit(batch["action"]))
+            loss = penalized_loss(q, distance, self.cfg.bc_actor)
+        elif self.cfg.bc_alpha is None:
             loss = policy_loss(q)
         else:
             loss = cloning_loss(q, action, self.bounds.to_unit(batch["action"]), self.cfg.bc_alpha)
@@ -135,4 +152,7 @@ class Agent(ActingAgent):
         if noise is not None:
             action = smoothed(action, cfg.policy_noise * noise, cfg.noise_clip)
         next_q = self.target_critic(batch[f"next_{self.sees}"], action).squeeze(-1)
+        if cfg.bc_critic:
+            distance = squared_distance(action, self.bounds.to_unit(batch["next_action"]))
+            next_q = next_q - cfg.bc_critic * batch["has_next"] * distance
         return td_target(batch["reward"] * cfg.reward_scale, batch["discount"], next_q)

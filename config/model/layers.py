@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from config.model.fields import Int, NonNegative, Positive, PositiveInt, Strict, listed, lower
 from config.own import objects as own
@@ -17,22 +17,40 @@ Activation = Annotated[
 _Sizes = Annotated[list[PositiveInt], BeforeValidator(listed), Field(min_length=1)]
 
 
+def terse(layer: Any, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    """Returns the settings of a layer as they are written: those that are in its RARE only if they are not the
+    default."""
+    fields, values = type(layer).model_fields, handler(layer)
+    return {key: value for key, value in values.items() if key not in layer.RARE or value != fields[key].default}
+
+
 class Shareable(BaseModel):
     """A layer with weights."""
+
+    RARE: ClassVar[tuple[str, ...]] = ("shared", "frozen")
+
+    @model_serializer(mode="wrap")
+    def _terse(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return terse(self, handler)
 
     shared: Annotated[str, Field(min_length=1)] | None = None
     """Name under which networks share the weights of this layer: all layers of the run with this name are one. null:
     the layer has weights of its own."""
+    frozen: bool = False
+    """With shared: this network does not change the weights, and no gradient flows through the layer to those before
+    it; other networks that share it do."""
 
-    @model_serializer(mode="wrap")
-    def _without_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = handler(self)
-        return values if self.shared else {key: value for key, value in values.items() if key != "shared"}
+    @model_validator(mode="after")
+    def _frozen_is_shared(self) -> "Shareable":
+        if self.frozen and not self.shared:
+            raise ValueError(tr("frozen needs shared: no other network would change these weights"))
+        return self
 
 
 class Linear(Strict, Shareable):
     """A fully connected layer; several sizes in layer_size make several layers."""
 
+    RARE = (*Shareable.RARE, "bias")
     ALIASES: ClassVar = {"layer_dim": "layer_size"}
     layer_type: Literal["linear"] = "linear"
     """linear"""
@@ -40,11 +58,14 @@ class Linear(Strict, Shareable):
     """Number of outputs, as [256] or 256; [256, 128] makes two layers."""
     activation: Activation = "relu"
     """Function after each layer."""
+    bias: bool = True
+    """Add a learned number to each output; false where a normalization with a shift follows."""
 
 
 class Conv2d(Strict, Shareable):
     """A convolution over images of shape channels x height x width."""
 
+    RARE = (*Shareable.RARE, "spectral_norm")
     ALIASES: ClassVar = {"out_channels": "out_channel", "in_channels": "in_channel"}
     layer_type: Literal["conv2d"] = "conv2d"
     """conv2d"""
@@ -60,10 +81,18 @@ class Conv2d(Strict, Shareable):
     """Zeros added on each side, in pixels."""
     activation: Activation = "relu"
     """Function after the convolution."""
+    spectral_norm: bool = False
+    """Divide the weights by their largest singular value, which limits how much the layer can amplify a change."""
 
 
 class Pooling(Strict):
     """The maximum or mean of each window of an image."""
+
+    RARE: ClassVar[tuple[str, ...]] = ("padding",)
+
+    @model_serializer(mode="wrap")
+    def _terse(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return terse(self, handler)
 
     layer_type: Literal["pooling"] = "pooling"
     """pooling"""
@@ -73,6 +102,8 @@ class Pooling(Strict):
     """Side of the window, in pixels."""
     stride: PositiveInt = 2
     """Step of the window, in pixels."""
+    padding: Annotated[Int, Field(ge=0)] = 0
+    """Rows added on each side, in pixels; at most half of kernel_size."""
 
 
 class Flatten(Strict):
@@ -115,6 +146,36 @@ class BatchRenorm(Strict, Shareable):
     """Maximum ratio of the minibatch's deviation to the running one that is corrected for."""
     d_max: NonNegative = 5.0
     """Maximum distance of the minibatch's mean from the running one, in running deviations, that is corrected for."""
+
+
+class BatchNorm(Strict, Shareable):
+    """Batch normalization: by minibatch statistics in training, by running statistics otherwise. Critics see an
+    observation and its successor in one minibatch, so that both are normalized alike."""
+
+    layer_type: Literal["batchnorm"] = "batchnorm"
+    """batchnorm"""
+    activation: Activation = "none"
+    """Function after the normalization."""
+    momentum: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
+    """Weight of the newest minibatch in the running mean and variance."""
+
+
+class RmsNorm(Strict, Shareable):
+    """Division of the features by the root of their mean square (RMSNorm): layer normalization without a mean."""
+
+    layer_type: Literal["rmsnorm"] = "rmsnorm"
+    """rmsnorm"""
+    activation: Activation = "none"
+    """Function after the normalization."""
+
+
+class Function(Strict):
+    """An activation function alone, for one that comes before a layer."""
+
+    layer_type: Literal["activation"] = "activation"
+    """activation"""
+    activation: Activation = "relu"
+    """The function."""
 
 
 class NoisyLinear(Strict, Shareable):
@@ -172,6 +233,27 @@ class Dropout(Strict):
     """Fraction of values set to zero."""
 
 
+class Residual(Strict):
+    """A residual block: its input plus what its layers make of it, x + layers(x). They keep the shape."""
+
+    layer_type: Literal["residual"] = "residual"
+    """residual"""
+    layers: "Annotated[Layers, Field(min_length=1)]"
+    """Layers of the block, which keep the shape; without lstm, gru, embed and flatten ones."""
+
+
+class ImpalaCnn(Strict, Shareable):
+    """The residual network for images of IMPALA: for each number of channels a 3 x 3 convolution, a maximum over
+    3 x 3 windows at half the resolution, and two residual blocks of two 3 x 3 convolutions."""
+
+    layer_type: Literal["impala_cnn"] = "impala_cnn"
+    """impala_cnn"""
+    channels: _Sizes = [16, 32, 32]
+    """Number of filters of each stage, every one of which halves height and width."""
+    spectral_norm: bool = False
+    """Divide the weights of the residual blocks' convolutions by their largest singular value."""
+
+
 def _lower_layer_type(value: Any) -> Any:
     return (
         {**value, "layer_type": lower(value["layer_type"])}
@@ -191,7 +273,12 @@ Layer = Annotated[
         | Lstm
         | Gru
         | LayerNorm
+        | RmsNorm
+        | BatchNorm
         | BatchRenorm
+        | Function
+        | Residual
+        | ImpalaCnn
         | Dropout
         | Custom,
         Field(discriminator="layer_type"),
@@ -199,11 +286,20 @@ Layer = Annotated[
     BeforeValidator(_lower_layer_type),
 ]
 Layers = list[Layer]
+Residual.model_rebuild()
 
 
 def mlp(*sizes: int, activation: Activation = "relu") -> Layers:
     """Returns fully connected layers of these sizes, as the default of a layer list."""
     return [Linear(layer_size=[size], activation=activation) for size in sizes]
+
+
+def flat(layers: Layers) -> Iterator[Layer]:
+    """Yields all layers of a list, a residual block followed by the layers within it."""
+    for layer in layers:
+        yield layer
+        if isinstance(layer, Residual):
+            yield from flat(layer.layers)
 
 
 # facts about layers, known without importing torch ----------------------------------------------------------

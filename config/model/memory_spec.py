@@ -68,8 +68,17 @@ class ReplaySpec:
     environment with goals, with n_step 1 and sequence 1."""
     reward_clip: RewardClip = "none"
     """Applied to single rewards, before n-step returns are folded."""
+    return_limit: float | None = None
+    """Rewards are divided by the standard deviation of the discounted returns so far, or by the largest of their sizes
+    divided by this limit if that is more; None: they stay as they are."""
     compress: bool = False
     """True if images are compressed."""
+    next_action: bool = False
+    """True if samples have `next_action`, the action that was taken in the next state, and `has_next`, 1 where there
+    is one and 0 at the end of an episode or of the memory; with sequence 1."""
+    to_go: bool = False
+    """True if samples of given data have `to_go`, the discounted sum of the rewards from the step to the end of its
+    episode; in what the run collects it is -inf. With sequence 1."""
     statistics: bool = False
     """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
     terminated: bool = False

@@ -330,15 +330,16 @@ def _columns(text: str) -> int:
 def _settings(model: type[Strict], names: Iterable[str], prefix: str = "") -> Iterator[str]:
     """Yields the help of each setting, and of the keys of one that is a mapping. prefix: names before its own."""
     schema = json_schema(model)
+    properties = schema["$defs"][model.__name__]["properties"] if "$ref" in schema else schema["properties"]
     spellings: dict[str, list[str]] = {}
     for alias, name in model.ALIASES.items():
         spellings.setdefault(name, []).append(alias)
     for name in names:
         field = model.model_fields[name]
         text = help_text(model, name)
-        kind = expected(schema["properties"][name], schema)
+        kind = expected(properties[name], schema)
         facts = [_default(field)] if kind == text.rstrip(".。") else [kind, _default(field)]
-        if "const" in schema["properties"][name]:
+        if "const" in properties[name]:
             facts = [tr("always {value}", value=kind)]
         if name in spellings:
             facts.append(tr("also {names}", names=", ".join(spellings[name])))
@@ -369,6 +370,9 @@ def _default(field: FieldInfo) -> str:
 
 def _layer(layer: Strict) -> str:
     """Returns a layer of a default in few words, such as linear 64 tanh."""
+    inner = getattr(layer, "layers", None)
+    if inner:
+        return f"{type(layer).model_fields['layer_type'].default} ({', '.join(map(_layer, inner))})"
     values = layer.model_dump().values()
     return " ".join(str(value[0] if isinstance(value, list) else value) for value in values)
 

@@ -100,6 +100,10 @@ FACTS = {
         otherwise=tr("global {text}; set it to own"),
     ),
     "data": Fact("", _ALONE, tr("is for a run; here the buffer is what is learned from"), "data"),
+    "returns": Fact(buffer=tr("{name} tracks the returns of a run; set it to false"), setting="normalize_reward"),
+    "next actions": Fact(
+        buffer=tr("{name} needs the next action, which a run's memory knows; set it to 0"), setting="bc_critic"
+    ),
     "several agents": Fact(buffer=tr("{name} controls several agents as one; here there is a single one")),
 }
 """Name -> what may be asked for, in the order in which it is looked at."""
@@ -125,6 +129,8 @@ def _asked(algo: Any) -> frozenset[str]:
         "images": replay and replay.compress,
         "global state": not algo.JOINT and algo.needs_global_state(),
         "data": spec is not None and spec.data is not None,
+        "returns": replay and replay.return_limit is not None,
+        "next actions": replay and replay.next_action,
         "several agents": algo.JOINT,
     }
     return frozenset(fact for fact, is_asked in needs.items() if is_asked)

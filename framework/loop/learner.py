@@ -127,7 +127,7 @@ class AgentLearner(Learner):
         own."""
         agent = self.agent
         try:
-            batch = agent.standardize(batch)
+            batch = agent.shifted(agent.standardize(batch))
             agent.seed_dropout()
             result = agent.update(batch if agent.CUTS_MINIBATCHES else agent.share(batch))
             metrics = result.metrics if self._share is None else self._share.averaged(result.metrics)

@@ -71,6 +71,8 @@ class OfflineReplay(Memory):
             for piece in data.pieces():
                 rows = {name: column[:, None] for name, column in self._rewarded(piece, 1.0).items()}
                 replay.add(Fragment(rows, {"state": None, "first": np.zeros(1, bool)}, Origin()))
+        if replay.spec.to_go:
+            replay.add_to_go()
         return replay
 
     def _drawn(self, data: OfflineData, seed: int) -> Chunk | None:
@@ -141,6 +143,8 @@ def _joined(fresh: Columns, data: Columns, sequence: int) -> Columns:
     for name in MASKS:
         if name in fresh and name not in data:
             data[name] = np.ones((*data["reward"].shape, fresh[name].shape[-1]), bool)
+    if "to_go" in data:
+        fresh = {**fresh, "to_go": np.full_like(fresh["reward"], -np.inf)}
     if "state" in fresh:
         size = fresh["state"].shape[-1]
         data["state"] = np.zeros((*data["first"][:, 0].shape, size), fresh["state"].dtype)

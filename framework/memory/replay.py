@@ -19,6 +19,7 @@ from framework.memory.chunk import Chunk, Keys
 from framework.memory.hindsight import Hindsight
 from framework.memory.n_step import walk
 from framework.memory.replay_journal import ReplayJournal
+from framework.memory.return_scale import ReturnScale
 from framework.memory.ring import Rings, clipped
 from framework.memory.sum_tree import SumTree
 
@@ -50,6 +51,7 @@ class Replay(Memory):
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)
+        self._scale = None if spec.return_limit is None else ReturnScale(spec.gamma, spec.return_limit)
         self._tree: SumTree | None = None
         self._hindsight: list[Hindsight] = []
         """One per ring, if the memory relabels."""
@@ -69,6 +71,8 @@ class Replay(Memory):
         first = rings.added[ring]
         rings.write(ring, columns)
         self._index(ring, first, columns)
+        if self._scale is not None:
+            self._scale.add(ring, columns["reward"], columns["end"], columns.get("valid"))
         if self._count() * rings.rows >= self.spec.warmup:
             fresh = columns["reward"].size if "valid" not in columns else np.count_nonzero(columns["valid"])
             self._credit += fresh * self.spec.updates_per_step
@@ -85,6 +89,9 @@ class Replay(Memory):
         batch = self._kept(columns)
         if not rings.flat:
             self._allocate({name: value[:1, None] for name, value in batch.items()})
+        if self._scale is not None:
+            for at, slot in enumerate(ring.tolist()):
+                self._scale.add(slot, batch["reward"][at : at + 1, None], batch["end"][at : at + 1, None])
         places = rings.scatter(ring, batch)
         if self._tree is not None:
             self._tree.set(places, np.full(len(places), self._tree.highest))
@@ -113,6 +120,8 @@ class Replay(Memory):
     def _cut(self, ring: int, first: np.ndarray) -> None:
         """Ends the trajectories of rows that begin an episode now although the last one did not end (a collector was
         lost): no n-step return or sequence may reach across this point."""
+        if self._scale is not None:
+            self._scale.cut(ring, first)
         newest = self._rings.places(ring, self._rings.added[[ring]] - 1)[0]
         lost = newest[first & ~self._rings.flat["end"][newest]]
         if lost.size:
@@ -171,6 +180,7 @@ class Replay(Memory):
             self._relabel(columns, place, step)
         if weights is not None:
             columns["weight"] = weights
+        self._scaled(columns)
         return Chunk(columns, Keys(place, step), arrived=self._arrivals.take() if self.spec.statistics else None)
 
     def _draw(self, shape: tuple[int, int]) -> np.ndarray:
@@ -201,13 +211,28 @@ class Replay(Memory):
             columns["state"] = rings.flat["state"][begin]
         if "valid" in rings.flat:
             columns["valid"] = rings.flat["valid"][places]
+        self._scaled(columns)
         arrived = self._arrivals.take() if self.spec.statistics else None
         return Chunk(columns, Keys(begin, rings.serial(begin)), arrived=arrived)
+
+    def _scaled(self, columns: Columns) -> None:
+        """Scales the rewards of samples by the returns so far."""
+        if self._scale is not None:
+            columns["reward"] = columns["reward"] / self._scale.divisor()
 
     def _gather(self, place: np.ndarray) -> Columns:
         if self.spec.n_step > 1:
             return self._gather_n_step(place)
-        return {name: self._rings.take(name, place) for name in self._rings.flat if name not in self._skipped}
+        columns = {name: self._rings.take(name, place) for name in self._rings.flat if name not in self._skipped}
+        return columns | self._following(place)
+
+    def _following(self, last: np.ndarray) -> Columns:
+        """Returns the actions in the states after these steps, if the algorithm needs them."""
+        if not self.spec.next_action:
+            return {}
+        rings = self._rings
+        there = ~(rings.flat["end"].take(last) | rings.is_newest(last))
+        return {"next_action": rings.take("action", rings.ahead(last)), "has_next": there.astype(np.float32)}
 
     def _gather_n_step(self, place: np.ndarray) -> Columns:
         """Returns samples with n-step returns: the sum of up to n discounted rewards and the state after them. Fewer
@@ -225,7 +250,16 @@ class Replay(Memory):
                 columns[name] = rings.take(name, last)
         # the last step's own discount is gamma, or 0 after a terminal state
         columns["discount"] = np.where(flat["discount"].take(last) > 0, factor, np.float32(0))
-        return columns
+        return columns | self._following(last)
+
+    def add_to_go(self) -> None:
+        """Adds the column `to_go` of a memory of one ring and one row, which is complete."""
+        flat, total = self._rings.flat, 0.0
+        rewards, ends = flat["reward"].astype(np.float64).tolist(), flat["end"].tolist()
+        for at in reversed(range(len(rewards))):
+            rewards[at] = total = rewards[at] + (0.0 if ends[at] else self.spec.gamma * total)
+        self._rings.add_column("to_go", (), np.dtype(np.float32))
+        self._rings.flat["to_go"][:] = rewards
 
     def feedback(self, keys: Keys, priorities: np.ndarray) -> None:
         if self._tree is None:
@@ -244,6 +278,7 @@ class Replay(Memory):
             "taken": self._arrivals.taken.tolist(),
             "rng": self.rng.bit_generator.state,
             "highest": None if self._tree is None else self._tree.highest,
+            **({} if self._scale is None else {"scale": self._scale.state()}),
         }
 
     def load_counters(self, state: Tree) -> None:
@@ -251,12 +286,18 @@ class Replay(Memory):
         self._credit = state["credit"]
         self._arrivals.taken = np.array(state["taken"])
         self.rng.bit_generator.state = state["rng"]
+        self._load_scale(state)
+
+    def _load_scale(self, state: Tree) -> None:
+        if self._scale is not None:
+            self._scale.load_state(state["scale"])
 
     def write(self, journal: Journal) -> Span:
         return self._journal.write(journal)
 
     def load_state(self, state: Tree, frames: Iterable[Frame]) -> None:
         added = np.array(state["added"])
+        self._load_scale(state)
         if len(added) != self._rings.count:
             return self._load_other_rings(state, frames)
         self._earlier = state["position"]
@@ -273,7 +314,7 @@ class Replay(Memory):
     def _load_other_rings(self, state: Tree, frames: Iterable[Frame]) -> None:
         """Restores a memory of another number of collectors: moves its steps to these rings, while there is room.
         Holds both memories for that time. The next write() begins the journal again."""
-        spec, depth = replace(self.spec, relabel=0.0), self._rings.depth
+        spec, depth = replace(self.spec, relabel=0.0, return_limit=None), self._rings.depth
         other = Replay(spec, self.rng, collectors=len(state["added"]), depth=depth)
         other.load_state(state, frames)
         self._earlier = other._count()

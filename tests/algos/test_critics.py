@@ -74,7 +74,7 @@ def test_kaiming_weights_have_the_deviation_of_their_inputs():
 def test_simba_is_a_projection_blocks_and_a_norm():
     critic = make(mlp(8, 8), architecture="simba")
     names = [type(module).__name__ for module in critic.body]
-    assert names == ["EnsembleLinear", "EnsembleBlock", "EnsembleBlock", "EnsembleNorm", "EnsembleLinear"]
+    assert names == ["EnsembleLinear", "Residual", "Residual", "EnsembleNorm", "EnsembleLinear"]
     assert critic(torch.zeros(4, 3), torch.zeros(4, 2)).shape == (3, 4, 1)
     with pytest.raises(NetworkError, match=r"^algo_cfg\.critic_layers: simba: .* must end with linear layers"):
         agent_of("SAC", SPEC, critic_layers=[*mlp(8), Dropout()], architecture="simba")

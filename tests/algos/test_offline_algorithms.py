@@ -162,6 +162,8 @@ def steps_of_slope(rng: np.random.Generator, size: int = 64) -> Batch:
         "action": torch.from_numpy(4.0 * action[:, None]),
         "reward": torch.from_numpy(np.where(second, action, 0.0).astype(np.float32)),
         "discount": torch.from_numpy(np.where(second, 0.0, GAMMA).astype(np.float32)),
+        "next_action": torch.from_numpy(4.0 * np.roll(action, 1)[:, None]),
+        "has_next": torch.from_numpy((~second).astype(np.float32)),
     }
 
 
@@ -181,6 +183,8 @@ SLOPES: list[tuple[str, dict[str, Any]]] = [
     ("AWAC", {"temperature": 0.1}),
     ("CRR", {}),
     ("CRR", {"weights": "exp", "advantage_baseline": "max", "temperature": 0.1}),
+    ("ReBRAC", {"bc_actor": 4.0}),
+    ("FQL", {"normalize_q": True}),
 ]
 
 

@@ -113,7 +113,8 @@ def test_the_state_is_carried_from_step_to_step_and_begins_anew_with_each_episod
             after = torch.cat([net.step(x, state[n])[1] for n, net in (("actor", policy), ("critic", front))], 1)
         expected = np.where(ended[t][:, None], 0.0, after.numpy())
         np.testing.assert_allclose(columns["state"][t + 1][:, : carried.size], expected, atol=1e-6)
-    assert columns["state"].shape[2] == 32 + (algo == "DDPG"), "DDPG's noise has a state too"
+    noises = {"DDPG": 1, "FlashSAC": 2}
+    assert columns["state"].shape[2] == 32 + noises.get(algo, 0), "noise of these has a state too"
     if algo == "DDPG":
         noise = columns["state"][:, :, 32]
         np.testing.assert_array_equal(noise[1:] == 0, ended[:-1])

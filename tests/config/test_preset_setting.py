@@ -86,7 +86,7 @@ RUNS = {
     ),
     ("C51", "DQN", "DRQN", "DoubleDQN", "DuelingDQN", "IQN", "MunchausenDQN", "NoisyDQN", "PER_DQN", "QRDQN",
      "RainbowDQN", "SAC_D", "SoftQ"): ({**STEPS, "max_total_step": 100_000, "model_save_fre": 5000}, {}),
-    ("CrossQ", "DDPG", "DDPG_HER", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
+    ("CrossQ", "DDPG", "DDPG_HER", "FlashSAC", "MADDPG", "QMIX", "SAC", "SAC_HER", "TD3", "TQC", "VDN"): (
         {**STEPS, "max_total_step": 200_000, "model_save_fre": 10_000}, {}
     ),
     ("DroQ", "REDQ"): ({**STEPS, "max_total_step": 50_000, "model_save_fre": 10_000}, {}),

@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Discrete
 import algos
 from algos.base import EnvSpec
 from algos.common.settings import ActorCriticConfig
+from algos.flashsac.config import inverted
 from algos.sac.actor_critic import SoftActorCritic
 from algos.td3 import agent as td3
 from config.model.layers import BatchRenorm, Dropout, LayerNorm, Linear, mlp
@@ -26,6 +27,9 @@ def small(algo, *sizes):
     if algo == "CrossQ":
         layers = [layer for size in sizes for layer in (norm, Linear(layer_size=[size]))]
         return {"actor_layers": [*layers, norm], "critic_layers": [*layers, norm]}
+    if algo == "FlashSAC":  # with bins at whole numbers
+        layers = inverted(*sizes, blocks=1)
+        return {"actor_layers": layers, "critic_layers": layers, "critic_bins": 11}
     if algo == "DroQ":
         block = [Dropout(rate=0.1), LayerNorm(activation="relu")]
         layers = [layer for size in sizes for layer in (Linear(layer_size=[size], activation="none"), *block)]
@@ -61,7 +65,12 @@ def target_of(agent, batch):
     if isinstance(agent, SoftActorCritic):
         agent._choose_targets()
         noise = agent.policy.noise(rows)
-        return agent._values(batch, noise)[1] if hasattr(agent, "_values") else agent._target(batch, noise)
+        target = agent._values(batch, noise)[1] if hasattr(agent, "_values") else agent._target(batch, noise)
+        bins = getattr(agent, "bins", None)
+        if bins is None:
+            return target
+        shares = target.double() / target.double().sum(1, keepdim=True)
+        return (shares @ bins.support.double()).float()
     return agent._target(batch, agent._noise(rows)) if isinstance(agent, td3.Agent) else agent._target(batch)
 
 

@@ -29,7 +29,7 @@ from framework.loop.iteration import Count
 from framework.loop.learner import Learned
 from framework.policies.plan import plan
 from tests.tools.fake_ray import FakeRay
-from tests.tools.short_runs import short
+from tests.tools.short_runs import narrow, short
 
 torch.set_num_threads(1)
 SMALL = {
@@ -51,7 +51,7 @@ def words_of(algo: str, toy: str | None = None) -> list[str]:
     for key in ("value_layers", "actor_layers", "critic_layers"):
         if isinstance(default, NetworkConfig) and getattr(default, key, None):
             layers = [layer.model_dump() for layer in getattr(default, key)]
-            small = [{**layer, "layer_size": [8]} if "layer_size" in layer else layer for layer in layers]
+            small = narrow(layers, 8)
             words.append(f"algo_cfg.{key}={small}")
     return [
         f"general_cfg.algo_name={algo}",

@@ -23,6 +23,7 @@ def _row(name: str) -> str:
     cfg = package.Config()
     needs = needs_of(cfg, package.NAME)
     facts = sorted(needs.facts - {"expert"} if "expert of its own" in needs.facts else needs.facts)
+    facts = [fact for fact in facts if fact not in ("returns", "next actions")]  # only a program's buffer lacks them
     facts += ["data or an expert"] if cfg.IMITATES else ["data"] if cfg.OFFLINE and "data" not in facts else []
     with_ray = ["workers run ahead"] * cfg.MAY_LAG + ["several learners"] * cfg.HAS_GRADIENTS
     spaces = _spaces(needs.actions, CHOSEN), _spaces(needs.observations, SEEN)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 import algos
+from algos.flashsac.config import inverted
 from config.model import policies
 from config.model.schema import AlgoConfig
 from config.tell.error_text import models
@@ -34,6 +35,8 @@ SHORT: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("QMIX", "VDN"), _TEAM),
     **dict.fromkeys(("QLearning", "ExpectedSarsa", "Sarsa", "DynaQ"), _TABLE_AT_ONCE),
     **dict.fromkeys(("SAC", "TD3", "TQC", "CrossQ", "MADDPG", "CQL", "TD3_BC"), _ACTOR),
+    **dict.fromkeys(("CalQL", "EDAC", "ReBRAC"), _ACTOR),
+    "FlashSAC": {**_ACTOR, "batch_size": 64, "actor_layers": inverted(16, 1), "critic_layers": inverted(16, 1)},
     **dict.fromkeys(("REDQ", "DroQ"), _MANY),
     **dict.fromkeys(("DDPG_HER", "SAC_HER"), _GOALS),
     **dict.fromkeys(("A2C", "IMPALA"), _SHORT_WINDOWS),
@@ -54,6 +57,18 @@ SHORT: dict[str, dict[str, Any]] = {
     "PQN": {"epsilon_decay": 20000.0, "lr_schedule": "constant", "q_lambda": 0.65},
 }  # fmt: skip
 """Algorithm -> settings."""
+
+
+def narrow(layers: list[dict[str, Any]], width: int) -> list[dict[str, Any]]:
+    """Returns layers, as a file has them, with this width, those of residual blocks too."""
+    return [
+        {
+            **layer,
+            **({"layer_size": [width]} if "layer_size" in layer else {}),
+            **({"layers": narrow(layer["layers"], width)} if "layers" in layer else {}),
+        }
+        for layer in layers
+    ]
 
 
 def short(algo: str, **settings: Any) -> dict[str, Any]:

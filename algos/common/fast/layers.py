@@ -115,16 +115,30 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         narrow = self.in_features <= NARROW and x.dim() == 2 and torch.is_grad_enabled()
-        if narrow and not pays(x, self.weight) and _suits(x, self.out_features / self.in_features, MANY):
+        if (
+            narrow
+            and self.bias is not None
+            and not pays(x, self.weight)
+            and _suits(x, self.out_features / self.in_features, MANY)
+        ):
             return _NarrowLinear.apply(x, self.weight, self.bias)
         return linear(x, self.weight, self.bias)
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Returns F.linear of them, by the faster library."""
     if x.dim() < 2 or not pays(rows := x.flatten(0, -2), weight):
         return F.linear(x, weight, bias)
     return addmm(bias, rows, weight.t()).unflatten(0, x.shape[:-1])
+
+
+def ensemble(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
+    """Returns inputs [n, M, K] times weights [n, K, N], plus biases [n, 1, N] if there are any."""
+    if bias is not None:
+        return baddbmm(bias, x, weight)
+    if ON and pays(x, weight):
+        return torch.stack([addmm(None, *member) for member in zip(x.unbind(), weight.unbind(), strict=True)])
+    return torch.bmm(x, weight)
 
 
 def _by_member(bias: Tensor, x: Tensor, weight: Tensor) -> Tensor:

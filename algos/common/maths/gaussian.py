@@ -113,13 +113,23 @@ class DiagGaussian:
 class SquashedGaussian:
     """tanh of independent normal variables: actions in -1..1 [.., A], from A means and A log deviations."""
 
-    def __init__(self, size: int) -> None:
-        self.size, self.outputs = size, 2 * size
+    def __init__(self, size: int, smooth: tuple[float, float] | None = None) -> None:
+        """smooth: range that a tanh maps the log deviations to; None: they are limited to LOG_STD_RANGE."""
+        self.size, self.outputs, self.smooth = size, 2 * size, smooth
 
     def sample(self, outputs: Array, rng: np.random.Generator) -> Array:
         """Samples actions [N, A]."""
-        mean, log_std = outputs[:, : self.size], np.clip(outputs[:, self.size :], *LOG_STD_RANGE)
-        return np.tanh(mean + np.exp(log_std) * rng.standard_normal(mean.shape, dtype=np.float32))
+        return self.with_noise(outputs, rng.standard_normal((len(outputs), self.size), dtype=np.float32))
+
+    def with_noise(self, outputs: Array, noise: Array) -> Array:
+        """Returns the actions [N, A] of standard normal noise [N, A]."""
+        mean, log_std = outputs[:, : self.size], outputs[:, self.size :]
+        if self.smooth is None:
+            log_std = np.clip(log_std, *LOG_STD_RANGE)
+        else:
+            low, high = self.smooth
+            log_std = low + 0.5 * (high - low) * (1.0 + np.tanh(log_std))
+        return np.tanh(mean + np.exp(log_std) * noise)
 
     def mode(self, outputs: Array) -> Array:
         """Returns tanh of the means [N, A]."""
@@ -132,7 +142,11 @@ class SquashedGaussian:
     def draw(self, outputs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Returns reparametrized actions [B, A] from standard normal noise [B, A], and their log densities [B]."""
         mean, log_std = outputs.chunk(2, -1)
-        log_std = log_std.clamp(*LOG_STD_RANGE)
+        if self.smooth is None:
+            log_std = log_std.clamp(*LOG_STD_RANGE)
+        else:
+            low, high = self.smooth
+            log_std = low + 0.5 * (high - low) * (1.0 + log_std.tanh())
         u = torch.addcmul(mean, log_std.exp(), noise)
         # log(1 - tanh(u)^2), in the form that keeps its digits where tanh(u) is all but 1
         log_slope = 2.0 * (LOG_2 - u - F.softplus(-2.0 * u))

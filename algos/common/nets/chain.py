@@ -9,7 +9,16 @@ from torch import nn
 
 from algos.common.nets import custom
 from algos.common.nets.encoder import NetworkError, Shape
-from algos.common.nets.layers import BatchRenorm, NoisyLinear, RandomZeros
+from algos.common.nets.layers import (
+    BatchNorm,
+    BatchRenorm,
+    Detach,
+    NoisyLinear,
+    RandomZeros,
+    Residual,
+    RmsNorm,
+    SpectralConv2d,
+)
 from algos.common.nets.recurrent import Gru, Lstm
 from config.model import layers as layer_settings
 from config.model.layers import (
@@ -77,7 +86,7 @@ def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0
 def _linear(chain: Chain, layer: Linear) -> None:
     chain.flatten()
     for size in layer.layer_size:
-        modules = nn.Linear(chain.shape[0], size), *ACTIVATIONS[layer.activation]()
+        modules = nn.Linear(chain.shape[0], size, layer.bias), *ACTIVATIONS[layer.activation]()
         chain.grow(f"linear {size}", (size,), *modules)
 
 
@@ -102,19 +111,92 @@ def _conv2d(chain: Chain, layer: Conv2d) -> None:
     if layer.in_channel not in (None, channels):
         reason = tr("in_channel is {value}, but {channels} come in", value=layer.in_channel, channels=channels)
         raise chain.error(label, reason)
-    convolution = nn.Conv2d(channels, layer.out_channel, layer.kernel_size, layer.stride, layer.padding)
+    kind = SpectralConv2d if layer.spectral_norm else nn.Conv2d
+    convolution = kind(channels, layer.out_channel, layer.kernel_size, layer.stride, layer.padding)
     chain.grow(label, (layer.out_channel, *sides), convolution, *ACTIVATIONS[layer.activation]())
 
 
 def _pooling(chain: Chain, layer: Pooling) -> None:
     label = f"{layer.pooling_type} k{layer.kernel_size} s{layer.stride}"
-    sides = _window(chain, label, layer.kernel_size, layer.stride)
+    if 2 * layer.padding > layer.kernel_size:
+        raise chain.error(label, tr("padding is {value}, more than half of the window", value=layer.padding))
+    sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
     pool = nn.MaxPool2d if layer.pooling_type == "max2d" else nn.AvgPool2d
-    chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride))
+    chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride, layer.padding))
 
 
 def _layernorm(chain: Chain, layer: LayerNorm) -> None:
     chain.grow("layernorm", chain.shape, nn.LayerNorm(chain.shape), *ACTIVATIONS[layer.activation]())
+
+
+def _rmsnorm(chain: Chain, layer: layer_settings.RmsNorm) -> None:
+    chain.flatten()
+    chain.grow("rmsnorm", chain.shape, RmsNorm(chain.shape), *ACTIVATIONS[layer.activation]())
+
+
+def _batchnorm(chain: Chain, layer: layer_settings.BatchNorm) -> None:
+    chain.flatten()
+    modules = BatchNorm((1, *chain.shape), layer), *ACTIVATIONS[layer.activation]()
+    chain.grow("batchnorm", chain.shape, *modules)
+
+
+def _function(chain: Chain, layer: layer_settings.Function) -> None:
+    chain.grow(layer.activation, chain.shape, *apart(ACTIVATIONS[layer.activation]()))
+
+
+def apart(modules: list[nn.Module]) -> list[nn.Module]:
+    """Returns the modules of an activation that leave their input as it is: others may read it too."""
+    return [nn.ReLU() if isinstance(module, nn.ReLU) else module for module in modules]
+
+
+IN_A_BLOCK = (
+    Linear, Conv2d, Pooling, LayerNorm, layer_settings.RmsNorm, layer_settings.BatchNorm, layer_settings.BatchRenorm,
+    layer_settings.Function, layer_settings.Residual, layer_settings.NoisyLinear, Dropout,
+)  # fmt: skip
+"""Layers that a residual block may have."""
+
+
+def check_block(layers: Layers) -> None:
+    """Raises NetworkError if a residual block cannot have these layers."""
+    for layer in layers:
+        if not isinstance(layer, IN_A_BLOCK):
+            raise NetworkError(tr("a residual block cannot have a layer of type {kind}", kind=layer.layer_type))
+        if shared_name(layer):
+            raise NetworkError(tr("layers of a residual block cannot be shared"))
+
+
+def _residual(chain: Chain, layer: layer_settings.Residual) -> None:
+    try:
+        check_block(layer.layers)
+    except NetworkError as error:
+        raise chain.error("residual", str(error)) from None
+    body = Chain([], chain.shape, chain.text)
+    for part in layer.layers:
+        ADD[type(part)](body, part)
+    if body.shape != chain.shape:
+        reason = tr("its layers make {after} of {before}, and a block keeps the shape", after=body.shape,
+                    before=chain.shape)  # fmt: skip
+        raise chain.error("residual", reason)
+    chain.grow("residual", chain.shape, Residual(*body.modules))
+
+
+def impala_stages(layer: layer_settings.ImpalaCnn) -> Layers:
+    """Returns the residual network of IMPALA (Espeholt et al., 2018, figure 3) as single layers."""
+    same: dict[str, Any] = {"kernel_size": 3, "stride": 1, "padding": 1, "activation": "none"}
+    layers: Layers = []
+    for channels in layer.channels:
+        inner = Conv2d(out_channel=channels, **same, spectral_norm=layer.spectral_norm)
+        block = layer_settings.Residual(layers=[layer_settings.Function(), inner] * 2)
+        pool = Pooling(kernel_size=3, stride=2, padding=1)
+        layers += [Conv2d(out_channel=channels, **same), pool, block, block]
+    return [*layers, layer_settings.Function()]
+
+
+def _impala(chain: Chain, layer: layer_settings.ImpalaCnn) -> None:
+    if len(chain.shape) != 3:
+        raise chain.error("impala_cnn", tr("it needs an image (channels, height, width)"))
+    for part in impala_stages(layer):
+        ADD[type(part)](chain, part)
 
 
 def _batchrenorm(chain: Chain, layer: layer_settings.BatchRenorm) -> None:
@@ -172,6 +254,8 @@ def share(chain: Chain, start: int, layer: Layer, registry: Registry) -> None:
         raise chain.error(layer.layer_type, reason)
     for at, module in zip(places, first.children(), strict=True):
         chain.modules[at] = module
+    if getattr(layer, "frozen", False):
+        chain.modules.append(Detach(first.parameters()))
 
 
 def _shapes(modules: nn.Module) -> str:
@@ -201,10 +285,10 @@ SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32,
 
 
 def with_convolutions(shape: tuple[int, ...], layers: Layers) -> Layers:
-    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d layer or
-    begins with a flatten or custom one."""
+    """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d or
+    impala_cnn layer or begins with a flatten or custom one."""
     plain = layers and isinstance(layers[0], Flatten | layer_settings.Custom)
-    if len(shape) != 3 or plain or any(isinstance(layer, Conv2d) for layer in layers):
+    if len(shape) != 3 or plain or any(isinstance(layer, Conv2d | layer_settings.ImpalaCnn) for layer in layers):
         return layers
     side = min(shape[1:])
     front = NATURE if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
@@ -221,7 +305,12 @@ ADD: dict[type, Callable[[Chain, Any], None]] = {
     Embed: _embed,
     Flatten: lambda chain, layer: chain.flatten(),
     LayerNorm: _layernorm,
+    layer_settings.RmsNorm: _rmsnorm,
+    layer_settings.BatchNorm: _batchnorm,
     layer_settings.BatchRenorm: _batchrenorm,
+    layer_settings.Function: _function,
+    layer_settings.Residual: _residual,
+    layer_settings.ImpalaCnn: _impala,
     layer_settings.Custom: _custom,
     Dropout: lambda chain, layer: chain.grow("dropout", chain.shape, RandomZeros(layer.rate)),
 }

@@ -11,9 +11,9 @@ from algos.common.fast import layers as fast
 from algos.common.fast import tensors
 from algos.common.fast.layers import Network
 from algos.common.nets import networks
-from algos.common.nets.chain import ACTIVATIONS, any_shared
+from algos.common.nets.chain import ACTIVATIONS, any_shared, apart, check_block
 from algos.common.nets.encoder import NetworkError
-from algos.common.nets.layers import BatchRenorm, RandomZeros
+from algos.common.nets.layers import BatchNorm, BatchRenorm, RandomZeros, Residual, RmsNorm
 from algos.common.nets.networks import INITS
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts.sequences import Observed, outputs_of, outputs_of_both
@@ -26,14 +26,17 @@ from config.tell.language import tr
 class EnsembleLinear(nn.Module):
     """[B, in] or [n, B, in] -> [n, B, out], each member with its own weights, initialized as torch's Linear."""
 
-    def __init__(self, members: int, inputs: int, outputs: int) -> None:
+    bias: nn.Parameter | None
+
+    def __init__(self, members: int, inputs: int, outputs: int, bias: bool = True) -> None:
         super().__init__()
         bound = 1.0 / math.sqrt(inputs)
         self.weight = nn.Parameter(torch.empty(members, inputs, outputs).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound))
+        drawn = nn.Parameter(torch.empty(members, 1, outputs).uniform_(-bound, bound)) if bias else None
+        self.register_parameter("bias", drawn)
 
     def forward(self, x: Tensor) -> Tensor:
-        return fast.baddbmm(self.bias, x.expand(self.weight.shape[0], -1, -1), self.weight)
+        return fast.ensemble(self.bias, x.expand(self.weight.shape[0], -1, -1), self.weight)
 
 
 class EnsembleNorm(nn.Module):
@@ -48,26 +51,16 @@ class EnsembleNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
-class EnsembleBlock(nn.Module):
-    """x -> x + body(x): a block of SimBa (Lee et al., 2024)."""
-
-    def __init__(self, members: int, width: int, activation: str) -> None:
-        super().__init__()
-        wide = 4 * width
-        self.body = Network(
-            EnsembleNorm(members, width),
-            EnsembleLinear(members, width, wide),
-            *_activation(activation),
-            EnsembleLinear(members, wide, width),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
+def _simba_block(members: int, width: int, activation: str) -> Residual:
+    """Returns a block of SimBa (Lee et al., 2024)."""
+    expand, reduce = EnsembleLinear(members, width, 4 * width), EnsembleLinear(members, 4 * width, width)
+    return Residual(EnsembleNorm(members, width), expand, *_activation(activation), reduce)
 
 
 class Critic(nn.Module):
-    """Ensemble of critics: observations [B, ...] and actions [B, A] -> [n, B, out]. The layers before the action is
-    concatenated (convolutions, branches, recurrent layers, whose state is named `critic`) are shared by the members."""
+    """Ensemble of critics: observations [B, ...] and actions [B, A], or [n, B, A] of each, -> [n, B, out]. The layers
+    before the action is concatenated (convolutions, branches, recurrent layers, whose state is named `critic`) are
+    shared by the members."""
 
     def __init__(self, front: Network | Recurrent, body: Network) -> None:
         super().__init__()
@@ -75,7 +68,11 @@ class Critic(nn.Module):
 
     def forward(self, obs: Observed, action: Tensor | None = None) -> Tensor:
         features = outputs_of(self.front, obs, "critic")
-        return self.body(features if action is None else torch.cat([features, action], 1))
+        if action is None:
+            return self.body(features)
+        if action.ndim > features.ndim:  # an action for each critic
+            features = features.expand(len(action), -1, -1)
+        return self.body(torch.cat([features, action], -1))
 
     def with_successors(self, obs: Observed, next_obs: Observed, action: Tensor) -> Tensor:
         """Returns [n, 2 B, out] for observations followed by their successors, from one pass; actions [2 B, A]."""
@@ -93,16 +90,34 @@ def _layer(layer: Layer, members: int, width: int) -> tuple[list[nn.Module], int
         case Linear():
             modules: list[nn.Module] = []
             for size in layer.layer_size:
-                modules += [EnsembleLinear(members, width, size), *_activation(layer.activation)]
+                modules += [EnsembleLinear(members, width, size, layer.bias), *_activation(layer.activation)]
                 width = size
             return modules, width
         case LayerNorm():
             return [EnsembleNorm(members, width), *_activation(layer.activation)], width
+        case layer_settings.RmsNorm():
+            return [RmsNorm((members, 1, width)), *_activation(layer.activation)], width
+        case layer_settings.BatchNorm():
+            return [BatchNorm((members, 1, width), layer), *_activation(layer.activation)], width
+        case layer_settings.Function():
+            return apart(_activation(layer.activation)), width
+        case layer_settings.Residual():
+            return _residual(layer, members, width), width
         case layer_settings.BatchRenorm():
             return [BatchRenorm((members, 1, width), layer)], width
         case Dropout():
             return [RandomZeros(layer.rate)], width
     raise NetworkError(tr("{kind} is not allowed after the action is concatenated", kind=layer.layer_type))
+
+
+def _residual(layer: layer_settings.Residual, members: int, width: int) -> list[nn.Module]:
+    """Returns a residual block for inputs of this width."""
+    check_block(layer.layers)
+    body, after = _plain(layer.layers, members, width)
+    if after != width:
+        raise NetworkError(tr("its layers make {after} of {before}, and a block keeps the shape", after=after,
+                              before=width))  # fmt: skip
+    return [Residual(*body)]
 
 
 def _plain(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], int]:
@@ -119,7 +134,7 @@ def _simba(layers: Layers, members: int, width: int) -> tuple[list[nn.Module], i
         sizes, activation = networks.simba_blocks(layers)
     except NetworkError as error:
         raise NetworkError(f"simba: {error}") from None
-    blocks = [EnsembleBlock(members, sizes[-1], activation) for _ in sizes]
+    blocks = [_simba_block(members, sizes[-1], activation) for _ in sizes]
     return [EnsembleLinear(members, width, sizes[-1]), *blocks, EnsembleNorm(members, sizes[-1])], sizes[-1]
 
 
@@ -131,7 +146,8 @@ def _initialize(body: Network, output: EnsembleLinear, init: str) -> None:
     for layer in [module for module in body.modules() if isinstance(module, EnsembleLinear)]:
         for weight in layer.weight.detach():
             draw(weight.T, 1.0 if layer is output else hidden_gain)
-        nn.init.zeros_(layer.bias)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
 
 
 def build(
@@ -160,6 +176,15 @@ def build(
         _initialize(body, output, cfg.init)
     fast.accelerate(front, body)
     return Critic(front, body)
+
+
+@torch.no_grad()
+def set_bias(critic: Critic, bias: Tensor) -> None:
+    """Sets the biases of the output layer of every member to these [out]."""
+    output = critic.body[-1]
+    assert isinstance(output, EnsembleLinear)
+    assert output.bias is not None
+    output.bias.copy_(bias.expand_as(output.bias))
 
 
 def repeated(obs: Tensor, count: int) -> Tensor:

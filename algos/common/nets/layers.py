@@ -1,7 +1,7 @@
 """Layers that torch does not have. Those with noise have `draw`: a generator turns it on, None turns it off."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -47,15 +47,55 @@ def seed_dropout(network: nn.Module, rng: Generator) -> None:
 
 
 class Residual(nn.Module):
-    """Residual block of SimBa (Lee et al., 2024): x [B, width] -> x + body(x)."""
+    """Residual block: x -> x + body(x), where the body keeps the shape."""
 
-    def __init__(self, width: int, activation: nn.Module) -> None:
+    def __init__(self, *body: nn.Module) -> None:
         super().__init__()
-        hidden = 4 * width
-        self.body = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, hidden), activation, nn.Linear(hidden, width))
+        self.body = Network(*body)
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.body(x)
+
+
+def simba_block(width: int, activation: nn.Module) -> Residual:
+    """Returns a residual block of SimBa (Lee et al., 2024)."""
+    hidden = 4 * width
+    return Residual(nn.LayerNorm(width), nn.Linear(width, hidden), activation, nn.Linear(hidden, width))
+
+
+class Detach(nn.Module):
+    """Ends the way of gradients to the layers before it. `held` has the parameters of a shared layer, which the network
+    with this module reads and does not change."""
+
+    def __init__(self, held: Iterable[nn.Parameter]) -> None:
+        super().__init__()
+        self.held = tuple(held)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.detach()
+
+
+def changed_by(network: nn.Module) -> list[nn.Parameter]:
+    """Returns the parameters of a network that its own optimizer changes: all but those of frozen layers."""
+    held = {id(weight) for part in network.modules() if isinstance(part, Detach) for weight in part.held}
+    return [weight for weight in network.parameters() if id(weight) not in held]
+
+
+class SpectralConv2d(nn.Conv2d):
+    """A convolution whose weights [out, in k k] are divided by their largest singular value (Miyato et al., 2018). It
+    is computed exactly, from the smaller square of the matrix, so that there is no state to keep."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._conv_forward(x, self.weight / largest_singular_value(self.weight.flatten(1)), self.bias)
+
+
+def largest_singular_value(matrix: Tensor) -> Tensor:
+    """Returns the largest singular value of a matrix [out, in]; its gradient is that of u^T matrix v, with the singular
+    vectors u and v as constants."""
+    tall = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.t()
+    with torch.no_grad():
+        first = torch.linalg.eigh(tall @ tall.t()).eigenvectors[:, -1]
+    return (first @ tall).norm().clamp(min=1e-12)
 
 
 class PerAction(nn.Module):
@@ -248,15 +288,78 @@ class BatchRenorm(nn.Module):
         self.count += 1.0
 
 
+BATCH_EPSILON = 1e-5
+
+
+class BatchNorm(nn.Module):
+    """Batch normalization of [..., B, D] over B; of shape (1, D) or, for the members of an ensemble, (n, 1, D).
+
+    By running statistics; within batch_statistics(), where gradients are recorded, by those of the batch, from which
+    the running ones learn."""
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, shape: tuple[int, ...], layer: layer_settings.BatchNorm) -> None:
+        super().__init__()
+        self.layer, self.learns = layer, False
+        self.weight = nn.Parameter(torch.ones(shape))
+        self.bias = nn.Parameter(torch.zeros(shape))
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("variance", torch.ones(shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.learns and torch.is_grad_enabled():
+            return self._by_the_batch(x.expand(*self.weight.shape[:-2], -1, -1))
+        factor = self.weight * (self.variance + BATCH_EPSILON).rsqrt()
+        return torch.addcmul(self.bias - self.mean * factor, x, factor)
+
+    def _by_the_batch(self, x: Tensor) -> Tensor:
+        """batch_norm moves mean and variance (over B - 1) towards those of the batch."""
+        columns = map(_rows, (self.mean, self.variance, self.weight, self.bias))
+        members = zip(x.reshape(-1, *x.shape[-2:]), *columns, strict=True)
+        momentum = self.layer.momentum
+        normed = [F.batch_norm(y, m, v, w, b, True, momentum, BATCH_EPSILON) for y, m, v, w, b in members]
+        return torch.stack(normed).view(x.shape) if len(normed) > 1 else normed[0].view(x.shape)
+
+
+RMS_EPSILON = 1e-6
+
+
+class RmsNorm(nn.Module):
+    """[..., D] divided by the root of the mean square over D, times a weight of shape (D) or, for the members of an
+    ensemble, (n, 1, D)."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, x.shape[-1:], eps=RMS_EPSILON) * self.weight
+
+
 def _rows(x: Tensor) -> Tensor:
     """[n, 1, D] or [1, D] -> [n, D]."""
     return x.view(-1, x.shape[-1])
 
 
+BATCH_NORMS = BatchRenorm, BatchNorm
+
+
+def has_batch_norms(network: nn.Module) -> bool:
+    """Returns True if a network normalizes by the statistics of its input batch."""
+    return any(isinstance(module, BATCH_NORMS) for module in network.modules())
+
+
+def statistics_of(network: nn.Module) -> list[Tensor]:
+    """Returns the running statistics of the batch normalizations of a network."""
+    return [s for module in network.modules() if isinstance(module, BATCH_NORMS) for s in module.buffers()]
+
+
 @contextmanager
 def batch_statistics(network: nn.Module) -> Iterator[None]:
     """Context in which the network normalizes by its input batch and updates its running statistics with it."""
-    layers = [module for module in network.modules() if isinstance(module, BatchRenorm)]
+    layers = [module for module in network.modules() if isinstance(module, BATCH_NORMS)]
     for layer in layers:
         layer.learns = True
     try:

@@ -23,7 +23,7 @@ from algos.common.nets.chain import (
 )
 from algos.common.nets.custom import Custom, CustomCell
 from algos.common.nets.encoder import Index, Join, NetworkError, encode, has_pixels, layout, part_space, values
-from algos.common.nets.layers import Features, NoisyLinear, Residual
+from algos.common.nets.layers import Features, NoisyLinear, simba_block
 from algos.common.nets.recurrent import CELLS, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
@@ -32,7 +32,10 @@ from config.tell.language import tr
 
 __all__ = ["Network", "NetworkError", "build", "features"]
 
-OBSERVING = (Conv2d, Pooling, Flatten, Embed, layer_settings.Lstm, layer_settings.Gru, layer_settings.Custom)
+OBSERVING = (
+    Conv2d, Pooling, Flatten, Embed, layer_settings.ImpalaCnn, layer_settings.Lstm, layer_settings.Gru,
+    layer_settings.Custom,
+)  # fmt: skip
 """Layers that see the observation alone, before an action joins and before the streams of a dueling head part."""
 
 
@@ -59,7 +62,7 @@ def _add_simba(chain: Chain, layers: Layers, shared: Registry) -> None:
         raise chain.error("simba", str(error)) from None
     width = sizes[-1]
     chain.flatten()
-    blocks = [Residual(width, *ACTIVATIONS[activation]()) for _ in sizes]
+    blocks = [simba_block(width, *ACTIVATIONS[activation]()) for _ in sizes]
     projection = nn.Linear(chain.shape[0], width)
     chain.grow(f"simba {width} x {len(sizes)}", (width,), projection, *blocks, nn.LayerNorm(width))
 
@@ -118,7 +121,8 @@ def initialize(
             if isinstance(layer, nn.Linear | nn.Conv2d | NoisyLinear) and layer not in drawn:
                 drawn.add(layer)
                 draw(layer.weight, gain)
-                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progre
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy, masked
 from algos.common.maths.normalize import normalizer_for
 from algos.common.nets.recurrent import Recurrent
+from algos.common.nets.shifts import RandomShift
 from algos.common.parts import optim
 from algos.common.parts.sequences import Carried
 
@@ -25,11 +26,20 @@ class ActingAgent(base.Agent):
         super().__init__(cfg, spec, streams, device)
         if getattr(cfg, "normalize_obs", False):
             self.normalizer = normalizer_for(spec.observation_space, device)
+        shift = getattr(cfg, "random_shift", 0)
+        self.shift = RandomShift(spec.observation_space, shift) if shift else None
 
     @abstractmethod
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Returns exploratory actions; for None the best known ones, without randomness. mask [N, A] is True for legal
         actions; None if all are legal."""
+
+    def shifted(self, batch: Batch) -> Batch:
+        if self.shift is None:
+            return batch
+        images = [name for name in ("obs", "next_obs") if name in batch]
+        moved: Batch = {name: self.shift(batch[name], self.streams.learn) for name in images}  # next ones by others
+        return {**batch, **moved}
 
     def descend(self, loss: Tensor, inputs: Any, optimizer: optim.Optimizer) -> None:
         """Makes a step of an optimizer down the gradient of a loss, to which layers of the user's own have added

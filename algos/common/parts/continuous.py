@@ -67,8 +67,9 @@ class SquashedNoise(StateNoise):
         return self.distribution.given(outputs, noise), after
 
 
-Policy = Callable[[Array], Array]
-"""Function from outputs of the acting network [N, ...] to actions [N, A] in the cube."""
+Policy = Callable[..., Array]
+"""Function from outputs of the acting network [N, ...] to actions [N, A] in the cube; with noise_repeat of standard
+normal noise [N, A], too."""
 
 
 class Explorer:
@@ -79,14 +80,17 @@ class Explorer:
     ) -> None:
         """noise: of the policy, if that depends on the state."""
         self.cfg, self.bounds, self.carried, self.noise = cfg, bounds, carried, noise
+        self.repeats = getattr(cfg, "noise_repeat", 1)
+        """Largest number of steps with the same noise of the policy; it draws its own if this is 1."""
 
     def initial_state(self, rows: int) -> Array | None:
-        """Returns the initial state [N, S]: recurrent states, followed by that of the noise, of the policy or of the
-        Ornstein-Uhlenbeck process; None if there is neither."""
-        process = np.zeros((rows, self.bounds.size), np.float32) if self.cfg.exploration_type == "ou" else None
+        """Returns the initial state [N, S]: recurrent states, followed by that of the noise, a
+        process or a repeated draw; None if there is neither."""
         if self.noise is not None:
-            process = self.noise.initial(rows)
-        return _joined(self.carried.initial(rows), process)
+            return _joined(self.carried.initial(rows), self.noise.initial(rows))
+        size = self.bounds.size + 1 if self.repeats > 1 else self.bounds.size
+        process = self.repeats > 1 or self.cfg.exploration_type == "ou"
+        return _joined(self.carried.initial(rows), np.zeros((rows, size), np.float32) if process else None)
 
     def act(self, policy: Policy, obs: Array, state: Array | None, explore: Explore | None = None) -> Act:
         """Returns random actions, or those of the policy with noise; for None those without noise, whose process is
@@ -100,13 +104,16 @@ class Explorer:
         outputs, memory = self.carried.act(obs, memory)
         if explore is not None and self.noise is not None:
             unit, process = self.noise.sample(outputs, process, explore.rng)
+        elif explore is not None and self.repeats > 1 and process is not None:
+            process = repeated(process, self.repeats, explore.rng)
+            unit = policy(outputs, process[:, :-1])
         else:
             unit = policy(outputs)
         if explore is None or self.cfg.exploration_type == "none":
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         strength = value_at(self.cfg.expl_noise, explore.progress.fraction)
         noise = strength * explore.rng.standard_normal(unit.shape, np.float32)
-        if process is not None:
+        if process is not None and self.repeats == 1:
             noise = process = ornstein_uhlenbeck(process, noise, self.cfg.ou_theta)
         return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))
 
@@ -127,6 +134,19 @@ def _joined(memory: Array | None, process: Array | None) -> Array | None:
 def ornstein_uhlenbeck(state: Array, noise: Array, theta: float) -> Array:
     """Makes one step of the mean-reverting process: x - theta x + noise."""
     return state + (noise - np.float32(theta) * state)
+
+
+def repeated(state: Array, most: int, rng: np.random.Generator) -> Array:
+    """Makes one step of noise that stays the same for n steps, where n <= most has a probability in proportion to
+    n ** -2: normal noise [N, A], followed by the number of steps for which it stays the same [N, 1]."""
+    rows, width = state.shape
+    fresh = rng.standard_normal((rows, width), np.float32)
+    lengths = np.arange(1, most + 1)
+    chances = np.cumsum(1.0 / lengths**2)
+    fresh[:, -1] = np.searchsorted(chances, rng.random(rows) * chances[-1], side="right") + 1
+    state = np.where(state[:, -1:] > 0, state, fresh)
+    state[:, -1] -= 1
+    return state
 
 
 def standard_normal(rows: int, size: int, rng: np.random.Generator, device: torch.device) -> Tensor:

@@ -151,8 +151,8 @@ class Outcome(NamedTuple):
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
-NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout"})
-"""Layers that draw random numbers, loop over steps, or are the user's own."""
+NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchnorm"})
+"""Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
 
 def uncompiled(cfg: NetworkConfig) -> str | None:
@@ -180,6 +180,8 @@ class GradientStep:
         """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
         self._graph: compiler.Graph | None = None
+        self.after: Callable[[], None] | None = None
+        """Called after each step: what the weights must keep, such as their norms."""
         self.seconds = 0.0
         """Seconds that compiling, or loading what was compiled, took."""
         self.compiles = False
@@ -192,6 +194,12 @@ class GradientStep:
     def __call__(self, *inputs: Any, reduce: Reduce) -> Any:
         """Takes one gradient step on loss(*inputs); returns the second value of the loss function. reduce:
         averages gradients over the learners that share a batch, of which a graph has only one."""
+        extra = self._one(inputs, reduce)
+        if self.after is not None:
+            self.after()
+        return extra
+
+    def _one(self, inputs: tuple[Any, ...], reduce: Reduce) -> Any:
         if self._graph is None and _count(inputs[0]) == self._samples:
             self.make_graph(*inputs)
         if self._graph is not None and self._graph.fits(inputs):

@@ -23,6 +23,7 @@ REFUSED = {
     "MADDPG": "several agents",
     "MAPPO": "several agents",
     "Expert": "asks it only in a run",
+    "FlashSAC": "normalize_reward: FlashSAC tracks the returns of a run; set it to false",
 }
 """Algorithms that learn nothing from a buffer of single transitions, and words of the message."""
 
@@ -59,6 +60,12 @@ def test_an_observation_that_is_not_finite_is_refused() -> None:
     with pytest.raises(JoystickError, match=r"^PPO: the observation is not finite: \[\[ ?0"):
         policy(Batch(obs=np.array([[0, np.nan, 0, 0]], np.float32)))
     policy(Batch(obs=np.zeros((1, 4), np.float32)))
+
+
+def test_what_only_the_memory_of_a_run_knows_is_refused_by_its_setting() -> None:
+    assert joystick.policy("FlashSAC", "Pendulum-v1", normalize_reward=False).name == "FlashSAC"
+    with pytest.raises(ConfigError, match="bc_critic: TD3 needs the next action"):
+        joystick.policy("TD3", "Pendulum-v1", bc_critic=0.1)
 
 
 @pytest.mark.parametrize("algo", REFUSED)

@@ -55,9 +55,11 @@ def spec_of(env: str = "CartPole-v1") -> EnvSpec:
     return EnvSpec(env, rows.observation_space, rows.action_space, 1)
 
 
-def stored(path: Path, updates: int = -1, share: float = 0.5, **settings: Any) -> OfflineReplay:
+def stored(path: Path, updates: int = -1, share: float = 0.5, to_go: bool = False, **settings: Any) -> OfflineReplay:
     data = DataSpec((str(path),), updates=updates, share=share, **settings)
-    spec = ReplaySpec(capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, gamma=0.5, n_step=2, data=data)
+    spec = ReplaySpec(
+        capacity=100, batch_size=8, warmup=0, updates_per_step=1.0, gamma=0.5, n_step=2, data=data, to_go=to_go
+    )
     return OfflineReplay(spec, stream(1, "memory"), stream(1, "memory/data"), select_data(data, spec_of(), 1), most=4)
 
 
@@ -269,7 +271,7 @@ def test_without_a_limit_a_run_that_collects_after_its_data_has_the_usual_one(tm
     assert (alone.general.max_update, alone.general.max_episode) == (10_000, -1)
 
 
-@pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ"])
+@pytest.mark.parametrize("algo", ["DQN", "AWAC", "BCQ", "DiscreteBCQ", "ReBRAC", "CalQL", "FQL"])
 def test_after_the_updates_from_the_data_the_run_collects(tmp_path: Path, algo: str) -> None:
     data = data_for(tmp_path, algo)
     with run_of(
@@ -360,7 +362,14 @@ def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "algo", in_the_suite(["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer"], "BC", "IQL", "DiscreteCQL")
+    "algo",
+    in_the_suite(
+        ["BC", "IQL", "DiscreteCQL", "BCQ", "DecisionTransformer", "ReBRAC", "CalQL", "FQL"],
+        "BC",
+        "IQL",
+        "DiscreteCQL",
+        "ReBRAC",
+    ),
 )
 def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, algo: str) -> None:
     torch.set_num_threads(1)

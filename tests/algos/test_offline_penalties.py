@@ -1,0 +1,167 @@
+"""ReBRAC, EDAC, CalQL and FQL: their losses by hand; the value of a policy by fitted Q evaluation."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from algos.base import EnvSpec
+from algos.common.parts.fitted_q import FittedQ
+from algos.fql.agent import between, flow_loss, policy_loss
+from algos.rebrac.config import Config
+from algos.sac.losses import similarity
+from algos.td3.agent import penalized_loss, squared_distance
+from tests.tools.actor_critic import agent_for, batch_for
+
+
+def t(*values: Any) -> torch.Tensor:
+    return torch.tensor(values)
+
+
+# ReBRAC ---------------------------------------------------------------------------------------------------
+
+
+def test_the_policys_penalty_is_beside_a_value_of_mean_size_one() -> None:
+    distance = squared_distance(t([0.5, 0.0], [0.0, -1.0]), t([0.0, 1.0], [0.0, 0.0]))
+    assert distance.tolist() == [1.25, 1.0]
+    # the smaller values are 2 and -6, of mean size 4: 0.1 * 1.125 - (2 - 6) / 2 / 4
+    q = t([2.0, 0.0], [3.0, -6.0])
+    assert penalized_loss(q, distance, 0.1).item() == pytest.approx(0.1125 + 0.5)
+
+
+def test_targets_are_lower_where_the_next_action_is_not_that_of_the_data() -> None:
+    agent = agent_for("ReBRAC", data="x", policy_noise=0.0, bc_critic=0.5)
+    plain = agent_for("ReBRAC", data="x", policy_noise=0.0, bc_critic=0.0)
+    batch = batch_for("TD3")
+    chosen = plain.target_actor(batch["next_obs"])
+    batch |= {"next_action": batch["action"].clone(), "has_next": (torch.arange(16) < 8).float()}
+    distance = (chosen - agent.bounds.to_unit(batch["next_action"])).square().sum(1)
+    lower = plain._target(batch, None) - agent._target(batch, None)
+    torch.testing.assert_close(lower, 0.5 * batch["discount"] * distance * batch["has_next"])
+    assert not torch.allclose(lower, torch.zeros(16))
+
+
+def test_the_memory_has_the_next_action_only_if_the_target_needs_it() -> None:
+    assert Config(data="x").memory(1).next_action
+    assert not Config(data="x", bc_critic=0.0).memory(1).next_action
+    (problem,) = Config(data="x", bc_alpha=2.5).problems()
+    assert problem.key == "bc_actor"
+    assert "another weight of the same distance" in problem.message
+
+
+# EDAC and CalQL -------------------------------------------------------------------------------------------
+
+
+def test_similarity_is_the_mean_cosine_of_the_critics_gradients() -> None:
+    # critics (1, 0), (0, 2) and (3, 3) / any length: cosines 0, and twice 1 / sqrt(2); both orders, divided by two
+    slopes = t([[1.0, 0.0]], [[0.0, 2.0]], [[3.0, 3.0]])
+    assert similarity(slopes).item() == pytest.approx(2 * 2 * math.sqrt(0.5) / 2)
+    assert similarity(t([[2.0]], [[5.0]])).item() == pytest.approx(2.0)
+
+
+def test_the_slopes_are_those_of_each_critic_alone() -> None:
+    agent = agent_for("EDAC", data="x", n_critics=3)
+    batch = batch_for("SAC")
+    slopes = agent._slopes(batch)
+    for i in range(3):
+        action = agent.policy.bounds.to_unit(batch["action"]).requires_grad_()
+        agent.critic(batch["obs"], action)[i].sum().backward()
+        torch.testing.assert_close(slopes[i], action.grad)
+
+
+def test_diverse_critics_grow_apart() -> None:
+    batch = batch_for("SAC", 64)
+    last = {}
+    for weight in (0.0, 20.0):
+        agent = agent_for("EDAC", data="x", n_critics=4, diversity=weight, critic_lr=3e-3)
+        for _ in range(60):
+            agent.update(batch)
+        last[weight] = similarity(agent._slopes(batch)).item()
+    assert last[20.0] < last[0.0] - 0.5
+
+
+def test_values_of_drawn_actions_are_not_pushed_below_the_returns_of_the_data() -> None:
+    agent, plain = (agent_for(algo, data="x", cql_actions=2) for algo in ("CalQL", "CQL"))
+    batch = batch_for("SAC")
+    above = {**batch, "to_go": torch.full((16,), 50.0)}
+    values, density = agent._drawn(above)
+    usual, other = plain._drawn(batch)
+    assert (values[:, :4] == 50.0).all(), "those of the policy, in this state and in the next one"
+    torch.testing.assert_close(values[:, 4:], usual[:, 4:])
+    torch.testing.assert_close(density, other)
+    below = agent_for("CalQL", data="x", cql_actions=2)._drawn({**batch, "to_go": torch.full((16,), -math.inf)})
+    torch.testing.assert_close(below[0], usual)
+
+
+# FQL ------------------------------------------------------------------------------------------------------
+
+
+def test_the_way_from_noise_to_an_action_is_straight() -> None:
+    place, velocity = between(t([1.0, -1.0]), t([0.0, 1.0]), t([0.25]))
+    assert place.tolist() == [[0.75, -0.5]]
+    assert velocity.tolist() == [[-1.0, 2.0]]
+    assert flow_loss(t([0.0, 2.0]), velocity[0]).item() == 0.5
+
+
+def test_the_policy_is_pulled_towards_high_values() -> None:
+    q = t(2.0, -6.0)
+    assert policy_loss(q, normalized=False).item() == 2.0
+    assert policy_loss(q, normalized=True).item() == 0.5
+
+
+def test_a_flow_goes_by_steps_of_its_velocity() -> None:
+    agent = agent_for("FQL", data="x", flow_steps=4)
+    with torch.no_grad():
+        for weight in agent.flow.parameters():
+            weight.zero_()
+        agent.flow.body[-1].bias.copy_(t([[0.5, 3.0]]))
+    noise = torch.zeros(1, 2)
+    assert agent._flown(torch.zeros(1, 3), noise).tolist() == [[0.5, 1.0]], "within the cube"
+
+
+def test_it_imitates_two_ways_of_acting_and_not_their_mean() -> None:
+    agent = agent_for(
+        "FQL", data="x", actor_lr=3e-3, **{"actor_layers": [{"layer_type": "linear", "layer_size": [64]}]}
+    )
+    rng = np.random.default_rng(1)
+    for _ in range(400):
+        side = rng.integers(2, size=(128, 1)) * 2 - 1
+        unit = torch.from_numpy((0.6 * side + 0.05 * rng.standard_normal((128, 2))).astype(np.float32))
+        batch = batch_for("SAC", 128) | {"action": agent.bounds.bounded(unit), "reward": torch.zeros(128)}
+        agent.update(batch | {"discount": torch.zeros(128)})
+    actions = agent._action(torch.zeros(200, 3), torch.randn(200, 2, generator=torch.Generator().manual_seed(1)))
+    share = (actions[:, 0].abs() > 0.3).float().mean().item()
+    assert share > 0.7
+    assert 0.2 < (actions[:, 0] > 0).float().mean().item() < 0.8
+
+
+# fitted Q evaluation --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", [Discrete(2), Box(-1.0, 1.0, (1,))])
+def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None:
+    """Two states; an action of 1 pays 1, one of 0 pays 0, and the second step ends the episode. The data choose at
+    random: their value is 0.5 + 0.45."""
+    rng = np.random.default_rng(1)
+    count = 400
+    second = np.arange(count) % 2 == 1
+    best = rng.integers(2, size=count)
+    action = best if isinstance(space, Discrete) else (2.0 * best[:, None] - 1.0).astype(np.float32)
+    states = np.eye(2, dtype=np.float32)
+    steps = {
+        "obs": states[second.astype(int)], "action": action, "reward": best.astype(np.float32),
+        "next_obs": states[1 - second.astype(int)], "terminated": second, "start": ~second,
+    }  # fmt: skip
+    spec = EnvSpec("toy", Box(0.0, 1.0, (2,)), space, 1)
+    for choice, value in ((1, 1.9), (0, 0.0)):
+        same = choice if isinstance(space, Discrete) else 2.0 * choice - 1.0
+        taken = np.full_like(action, same)
+        fitted = FittedQ(spec, steps, 0.9, 1, torch.device("cpu"))
+        list(fitted.fit(taken, 300))
+        assert fitted.made == 300
+        mean, spread = fitted.value(taken[steps["start"]])
+        assert mean == pytest.approx(value, abs=0.1)
+        assert 0 <= spread < 0.1
