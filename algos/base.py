@@ -19,6 +19,7 @@ from algos.common.nets.custom import OwnLossError as OwnLossError
 from algos.common.nets.layers import draws, seed_dropout
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep, Loss, uncompiled
+from algos.common.parts.scheduled import Numbers
 from algos.common.parts.state import load_state_of, load_weights, state_of, weights_of
 from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
@@ -256,6 +257,8 @@ class Agent(TrainableActor):
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         self.cfg, self.spec, self.streams, self.device = cfg, spec, streams, device
+        self.now = Numbers(cfg, device)
+        """Numbers among the settings, which may be schedules, as they are now."""
         self.burn_in: int = getattr(cfg, "burn_in", 0)
         """Steps at the start of a sequence that only refresh the recurrent state."""
         self.n_step: int = getattr(cfg, "n_step", 1)
@@ -286,7 +289,11 @@ class Agent(TrainableActor):
 
     def metric_names(self) -> tuple[str, ...]:
         names = self.METRICS if self.optimizer is None else (*self.METRICS, "grad_norm", "lr")
-        return (*names, *(self.own_stats() if self._own_names is None else self._own_names))
+        return (
+            *names,
+            *self.scheduled(Progress()),
+            *(self.own_stats() if self._own_names is None else self._own_names),
+        )
 
     def own_stats(self) -> dict[str, torch.Tensor]:
         """Returns the statistics that layers of the user's own give now, by name. Raises OwnLossError for unusable
@@ -304,7 +311,7 @@ class Agent(TrainableActor):
     def _attributes(self) -> Iterator[Any]:
         """Yields the attributes of the agent, and of the parts that hold networks for it."""
         yield from vars(self).values()
-        for name in ("policy", "discriminator"):
+        for name in ("policy", "discriminator", "bonus"):
             yield from getattr(getattr(self, name, None), "__dict__", {}).values()
 
     def observe(self, obs: torch.Tensor) -> None:
@@ -323,8 +330,20 @@ class Agent(TrainableActor):
             self._optimizers = list(self.optimizers())
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:  # not kept: loading a state may replace them
-                if optim.START_LR in group:
-                    yield group, optim.lr_at(self.cfg.lr_schedule, group[optim.START_LR], progress.fraction)
+                if optim.SCHEDULE in group:
+                    yield group, group[optim.SCHEDULE].at(progress.fraction)
+
+    def follow(self, progress: Progress) -> None:
+        """Sets the learning rates, and the numbers of `now`, to those of this progress; called once per chunk."""
+        for group, rate in self.rates(progress):
+            group["lr"] = rate
+        self.now.follow(progress.fraction)
+
+    def scheduled(self, progress: Progress) -> dict[str, float]:
+        """Returns the values of settings that are schedules, as metrics; without those that exploration or `lr`
+        tells."""
+        told = {*self.exploration(progress), *(() if self.optimizer is None else ("lr",))}
+        return {name: value for name, value in self.now.at(progress.fraction).items() if name not in told}
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds advantages and returns; called once per chunk. A rollout's window holds on-policy steps [T, N, ...],

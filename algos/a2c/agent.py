@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 
 from algos.base import Batch, Progress
-from algos.common.parts.actor_critic import OnPolicyAgent, advantages, seen, standardized
+from algos.common.parts.actor_critic import OnPolicyAgent, seen, standardized
 
 
 class Agent(OnPolicyAgent):
@@ -15,11 +15,9 @@ class Agent(OnPolicyAgent):
 
     @torch.no_grad()
     def prepare(self, window: Batch, progress: Progress) -> Batch:
-        cfg = self.cfg
         if self.normalizer is not None:
             self.policy.observe(window)
-        columns = advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)
-        return {**seen(window), **columns}
+        return {**seen(window), **self.advantages(window, self.cfg.vtrace)}
 
     def standardize(self, batch: Batch) -> Batch:
         return standardized(batch) if self.cfg.normalize_advantage else batch

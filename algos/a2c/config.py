@@ -1,11 +1,11 @@
 """Defaults of A2C."""
 
-from algos.common.settings import CentralCriticConfig, JointRateConfig
+from algos.common.settings import BonusConfig, CentralCriticConfig, JointRateConfig, StateNoiseConfig
 from config.model.fields import Fraction, PositiveInt
 from config.model.memory_spec import RolloutSpec
 
 
-class Config(CentralCriticConfig, JointRateConfig):
+class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig):
     """A2C: an on-policy actor-critic with one update from each short window of many environments."""
 
     MAY_LAG = True

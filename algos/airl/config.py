@@ -12,6 +12,7 @@ class Config(DiscriminatorConfig, Family):
 
     shaping = fixed(True)
     imitation_reward = fixed("log_odds")
+    bonus = fixed("none")
     lr = 3e-4
     lr_schedule = "constant"
     sgd_batch_size = 64

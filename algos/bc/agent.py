@@ -76,7 +76,7 @@ class Agent(PolicyAgent[ActorCritic]):
         if self.squared:
             loss = squared_error(outputs[:, : distribution.outputs], action.flatten(1))
         else:
-            loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.cfg.entropy_coef)
+            loss = cloning_loss(distribution.log_prob(outputs, action), entropy, self.now.entropy_coef)
         self.descend(loss, batch, self.optimizer)
         keep_spread(self.log_stds, self.cfg.log_std_min)
         return Result({"loss": loss.detach(), "entropy": entropy.detach().mean()})

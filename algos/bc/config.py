@@ -5,10 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from algos.common.settings import GivenData, NetworkConfig
-from config.model.fields import Int, NonNegative, Positive, PositiveInt
+from config.model.fields import Int, PositiveInt
 from config.model.inherit import unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import ReplaySpec
+from config.model.schedules import Rate, ScheduledNonNegative
 from config.tell.language import tr
 
 
@@ -30,7 +31,7 @@ class Config(GivenData, NetworkConfig):
 
     actor_layers: Layers = mlp(256, 256)
     """Layers of the policy network; its output layer is added automatically."""
-    lr: Positive = 3e-4
+    lr: Rate = 3e-4
     """Learning rate."""
     batch_size: PositiveInt = 128
     """Transitions per minibatch; with lstm or gru layers, sequences per minibatch."""
@@ -40,7 +41,7 @@ class Config(GivenData, NetworkConfig):
     deterministic: the squared error of the action. Other actions always have the log probability."""
     components: Annotated[Int, Field(ge=2)] = 5
     """Number of normal distributions, with head mixture."""
-    entropy_coef: NonNegative = 0.0
+    entropy_coef: ScheduledNonNegative = 0.0
     """Weight of the policy's entropy, which keeps it from becoming certain; with head mixture, of an upper bound of
     it."""
     log_std_init: float = 0.0

@@ -1,8 +1,9 @@
 """Defaults of BCQ."""
 
 from algos.common.settings import OfflineActorCriticConfig
-from config.model.fields import Fraction, NonNegative, Positive, PositiveInt
+from config.model.fields import Fraction, NonNegative, PositiveInt
 from config.model.layers import Layers, mlp
+from config.model.schedules import Rate
 
 
 class Config(OfflineActorCriticConfig):
@@ -16,7 +17,7 @@ class Config(OfflineActorCriticConfig):
     actor_lr = 1e-3
     """Learning rate of the network that perturbs actions."""
     critic_lr = 1e-3
-    vae_lr: Positive = 1e-3
+    vae_lr: Rate = 1e-3
     """Learning rate of the variational autoencoder."""
     kl_weight: NonNegative = 0.5
     """Weight of the KL term in the autoencoder's loss. Low: varied actions; high: their mean."""

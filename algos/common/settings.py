@@ -25,6 +25,14 @@ from config.model.fields import (
 from config.model.inherit import Condition
 from config.model.layers import Custom, Layers, custom_problems, flat, is_recurrent, mlp, state_size
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
+from config.model.schedules import (
+    Rate,
+    Schedule,
+    ScheduledFraction,
+    ScheduledNonNegative,
+    ScheduledPositive,
+    rising,
+)
 from config.model.schema import AlgoConfig, run
 from config.tell.language import tr
 
@@ -51,7 +59,8 @@ Exploration = Annotated[
 ]
 ActionNoise = Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)]
 TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
-Schedule = Literal["constant", "linear", "cosine"]
+Beta = Annotated[float, Field(ge=0.0, lt=1.0)]
+RateCourse = Literal["constant", "linear", "cosine"]
 Loss = Literal["mse", "huber"]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
 
@@ -60,18 +69,22 @@ class EpsilonConfig(AlgoConfig):
     """Settings of algorithms that explore by the values of actions."""
 
     READ_WITH = {
-        "epsilon_start": ("exploration_type", ("e-greedy",)),
-        "epsilon_end": ("exploration_type", ("e-greedy",)),
-        "epsilon_decay": ("exploration_type", ("e-greedy",)),
-        "epsilon_schedule": ("exploration_type", ("e-greedy",)),
+        "epsilon": ("exploration_type", ("e-greedy",)),
+        "epsilon_start": ("epsilon", (None,)),
+        "epsilon_end": ("epsilon", (None,)),
+        "epsilon_decay": ("epsilon", (None,)),
+        "epsilon_schedule": ("epsilon", (None,)),
         "temperature": ("exploration_type", ("softmax",)),
     }
 
     exploration_type: Exploration = "e-greedy"
     """e-greedy: the best action, or with probability epsilon a random one; softmax: in proportion to
     exp(value / temperature); none: the best action."""
-    temperature: Positive = 1.0
+    temperature: ScheduledPositive = 1.0
     """Softmax temperature, with exploration_type softmax: a higher one makes worse actions more likely."""
+    epsilon: ScheduledFraction | None = None
+    """Probability of a random action, such as {linear: [1.0, 0.05]} over the planned run; null: by epsilon_start,
+    epsilon_end, epsilon_decay and epsilon_schedule, which count environment steps."""
     epsilon_start: Fraction = 1.0
     """Probability of a random action at the start."""
     epsilon_end: Fraction = 0.05
@@ -83,14 +96,15 @@ class EpsilonConfig(AlgoConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if self.exploration_type == "e-greedy" and self.epsilon_end > self.epsilon_start:
+        falls = self.exploration_type == "e-greedy" and self.epsilon is None
+        if falls and self.epsilon_end > self.epsilon_start:
             message = tr(
                 "{value} is more than {setting}, {limit}",
                 value=self.epsilon_end,
                 setting="epsilon_start",
                 limit=self.epsilon_start,
             )
-            yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type"))
+            yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type", "epsilon"))
 
 
 RECURRENT = Condition(lambda cfg: cfg.remembers(), tr("no lstm or gru layers"))
@@ -101,17 +115,32 @@ class NetworkConfig(AlgoConfig):
 
     ALIASES = {"max_norm": "max_grad_norm"}
     HAS_GRADIENTS = True
-    READ_WITH = {"lookup_step": RECURRENT, "burn_in": RECURRENT}
+    READ_WITH = {
+        "lookup_step": RECURRENT,
+        "burn_in": RECURRENT,
+        "adam_betas": ("optimizer", ("adam", "adamw", "radam")),
+        "adam_epsilon": ("optimizer", ("adam", "adamw", "radam")),
+        "momentum": ("optimizer", ("sgd", "rmsprop")),
+    }
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
 
-    optimizer: Literal["adam", "adamw", "rmsprop", "sgd"] = "adam"
+    optimizer: Literal["adam", "adamw", "radam", "rmsprop", "sgd"] = "adam"
     """Optimizer of all networks."""
+    adam_betas: Annotated[list[Beta], Field(min_length=2, max_length=2)] | None = None
+    """Decay rates of the averages of the gradient and of its square, with adam, adamw and radam. null: [0.9, 0.999], or
+    the algorithm's own choice."""
+    adam_epsilon: Positive | None = None
+    """Epsilon in the denominator of optimizer adam, adamw or radam. A larger value limits the steps where gradients are
+    small; the papers on distributional methods use 0.01 / batch_size. null: 1e-8, or the algorithm's own choice."""
+    momentum: Beta = 0.0
+    """Momentum of optimizer sgd or rmsprop: the share of the last step that is added to each."""
     weight_decay: NonNegative | None = None
     """Weight decay (L2; decoupled with adamw). null: 0.01 with adamw, 0 otherwise."""
-    lr_schedule: Schedule = "constant"
-    """Learning rate schedule over the planned run: linear and cosine decay towards 0 and need max_episode,
-    max_total_step or max_update. An on-policy window is learned with the rate at the start of its collection."""
+    lr_schedule: RateCourse = "constant"
+    """Schedule of the learning rates that are numbers, over the planned run: linear and cosine decay towards 0 and need
+    max_episode, max_total_step or max_update. A rate such as {linear: [0.001, 0.0001]} has its own. An on-policy window
+    is learned with the rate at the start of its collection."""
     max_grad_norm: Positive | None = None
     """Clips the global gradient norm to this value; null disables clipping."""
     init: Literal["default", "orthogonal", "xavier", "kaiming"] = "default"
@@ -168,8 +197,9 @@ class NetworkConfig(AlgoConfig):
     def state_size(self) -> int:
         return sum(state_size(layer) for _, layer in self.all_layers())
 
-    def schedule(self) -> str:
-        return self.lr_schedule
+    def schedules(self) -> dict[str, Any]:
+        course = self.lr_schedule
+        return {**({} if course == "constant" else {"lr_schedule": course}), **super().schedules()}
 
     def remembers(self) -> bool:
         """Returns True if the networks are recurrent."""
@@ -342,8 +372,9 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
     0: not at all."""
     per_alpha: Fraction = 0.6
     """Exponent of the priorities, with buffer_type PER: 0 samples uniformly, 1 in proportion to the TD error."""
-    per_beta: Fraction = 0.4
-    """Initial exponent of the importance sampling weights; rises to 1 over the planned run."""
+    per_beta: ScheduledFraction = 0.4
+    """Exponent of the importance sampling weights: a number rises to 1 over the planned run, a schedule such as
+    {linear: [0.4, 0.8]} is followed."""
     per_epsilon: Positive = 0.01
     """Added to every priority so that each transition can be sampled."""
     per_eta: Fraction = 0.9
@@ -375,7 +406,7 @@ class ReplayConfig(CollectingConfig, NetworkConfig):
             gamma=self.gamma,
             fragment=max(1, self.train_fre // rows),
             priority_alpha=self.per_alpha if self.buffer_type.startswith("PER") else 0.0,
-            priority_beta=self.per_beta,
+            priority_beta=self.per_beta if isinstance(self.per_beta, Schedule) else rising(self.per_beta),
             priority_epsilon=self.per_epsilon,
             relabel=self.her_ratio,
             sequence=self.burn_in + self.lookup_step if self.remembers() else 1,
@@ -448,9 +479,9 @@ class ActorCriticConfig(ReplayConfig):
     layer, or at the input; the layers before it are shared by all critics."""
     n_critics: PositiveInt = 2
     """Number of critics in the ensemble."""
-    actor_lr: Positive = 3e-4
+    actor_lr: Rate = 3e-4
     """Learning rate of the actor."""
-    critic_lr: Positive = 1e-3
+    critic_lr: Rate = 1e-3
     """Learning rate of the critics."""
     learning_starts = 2000
     policy_freq: PositiveInt = 1
@@ -473,7 +504,7 @@ class ContinuousConfig(ActorCriticConfig):
     exploration_type: ActionNoise = "none"
     """Action noise while exploring: gaussian; ou, an Ornstein-Uhlenbeck process that is reset with each episode;
     none."""
-    expl_noise: NonNegative = 0.1
+    expl_noise: ScheduledNonNegative = 0.1
     """Standard deviation of the action noise, with actions scaled to -1..1; with ou, of each increment."""
     ou_theta: Fraction = 0.15
     """Mean reversion rate of the ou process per step."""
@@ -488,6 +519,26 @@ class TargetConfig(NetworkConfig):
     """Polyak factor of each target update: target = (1 - tau) target + tau online; 1 is a hard copy."""
 
 
+class StateNoiseConfig(NetworkConfig):
+    """Settings of exploration noise that is a function of the state."""
+
+    READ_WITH = {"sde_sample_freq": ("use_sde", (True,))}
+
+    use_sde: bool = False
+    """Noise of continuous actions that is a function of the state (gSDE): the last features times a matrix that is
+    drawn anew each episode, so that actions do not shake."""
+    sde_sample_freq: PositiveInt | None = None
+    """Steps after which the matrix is drawn anew within an episode, too; null: it is not."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.use_sde and self.remembers():
+            yield Problem("use_sde", tr("does not support lstm and gru layers"))
+        if self.use_sde and getattr(self, "exploration_type", "none") != "none":
+            message = tr("adds noise to that of use_sde; set it to none")
+            yield Problem("exploration_type", message, depends_on=("use_sde",))
+
+
 class PolicyGradientConfig(NetworkConfig):
     """Settings of a policy and a value network that learn from what has just been collected."""
 
@@ -499,7 +550,7 @@ class PolicyGradientConfig(NetworkConfig):
     """Layers of the policy network; its output layer is added automatically."""
     critic_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the value network; its output layer is added automatically."""
-    entropy_coef: NonNegative = 0.0
+    entropy_coef: ScheduledNonNegative = 0.0
     """Entropy bonus coefficient."""
     log_std_init: float = 0.0
     """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
@@ -512,14 +563,60 @@ class JointRateConfig(PolicyGradientConfig):
 
     ALIASES = {"critic_loss_coef": "value_coef", "vf_coef": "value_coef"}
 
-    lr: Positive = 1e-3
+    lr: Rate = 1e-3
     """Learning rate of policy and value network, unless actor_lr or critic_lr is set."""
-    actor_lr: Positive | None = None
+    actor_lr: Rate | None = None
     """Learning rate of the policy network; null is lr."""
-    critic_lr: Positive | None = None
+    critic_lr: Rate | None = None
     """Learning rate of the value network; null is lr."""
     value_coef: NonNegative = 0.5
     """Value loss coefficient."""
+
+
+OWN_REWARD = Condition(lambda cfg: cfg.bonus != "none", tr("no bonus"))
+LEARNED_REWARD = ("bonus", ("rnd", "icm"))
+
+
+class BonusConfig(NetworkConfig):
+    """Settings of rewards of the agent's own for what it has not seen before."""
+
+    ADJUSTABLE = {"bonus_coef"}
+    READ_WITH = {
+        "bonus_coef": OWN_REWARD,
+        "bonus_gamma": LEARNED_REWARD,
+        "bonus_lr": LEARNED_REWARD,
+        "bonus_layers": LEARNED_REWARD,
+        "bonus_features": LEARNED_REWARD,
+        "bonus_share": LEARNED_REWARD,
+        "bonus_forward": ("bonus", ("icm",)),
+        "bonus_bits": ("bonus", ("count",)),
+    }
+
+    bonus: Literal["none", "rnd", "icm", "count"] = "none"
+    """Reward of the agent's own for what is new: rnd, the error of predicting a random network's outputs; icm, the
+    error of predicting the next state's features; count, 1 / sqrt(visits of the state)."""
+    bonus_coef: ScheduledNonNegative = 0.5
+    """Weight of the bonus beside the environment's reward; with rnd in an actor-critic, of its advantages."""
+    bonus_gamma: Fraction = 0.99
+    """Discount factor of the bonus, whose returns go on where episodes end; with rnd in an actor-critic it has values
+    of its own. With rnd and icm the deviation of these returns scales it."""
+    bonus_lr: Rate = 1e-4
+    """Learning rate of the networks that predict."""
+    bonus_layers: Layers = mlp(64, 64)
+    """Layers of the networks that predict; their output layer is added automatically."""
+    bonus_features: PositiveInt = 64
+    """Number of their outputs."""
+    bonus_share: PositiveFraction = 0.25
+    """Share of the samples of each minibatch that they learn from."""
+    bonus_forward: Fraction = 0.2
+    """icm: weight of the loss of the features; that of the actions has the rest."""
+    bonus_bits: Annotated[Int, Field(ge=1, le=62)] = 32
+    """count: bits of the code of an observation that is not discrete. More bits tell more states apart."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.bonus != "none" and any(map(is_recurrent, self.bonus_layers)):
+            yield Problem("bonus_layers", tr("what predicts has no recurrent state; leave lstm and gru layers out"))
 
 
 class OfflineActorCriticConfig(ReplayConfig, TargetConfig):
@@ -535,9 +632,9 @@ class OfflineActorCriticConfig(ReplayConfig, TargetConfig):
     """Layers of each critic, and of a value network."""
     n_critics: PositiveInt = 2
     """Number of critics; their minimum is the action's value."""
-    actor_lr: Positive = 3e-4
+    actor_lr: Rate = 3e-4
     """Learning rate of the policy."""
-    critic_lr: Positive = 3e-4
+    critic_lr: Rate = 3e-4
     """Learning rate of the critics, and of a value network."""
 
 
@@ -568,7 +665,7 @@ class TemperatureConfig(NetworkConfig):
     """Entropy temperature: a number, or auto to tune it towards target_entropy."""
     alpha_init: Positive = 1.0
     """Initial value of alpha, with auto."""
-    alpha_lr: Positive = 3e-4
+    alpha_lr: Rate = 3e-4
     """Learning rate of alpha, with auto."""
     target_entropy: float | None = None
     """Entropy of the policy that auto tunes alpha for; null is the algorithm's own choice."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import SoftPolicyConfig
+from algos.common.settings import SoftPolicyConfig, StateNoiseConfig
 from config.model.fields import Problem
 from config.model.layers import BatchNorm, BatchRenorm, Layers, Linear, flat
 from config.tell.language import tr
@@ -17,7 +17,7 @@ def renormalized(*sizes: int) -> Layers:
     return [*(layer for block in blocks for layer in block), BatchRenorm()]
 
 
-class Config(SoftPolicyConfig):
+class Config(SoftPolicyConfig, StateNoiseConfig):
     """CrossQ: SAC with batch renormalization in place of target networks."""
 
     SPECIAL_LAYERS = ("lstm", "gru", "batchnorm", "batchrenorm")

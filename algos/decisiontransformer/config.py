@@ -11,6 +11,7 @@ from config.model.fields import Int, Positive, PositiveInt, Problem
 from config.model.inherit import unread
 from config.model.layers import Layers
 from config.model.memory_spec import ReplaySpec
+from config.model.schedules import Rate
 from config.tell.language import tr
 
 UNCHANGED_REWARDS = unread(tr("no rewards to change"))  # returns are undiscounted sums of the rewards as they are
@@ -53,7 +54,7 @@ class Config(GivenData, NetworkConfig):
 
     optimizer = "adamw"
     weight_decay = 1e-4
-    lr: Positive = 1e-4
+    lr: Rate = 1e-4
     """Learning rate."""
     max_grad_norm = 0.25
     batch_size: PositiveInt = 64

@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from algos.common.settings import ReplayConfig, TargetConfig
-from config.model.fields import Fraction, NonNegative, Positive
+from config.model.fields import Fraction, NonNegative
 from config.model.layers import Layers, mlp
+from config.model.schedules import Rate
 
 
 class Config(ReplayConfig, TargetConfig):
@@ -20,7 +21,7 @@ class Config(ReplayConfig, TargetConfig):
     """Layers of the network of the action values; its output layer is added automatically."""
     actor_layers: Layers = mlp(256, 256)
     """Layers of the network that imitates the data; its output layer is added automatically."""
-    lr: Positive = 3e-4
+    lr: Rate = 3e-4
     """Learning rate."""
     loss = "huber"
     bcq_threshold: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.3

@@ -7,13 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algos.base import Array, Batch, EnvSpec, PolicyModule, Result, Streams
+from algos.base import Array, Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import Explorer, masked
 from algos.common.nets import networks
 from algos.common.nets.layers import draw, noisy_parts
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, ValueAgent, highest
+from algos.common.parts.bonus import bonus_for
 from algos.common.parts.optim import Outcome
 from algos.common.parts.tables import actions_of
 from algos.dqn.config import Config
@@ -31,7 +32,7 @@ def conservatism(values: Tensor, action: Tensor, mask: Tensor | None = None) -> 
     return (masked(values, mask).logsumexp(1) - targets.of_action(values, action)).mean()
 
 
-def log_policy_bonus(values: Tensor, action: Tensor, temperature: float, floor: float) -> Tensor:
+def log_policy_bonus(values: Tensor, action: Tensor, temperature: float | Tensor, floor: float) -> Tensor:
     """Returns T log pi(a|s) [M], at least the floor, with pi = softmax(Q / T) of values [M, A] (Vieillard et al.,
     2020): the value of the action minus the soft value of its state. An illegal action has the lowest value."""
     return (targets.of_action(values, action) - soft_value(values, temperature)).clamp(floor, 0.0)
@@ -42,12 +43,13 @@ class Agent(ValueAgent):
 
     METRICS: ClassVar[tuple[str, ...]] = ("loss", "q_mean")
     """Followed by those of the head."""
-    KEPT: ClassVar = ("network", "target", "optimizer", "updates")
+    KEPT: ClassVar = ("network", "target", "optimizer", "updates", "bonus")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.head: Head = HEADS[cfg.HEAD](cfg, actions_of(spec.action_space), device)
+        self.head.now = self.now
         self.METRICS = (*type(self).METRICS, *self.head.METRICS)  # type: ignore[misc]
         self.network = networks.build(
             spec, cfg.value_layers, self.head.layer, cfg, streams.init,
@@ -58,10 +60,13 @@ class Agent(ValueAgent):
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = noisy_parts(self.network), noisy_parts(self.target)
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer, self.eval_epsilon = Explorer(cfg), cfg.eval_epsilon
         self.updates = 0
+        self.bonus = bonus_for(cfg, spec, streams, device)
+        if self.bonus is not None:
+            self.METRICS = (*self.METRICS, *self.bonus.METRICS)  # type: ignore[misc]
 
     # acting -----------------------------------------------------------------------------------------------
 
@@ -79,10 +84,24 @@ class Agent(ValueAgent):
 
     # learning ---------------------------------------------------------------------------------------------
 
+    def observe(self, obs: Tensor) -> None:
+        super().observe(obs)
+        if self.bonus is not None:
+            self.bonus.observe(obs)
+
+    def prepare(self, window: Batch, progress: Progress) -> Batch:
+        """Adds the bonus to the rewards of a chunk."""
+        if self.bonus is None:
+            return window
+        own = self.now.bonus_coef * self.bonus.of_samples(window) / self.cfg.reward_scale
+        return {**window, "reward": window["reward"] + own, **self.bonus.columns(window)}
+
     def update(self, batch: Batch) -> Result:
         if self.noise:
             draw([*self.noise, *self.target_noise], self.streams.learn)
         metrics, error = self.step(batch, reduce=self.reduce)
+        if self.bonus is not None:
+            metrics = {**metrics, **self.bonus.learn(batch, self.reduce)}
         self.updates += 1
         targets.follow(self.target_parameters, self.parameters, self.cfg, self.updates)
         return Result(metrics, priorities=error if "weight" in batch else None)
@@ -125,7 +144,7 @@ class Agent(ValueAgent):
         """Returns what Munchausen Q-learning adds to the rewards, before it is weighted [M]."""
         values = self.head.values(sequences.outputs_of(self.target, batch["obs"]))
         values = masked(values, batch.get("action_mask"))
-        return log_policy_bonus(values, batch["action"], self.cfg.temperature, self.cfg.munchausen_floor)
+        return log_policy_bonus(values, batch["action"], self.now.temperature, self.cfg.munchausen_floor)
 
     def warning(self, metrics: Mapping[str, float], update: int) -> str | None:
         return self.head.warning(metrics) if update > UPDATES_BEFORE_WARNING else None

@@ -1,26 +1,28 @@
 """Defaults of DQN."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from algos.common.settings import EpsilonConfig, Loss, ReplayConfig, TargetConfig
+from algos.common.settings import BonusConfig, EpsilonConfig, Loss, ReplayConfig, TargetConfig
 from config.model.fields import Fraction, NonNegative, Positive, Problem
 from config.model.inherit import Condition
 from config.model.layers import Layers, mlp
+from config.model.memory_spec import ReplaySpec
+from config.model.schedules import Rate
 from config.model.schema import run
 from config.tell.language import tr
 
 
-class Config(ReplayConfig, TargetConfig, EpsilonConfig):
+class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
     """DQN: a network learns the value of each action from a replay buffer."""
 
     ACTION_SPACES = ("Discrete",)
     SPECIAL_LAYERS = ("lstm", "gru", "noisy_linear")
     RUN = run(steps=100_000, save=5000)
     READ_WITH = {
-        "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "std_init": ("noisy", (True,)),
         "temperature": Condition(
             lambda cfg: cfg.soft or cfg.exploration_type == "softmax", tr("no softmax or soft values")
@@ -60,7 +62,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     cql_alpha: NonNegative = 0.0
     """Weight of conservative Q-learning: pushes down the values of actions that the data do not choose."""
 
-    lr: Positive = 5e-4
+    lr: Rate = 5e-4
     """Learning rate."""
     batch_size = 64
     learning_starts = 1000
@@ -70,9 +72,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     tau = 1.0
     loss: Loss = "huber"
 
-    adam_epsilon: Positive = 1e-8
-    """Epsilon in the denominator of optimizer adam or adamw. A larger value limits the steps where gradients are small;
-    the papers on distributional methods use 0.01 / batch_size."""
+    adam_epsilon = 1e-8
 
     buffer_size = 100_000
 
@@ -83,8 +83,14 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Probability of a random action in evaluation and test, with every exploration_type. Papers on Atari use 0.05 or
     0.001, so that a policy cannot repeat one memorized game."""
 
+    def memory(self, rows: int) -> ReplaySpec:
+        spec = super().memory(rows)
+        return replace(spec, statistics=spec.statistics or self.bonus != "none")
+
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
+        if self.bonus != "none":
+            yield from self._problems_of_bonus()
         if self.soft and self.double:
             yield Problem("double", tr("a soft value chooses no next action; set it to false"), depends_on=("soft",))
         if self.soft and self.HEAD == "categorical":
@@ -99,3 +105,13 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
             yield Problem("value_rescale", message, depends_on=("soft",))
         if self.HEAD != "scalar" and self.changed("loss"):
             yield Problem("loss", tr("is for single values; the distance of distributions has a loss of its own"))
+
+    def _problems_of_bonus(self) -> Iterator[Problem]:
+        if self.remembers():
+            yield Problem("bonus", tr("does not support lstm and gru layers in this algorithm"))
+        if self.n_step > 1:
+            yield Problem("n_step", tr("a bonus is that of one step; set it to 1"), depends_on=("bonus",))
+        if self.imitate:
+            yield Problem("bonus", tr("adds to rewards that imitate replaces"), depends_on=("imitate",))
+        if self.offline_updates_of():
+            yield Problem("bonus", tr("is for what the run collects, and there are updates from data alone"))

@@ -43,6 +43,8 @@ class Head(ABC):
 
     def __init__(self, cfg: Any, actions: int, device: torch.device) -> None:
         self.cfg, self.actions = cfg, actions
+        self.now: Any = cfg
+        """Numbers of the settings, which may be schedules, as they are now."""
 
     def layer(self, features: Features, atoms: int = 1) -> nn.Module:
         """Builds the output layer of the online network, with `atoms` outputs for each action, of which the
@@ -86,7 +88,7 @@ def restored(number: Tensor) -> Tensor:
     return (number.sign() * (root.square() - 1)).to(number.dtype)
 
 
-def soft_value(values: Tensor, temperature: float) -> Tensor:
+def soft_value(values: Tensor, temperature: float | Tensor) -> Tensor:
     """Returns T log sum_a exp(Q(s, a) / T) [M]: the value of a state under maximum entropy (Haarnoja et al., 2017,
     equation 5)."""
     return temperature * torch.logsumexp(values / temperature, 1)
@@ -101,7 +103,7 @@ class Scalar(Head):
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
         """Returns r + discount V(s'), where V is the value of the best next action, or the soft value."""
         if self.cfg.soft:
-            value = soft_value(after.value, self.cfg.temperature)
+            value = soft_value(after.value, self.now.temperature)
         elif after.chooser is None:
             value = after.value.amax(1)
         else:

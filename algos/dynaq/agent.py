@@ -136,7 +136,7 @@ class Agent(TableAgent):
         self.table.visited(steps.state, steps.action)
         if self.queue is not None:
             return self._sweep(self.queue, steps)
-        result = self.table.learn(steps.state, steps.action, self._error(steps), self.cfg.lr)
+        result = self.table.learn(steps.state, steps.action, self._error(steps), self.now.lr)
         self._plan(len(steps.state))
         return result
 
@@ -152,7 +152,7 @@ class Agent(TableAgent):
                 if not legal.any():
                     continue
                 steps = steps._replace(reward=steps.reward + kappa * np.sqrt(self.world.waited(steps)))
-            move(self.table.values, steps.state, steps.action, self._error(steps), self.cfg.lr)
+            move(self.table.values, steps.state, steps.action, self._error(steps), self.now.lr)
 
     def _sweep(self, queue: Queue, steps: Steps) -> Result:
         """Makes up to n_planning updates for each row, from the pairs whose values change most (Sutton and Barto, 2018,
@@ -164,7 +164,7 @@ class Agent(TableAgent):
             if (pair := queue.pop()) is None:
                 break
             planned = self.world.outcome(np.array([pair]))
-            move(self.table.values, planned.state, planned.action, self._error(planned), self.cfg.lr)
+            move(self.table.values, planned.state, planned.action, self._error(planned), self.now.lr)
             if leading := self.world.leading.get(int(planned.state[0])):
                 pairs = np.array(sorted(leading))
                 queue.push(pairs, np.abs(self._error(self.world.outcome(pairs))))

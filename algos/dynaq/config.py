@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from algos.common.settings import TableConfig
-from config.model.fields import Int, NonNegative, PositiveFraction, Problem
+from config.model.fields import Int, NonNegative, Problem
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import TableRate
 from config.model.schema import run
 from config.tell.language import tr
 
@@ -18,7 +19,7 @@ class Config(TableConfig):
     RUN = run(episodes=500, save=5000)
     READ_WITH = {"priority_threshold": ("planning", ("prioritized",))}
 
-    lr: PositiveFraction = 0.5
+    lr: TableRate = 0.5
     """Learning rate: share of the TD error by which a value changes."""
     n_planning: Annotated[Int, Field(ge=0)] = 10
     """Number of updates from the model after each environment step."""

@@ -10,6 +10,7 @@ from config.model.fields import NonNegative, Positive, Problem
 from config.model.inherit import fixed, unread
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import Rate
 from config.tell.language import tr
 
 
@@ -28,7 +29,7 @@ class DiscriminatorConfig(GivenData):
     discriminator_layers: Layers = mlp(64, 64, activation="tanh")
     """Layers of the discriminator, to which the action is concatenated as in a critic; its output layer is added
     automatically. With shaping, of both of its networks."""
-    discriminator_lr: Positive = 3e-4
+    discriminator_lr: Rate = 3e-4
     """Learning rate of the discriminator."""
     discriminator_max_grad_norm: Positive | None = 0.5
     """Clips the global norm of the discriminator's gradients, gradient_penalty's included, to this value; null disables
@@ -76,6 +77,7 @@ class Config(DiscriminatorConfig, Family):
 
     shaping = fixed(False)
     lr = 3e-4
+    bonus = fixed("none")
     lr_schedule = "constant"
     sgd_batch_size = 64
     k_epochs = 10

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
-from config.model.fields import Positive, Problem
+from config.model.fields import Problem
 from config.model.inherit import fixed
 from config.model.layers import Layers, is_recurrent, mlp
 from config.model.memory_spec import ReplaySpec
+from config.model.schedules import Rate
 from config.tell.language import tr
 
 GOAL_NUMBERS = 6
@@ -29,7 +30,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     """Layers of the network that chooses goals, from the state; its output layer is added automatically."""
     gamma = 0.95
     """Discount factor of both."""
-    lr: Positive = 1e-3
+    lr: Rate = 1e-3
     """Learning rate."""
     batch_size = 64
     target_update = 4

@@ -45,7 +45,7 @@ class Agent(TableAgent):
         steps = {name: value.numpy() for name, value in batch.items()}
         self.table.visited(steps["state"], steps["action"])
         state, action, returns = (steps[name][steps["first"]] for name in ("state", "action", "return"))
-        lr = self._counted(state, action) if self.cfg.lr is None else self.cfg.lr
+        lr = self._counted(state, action) if self.cfg.lr is None else self.now.lr
         return self.table.learn(state, action, returns - self.table.values[state, action], lr)
 
     def _counted(self, state: Array, action: Array) -> Array:

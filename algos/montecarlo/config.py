@@ -1,8 +1,8 @@
 """Defaults of Monte Carlo control."""
 
 from algos.common.settings import TableConfig
-from config.model.fields import PositiveFraction
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import TableRate
 from config.model.schema import run
 
 
@@ -11,7 +11,7 @@ class Config(TableConfig):
 
     RUN = run(episodes=2000, save=200)
 
-    lr: PositiveFraction | None = 0.1
+    lr: TableRate | None = 0.1
     """Learning rate: share of the error by which a value changes; null: each value is the mean of its returns."""
 
     def memory(self, rows: int) -> RolloutSpec:

@@ -9,7 +9,6 @@ from algos.base import Batch, EnvSpec, Progress, Result, Streams, Tree
 from algos.common.parts.actor_critic import (
     OnPolicyAgent,
     PolicyLoss,
-    advantages,
     clipped_surrogate,
     detached,
     seen,
@@ -38,19 +37,19 @@ def adapted(penalty: float, kl: float, target: float, tolerance: float, factor: 
 
 def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
     """Returns half the mean squared error; with a clip, the larger of the errors with and without clipping the
-    value."""
+    value. All tensors are [B], or [B, heads], whose losses are summed."""
     error = (value - target).square()
     if clip is not None:
         near = old_value + (value - old_value).clamp(-clip, clip)
         error = torch.max(error, (near - target).square())
-    return 0.5 * error.mean()
+    return 0.5 * error.mean(0).sum()
 
 
 class Agent(OnPolicyAgent):
     """A policy network and a value network, with one optimizer."""
 
     METRICS: ClassVar = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
-    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler", "penalty")
+    KEPT: ClassVar[tuple[str, ...]] = (*OnPolicyAgent.KEPT, "penalty")
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
@@ -75,7 +74,7 @@ class Agent(OnPolicyAgent):
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs
-        return {**columns, **advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, cfg.vtrace)}
+        return {**columns, **self.advantages(window, cfg.vtrace)}
 
     def _next_penalty(self) -> float:
         """Returns the penalty after the updates so far, by the mean KL divergence of the last epoch."""
@@ -108,7 +107,7 @@ class Agent(OnPolicyAgent):
         entropy = self.policy.distribution.entropy(outputs).mean()
         policy = self._policy_loss(outputs, batch)
         value = value_loss(values, batch["value"], batch["target"], cfg.value_clip)
-        loss = policy.loss + cfg.value_coef * value - cfg.entropy_coef * entropy
+        loss = policy.loss + cfg.value_coef * value - self.now.entropy_coef * entropy
         return loss, detached(self.METRICS, loss, policy.loss, value, entropy, policy.kl, policy.clipped)
 
     def _policy_loss(self, outputs: Tensor, batch: Batch) -> PolicyLoss:
@@ -116,7 +115,7 @@ class Agent(OnPolicyAgent):
         log_prob = distribution.log_prob(outputs, batch["drawn"])
         advantage = batch["advantage"]
         if cfg.ppo_type == "clip":
-            return clipped_surrogate(log_prob, batch["log_prob"], advantage, cfg.eps_clip)
+            return clipped_surrogate(log_prob, batch["log_prob"], advantage, self.now.eps_clip)
         kl = distribution.kl(batch["old"], outputs)
         return penalized_surrogate(log_prob, batch["log_prob"], advantage, kl, self.penalty)
 

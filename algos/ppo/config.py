@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import CentralCriticConfig, JointRateConfig, Schedule
+from algos.common.settings import BonusConfig, CentralCriticConfig, JointRateConfig, RateCourse, StateNoiseConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import ScheduledClip
 from config.tell.language import tr
 
 
-class Config(CentralCriticConfig, JointRateConfig):
+class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig):
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
     MAY_LAG = True
@@ -32,7 +33,7 @@ class Config(CentralCriticConfig, JointRateConfig):
     weights."""
 
     lr = 5e-4
-    lr_schedule: Schedule = "linear"
+    lr_schedule: RateCourse = "linear"
     batch_size: PositiveInt = 2048
     """Transitions collected per window, over all rows."""
     sgd_batch_size: PositiveInt = 256
@@ -46,7 +47,7 @@ class Config(CentralCriticConfig, JointRateConfig):
 
     ppo_type: Annotated[Literal["clip", "kl"], BeforeValidator(lower)] = "clip"
     """Objective: clip is the clipped surrogate, kl the surrogate with an adaptive KL penalty."""
-    eps_clip: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
+    eps_clip: ScheduledClip = 0.2
     """clip: clip range of the probability ratio, 1 - eps_clip to 1 + eps_clip."""
     target_kl: Positive | None = None
     """clip: stop the epochs of a window after the update whose approximate KL divergence exceeds 1.5 times this; null
@@ -79,6 +80,7 @@ class Config(CentralCriticConfig, JointRateConfig):
         return None
 
     def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
         if self.sgd_batch_size > self.batch_size:
             message = tr(
                 "{value} is more than {setting}, {limit}",

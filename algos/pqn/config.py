@@ -9,6 +9,7 @@ from algos.common.settings import EpsilonConfig, Loss, NetworkConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import Rate
 from config.model.schema import run
 from config.tell.language import tr
 
@@ -38,7 +39,7 @@ class Config(NetworkConfig, EpsilonConfig):
     loss: Loss = "mse"
     """Loss of the TD error: mse, or huber, which is linear beyond 1."""
 
-    lr: Positive = 5e-4
+    lr: Rate = 5e-4
     """Learning rate."""
     lr_schedule = "linear"
     max_grad_norm = 10.0

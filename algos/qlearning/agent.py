@@ -112,11 +112,11 @@ class Agent(TableAgent):
             return self._update_pair(self.pair, state, action, steps)
         error = self._error(self.table.values, state, action, steps)
         if self.traces is None:
-            return self.table.learn(state, action, error, self.cfg.lr)
+            return self.table.learn(state, action, error, self.now.lr)
         traced = self.traces.visit(steps["row"], state, action, steps["begins"], steps["after"])
         errors = np.zeros(traced.row.max() + 1)
         errors[steps["row"]] = error
-        move(self.table.values, traced.state, traced.action, errors[traced.row] * traced.value, self.cfg.lr)
+        move(self.table.values, traced.state, traced.action, errors[traced.row] * traced.value, self.now.lr)
         return self.table.metrics(error)
 
     def _error(self, table: Array, state: Array, action: Array, steps: dict[str, Array]) -> Array:
@@ -132,7 +132,7 @@ class Agent(TableAgent):
             if len(mine):
                 chosen = {name: column[mine] for name, column in steps.items()}
                 error[mine] = self._error(table, state[mine], action[mine], chosen)
-                move(table, state[mine], action[mine], error[mine], self.cfg.lr)
+                move(table, state[mine], action[mine], error[mine], self.now.lr)
         self.table.values[state, action] = pair[:, state, action].mean(axis=0)
         return self.table.metrics(error)
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from algos.common.settings import TableConfig
-from config.model.fields import Fraction, PositiveFraction, PositiveInt, Problem
+from config.model.fields import Fraction, PositiveInt, Problem
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import TableRate
 from config.tell.language import tr
 
 
@@ -14,7 +15,7 @@ class Config(TableConfig):
 
     READ_WITH = {"traces": ("trace_lambda", ())}
 
-    lr: PositiveFraction = 0.5
+    lr: TableRate = 0.5
     """Learning rate: share of the TD error by which a value changes."""
     next_value: Literal["greedy", "expected", "taken"] = "greedy"
     """Value of the next state: of its best action (greedy, Q-learning), the expectation under the exploring policy

@@ -43,7 +43,7 @@ class Agent(ActingAgent):
         self.carried = sequences.Carried(network, device)
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
-        self.optimizer = optim.make(self.parameters, cfg, cfg.lr, epsilon=cfg.adam_epsilon)
+        self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
         self.explorer = Explorer(cfg)
         self.reward_scale = cfg.reward_scale / (spec.agents if cfg.joint_reward == "mean" else 1)
         """Factor on the sum of the agents' rewards."""

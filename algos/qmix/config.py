@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from algos.common.settings import EpsilonConfig, ReplayConfig, TargetConfig
-from config.model.fields import Positive, PositiveInt, Problem
+from config.model.fields import PositiveInt, Problem
 from config.model.layers import Layers, is_recurrent, mlp
+from config.model.schedules import Rate
 from config.model.schema import run
 from config.tell.language import tr
 
@@ -18,7 +19,6 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     JOINT = True
     RUN = run(steps=200_000, save=10_000)
     READ_WITH = {
-        "adam_epsilon": ("optimizer", ("adam", "adamw")),
         "mixer_size": ("mixer", ("monotonic",)),
         "hyper_layers": ("mixer", ("monotonic",)),
     }
@@ -39,7 +39,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     joint_reward: Literal["sum", "mean"] = "sum"
     """Reduction of the agents' rewards to the team's. Where each agent is given the reward of the team, the sum counts
     it once for each agent; the mean is that reward."""
-    lr: Positive = 5e-4
+    lr: Rate = 5e-4
     """Learning rate."""
     batch_size = 64
     learning_starts = 1000
@@ -48,8 +48,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig):
     target_update = 200
     tau = 1.0
     max_grad_norm = 10.0
-    adam_epsilon: Positive = 1e-8
-    """Epsilon in the denominator of optimizer adam or adamw."""
+    adam_epsilon = 1e-8
 
     exploration_type = "e-greedy"
     """For each agent by itself: e-greedy, the best action, or with probability epsilon a random one; softmax, in

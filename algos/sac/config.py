@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from algos.common.settings import SoftPolicyConfig, TargetConfig
+from algos.common.settings import SoftPolicyConfig, StateNoiseConfig, TargetConfig
 from config.model.fields import Int, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
 from config.model.inherit import Condition
 from config.model.layers import flat
@@ -14,7 +14,7 @@ from config.model.memory_spec import ReplaySpec
 from config.tell.language import tr
 
 
-class Config(SoftPolicyConfig, TargetConfig):
+class Config(SoftPolicyConfig, TargetConfig, StateNoiseConfig):
     """SAC: maximum entropy actor-critic for continuous actions, alone or beside choices in a Tuple or Dict."""
 
     ACTION_SPACES: ClassVar[tuple[str, ...]] = ("Box", "Tuple", "Dict")

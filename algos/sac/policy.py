@@ -9,15 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree
+from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree, UnfitError
 from algos.common.maths.gaussian import SquashedGaussian
+from algos.common.maths.state_noise import SquashedStateGaussian, StateDependentStd
 from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import joint, networks
 from algos.common.nets.layers import changed_by
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
-from algos.common.parts.continuous import Bounds, Explorer, standard_normal
+from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
 from algos.common.parts.sequences import Carried, Observed, outputs_of
 from algos.common.parts.state import load_state_of, state_of
@@ -25,6 +26,7 @@ from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
 from config.model.composite import Composite, kinds_of
+from config.tell.language import tr
 
 SMOOTH_LOG_STD = (-10.0, 2.0)
 
@@ -76,8 +78,19 @@ class SoftPolicy(Policy):
         self.choices = Choosing(cfg, space, device) if isinstance(space, Composite) and supported else None
         """What is chosen from a few in the actions of a Tuple or Dict; None for a Box alone."""
         self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
-        self.distribution = SquashedGaussian(self.bounds.size, SMOOTH_LOG_STD if cfg.smooth_log_std else None)
-        outputs = self.distribution.outputs + (0 if self.choices is None else self.choices.logits)
+        size, sde, smooth = (
+            self.bounds.size,
+            getattr(cfg, "use_sde", False),
+            SMOOTH_LOG_STD if cfg.smooth_log_std else None,
+        )
+        if sde and cfg.JOINT:
+            raise UnfitError(tr("algo_cfg.use_sde is for the actions of one agent"))
+        if sde and self.choices is not None:
+            raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
+        self.distribution = SquashedStateGaussian(size) if sde else SquashedGaussian(size, smooth)
+        outputs: Any = self.distribution.outputs + (0 if self.choices is None else self.choices.logits)
+        if sde:
+            outputs = lambda features: StateDependentStd(features.width, size, 0.0, learns_features=True)  # noqa: E731
         if cfg.JOINT:
             self.network = _of_agents(cfg, spec, outputs, streams.init, normalizer)
         else:
@@ -89,7 +102,10 @@ class SoftPolicy(Policy):
         self.value = value
         self.step = GradientStep(self._loss, self.optimizer, cfg.max_grad_norm)  # not of the critics
         self.carried = Carried(self.network, device)
-        self.explorer = Explorer(cfg, self.bounds, self.carried)
+        noise = None
+        if isinstance(self.distribution, SquashedStateGaussian):
+            noise = SquashedNoise(self.network, self.distribution, cfg.sde_sample_freq)
+        self.explorer = Explorer(cfg, self.bounds, self.carried, noise)
         zero = torch.zeros((), device=device)
         self.metrics = {"actor_loss": zero, "entropy": zero, "alpha": self.temperature.alpha()}
         """Metrics of the last policy step."""

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import SoftPolicyConfig, TargetConfig
+from algos.common.settings import SoftPolicyConfig, StateNoiseConfig, TargetConfig
 from config.model.fields import Int, PositiveInt, Problem
 from config.model.inherit import fixed
 from config.tell.language import tr
 
 
-class Config(SoftPolicyConfig, TargetConfig):
+class Config(SoftPolicyConfig, TargetConfig, StateNoiseConfig):
     """TQC: SAC with quantile critics, whose largest quantiles are truncated in the target."""
 
     SPECIAL_LAYERS = ("lstm", "gru")

@@ -75,7 +75,7 @@ class Agent(PolicyAgent[ActorCritic]):
         entropy = distribution.entropy(outputs).mean()
         # at the old policy, this loss has the gradient of the surrogate
         loss = policy_loss(distribution.log_prob(outputs, batch["drawn"]), batch["advantage"])
-        objective = cfg.entropy_coef * entropy - loss
+        objective = self.now.entropy_coef * entropy - loss
         gradient = flat(torch.autograd.grad(objective, parameters, retain_graph=True))
         self.reduce([gradient])
         divergence = hessian_product(distribution.kl(outputs.detach(), outputs).mean(), parameters)
@@ -110,7 +110,7 @@ class Agent(PolicyAgent[ActorCritic]):
         old_log_prob = distribution.log_prob(old, batch["drawn"])
         gain = surrogate(distribution.log_prob(new, batch["drawn"]), old_log_prob, batch["advantage"])
         entropy = (distribution.entropy(new) - distribution.entropy(old)).mean()
-        gain = gain - batch["advantage"].mean() + self.cfg.entropy_coef * entropy
+        gain = gain - batch["advantage"].mean() + self.now.entropy_coef * entropy
         return torch.stack([gain, distribution.kl(old, new).mean()])
 
     def _fit_value(self, batch: Batch) -> Tensor:

@@ -8,6 +8,7 @@ from pydantic import Field
 from algos.common.settings import CentralCriticConfig
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import Rate
 from config.tell.language import tr
 
 
@@ -33,7 +34,7 @@ class Config(CentralCriticConfig):
     normalize_advantage: bool = True
     """Normalize the advantages of each window to mean 0 and standard deviation 1."""
 
-    critic_lr: Positive = 1e-3
+    critic_lr: Rate = 1e-3
     """Learning rate of the value network; the policy has none."""
     sgd_batch_size: PositiveInt = 128
     """Transitions per minibatch of the value network; where the window does not divide evenly, the last one of an epoch

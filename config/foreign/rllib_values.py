@@ -256,9 +256,9 @@ def optimizer(value: Any, scope: Scope) -> Meaning:
     of_workers = ("num_replay_buffer_shards", "grads_per_step", "debug", "max_weight_sync_delay", "betas")
     if strange := [word for word in value if word not in (*of_workers, "weight_decay", "type")]:
         raise NoCounterpartError(tr("{word}: write algo_cfg.optimizer and algo_cfg.weight_decay", word=strange[0]))
-    if value.get("betas", [0.9, 0.999]) != [0.9, 0.999]:
-        raise NoCounterpartError(tr("betas: they are 0.9 and 0.999"))
     settings = {"weight_decay": value.get("weight_decay"), "optimizer": value.get("type")}
+    if value.get("betas", [0.9, 0.999]) != [0.9, 0.999]:
+        settings["adam_betas"] = value["betas"]
     return Meaning(
         {scope.algo(key)[0]: part for key, part in settings.items() if part is not None}, tr("Ray shares the work")
     )

@@ -119,6 +119,8 @@ def clipped(setting: str) -> Translation:
         most, falls = falling(value)
         if setting == "value_clip" and isinstance(most, int | float) and most < 0:
             return Meaning({}, tr("values are not clipped"))
+        if falls and setting == "eps_clip":
+            return Meaning({path: {"linear": [most, 0.0]} for path in scope.algo(setting)})
         return Meaning(
             dict.fromkeys(scope.algo(setting), most), tr("constant here, there it falls to 0") if falls else ""
         )

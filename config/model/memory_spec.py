@@ -1,8 +1,10 @@
 """Specification of the memory that an algorithm learns from: a replay buffer, or a window of fresh steps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from config.model.schedules import Schedule, rising
 
 RewardClip = Literal["none", "sign", "clip"]
 """Change of each reward as it is stored: to its sign, or limited to -1..1. Scores are of unchanged rewards."""
@@ -55,8 +57,8 @@ class ReplaySpec:
     """Steps of the vector environment between two looks at the memory."""
     priority_alpha: float = 0.0
     """0 draws uniformly; above 0, in proportion to priority ** alpha."""
-    priority_beta: float = 0.4
-    """Exponent of the importance weights at the start; it rises to 1 with the run's progress."""
+    priority_beta: Schedule = field(default_factory=lambda: rising(0.4))
+    """Exponent of the importance weights over the run."""
     priority_epsilon: float = 1e-6
     sequence: int = 1
     """Steps of a sample. Above 1, a sample is a piece of one row's history, [L, B, ...], with the policy's `state`

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from config.model.fields import Fraction, PositiveInt, Problem, Strict
 from config.model.inherit import Condition
 from config.model.memory_spec import MemorySpec
+from config.model.schedules import varies
 
 # ------------------------------------------------------------------------------------ sections of algo and env
 
@@ -63,7 +64,7 @@ class AlgoConfig(Strict):
 
     ADJUSTABLE: ClassVar[set[str]] = {
         "lr_schedule", "max_grad_norm", "weight_decay", "entropy_coef", "eps_clip", "target_kl",
-        "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs",
+        "epsilon", "epsilon_start", "epsilon_end", "epsilon_decay", "epsilon_schedule", "data_epochs",
     }  # fmt: skip
     """Settings besides learning rates that may change on resume; changing another one would make it a different run."""
 
@@ -116,9 +117,10 @@ class AlgoConfig(Strict):
         """Returns the size of the recurrent state: the numbers that layers carry from one step to the next."""
         return 0
 
-    def schedule(self) -> str:
-        """Returns the course of the learning rate over the planned run."""
-        return "constant"
+    def schedules(self) -> dict[str, Any]:
+        """Returns the settings by which something follows the planned length of the run, and their values."""
+        settings = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return {name: value for name, value in settings if varies(value)}
 
     def advice(self, steps: int, updates: int) -> Iterator[str]:
         """Yields remarks on settings that are allowed but do nothing in a training run with these limits of environment

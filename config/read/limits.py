@@ -30,12 +30,13 @@ def planned(general: GeneralConfig) -> bool:
 def keep_rates(built: dict[str, Any], where: Container[str]) -> Iterator[str]:
     """Makes learning rates constant that fall by default, in a run whose length is not planned; yields notes."""
     for section, algo in built.items():
-        if isinstance(algo, AlgoConfig) and algo.schedule() != "constant" and f"{section}.lr_schedule" not in where:
+        schedule = algo.schedules().get("lr_schedule") if isinstance(algo, AlgoConfig) else None
+        if schedule and f"{section}.lr_schedule" not in where:
             built[section] = algo.model_copy(update={"lr_schedule": "constant"})
             yield tr(
                 "{section}.lr_schedule is constant: {schedule} needs max_episode, max_total_step or max_update",
                 section=section,
-                schedule=algo.schedule(),
+                schedule=schedule,
             )
 
 

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from config.model.fields import Strict
 from config.model.layers import Layer
+from config.model.schedules import OF_THE_RUN
 from config.program import PROGRAM
 from config.read.yaml_reader import Place
 from config.tell.help_texts import WithHelp
@@ -93,6 +94,8 @@ def expected(node: Json, root: Json) -> str:
     node = resolve(node, root)
     if "enum" in node or "const" in node:
         return _either(node.get("enum", [node.get("const")]))
+    if node.get("format") == OF_THE_RUN:
+        return tr("a schedule")
     if "anyOf" in node:
         kinds = (expected(option, root) for option in node["anyOf"])
         return reduce(lambda kind, other: tr("{kind} or {other}", kind=kind, other=other), kinds)
@@ -155,7 +158,8 @@ def faults(error: ValidationError, model: type[Strict], place: Place, hint: Call
 def _as_number(name: str, text: str, node: Json, root: Json) -> str:
     """Returns the end of a sentence about text in the place of a number: how the number is written; or nothing. name:
     of the setting."""
-    kinds = {resolve(option, root).get("type") for option in [node, *node.get("anyOf", ())]}
+    options = [resolve(option, root) for option in [node, *node.get("anyOf", ())]]
+    kinds = {option.get("type") for option in options}
     text = text.strip().lower()
     short = re.fullmatch(r"(\d+(?:\.\d+)?) ?([km])", text)
     if not kinds & {"integer", "number"}:
@@ -165,6 +169,8 @@ def _as_number(name: str, text: str, node: Json, root: Json) -> str:
     if (falling := text.removeprefix("lin_")) != text and re.fullmatch(_NUMBER, falling):
         if name.endswith("lr"):
             return tr("; lin_ of rl-baselines3-zoo is {value} with lr_schedule: linear", value=falling)
+        if any(option.get("format") == OF_THE_RUN for option in options):
+            return tr("; lin_ of rl-baselines3-zoo is {schedule}", schedule=f"{{linear: [{falling}, 0.0]}}")
         return tr("; lin_ of rl-baselines3-zoo is {value} here, since {name} is constant", value=falling, name=name)
     if (first := text.removeprefix("auto_")) != text and re.fullmatch(_NUMBER, first):
         return tr("; auto_ of Stable-Baselines3 is {name}: auto with {name}_init: {value}", name=name, value=first)
@@ -222,7 +228,11 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
     if kind == "missing":
         return tr("{name} is missing; expected {kind}", name=loc[-1], kind=expected(_at(root, loc), root))
     if kind == "value_error":
-        return str(context["error"])
+        return f"{context['error']}{_values_to_try(details['input'])}"
+    if kind == OF_THE_RUN:
+        number = expected(standard_bounds(context["number"]), root)
+        value, of = shown(context["value"]), context["of"]
+        return tr("{schedule}: got {value}; expected {kind}", schedule=of, value=value, kind=number)
     node = _at(root, loc)
     if "const" in node and kind == "literal_error":
         value = node["const"] if isinstance(node["const"], str) else json.dumps(node["const"])  # true, as YAML has it
@@ -238,10 +248,14 @@ def _message(details: ErrorDetails, root: Json, hint: Callable[[str], str]) -> s
         if isinstance(value, str)
         else ""
     )
-    tuned = tr("; values to try are for: {PROGRAM} tune --yaml FILE", PROGRAM=PROGRAM) if written_kind(value) else ""
     several = several_algorithms(value) if loc == ("algo_name",) else ""
-    end = f"{near}{several}{tuned}"
+    end = f"{near}{several}{_values_to_try(value)}"
     return tr("got {value}; expected {kind}{end}", value=shown(value), kind=expected(node, root), end=end)
+
+
+def _values_to_try(value: Any) -> str:
+    """Returns the end of a sentence about values to try, which are for a tuning."""
+    return tr("; values to try are for: {PROGRAM} tune --yaml FILE", PROGRAM=PROGRAM) if written_kind(value) else ""
 
 
 def several_algorithms(names: Any) -> str:

@@ -16,7 +16,7 @@ from envs.common.rows import assemble
 from envs.several.multi_agent import MultiAgentVector
 from envs.toy.config import Config
 from envs.toy.faults import Bad, Crash, Hang, Sleep
-from envs.toy.finite import Masked, StochasticMDP, Walk
+from envs.toy.finite import DeepSea, Masked, StochasticMDP, Walk
 from envs.toy.goals import BitFlip, Reach
 from envs.toy.modes import Modes
 from envs.toy.several import SEVERAL, Several
@@ -32,6 +32,7 @@ TIMED: dict[str, Callable[..., gymnasium.Env]] = {
     "modes": Modes,
     "walk": Walk,
     "stochastic_mdp": StochasticMDP,
+    "deep_sea": DeepSea,
     "bitflip": BitFlip,
     "reach": Reach,
     "crash": Crash,

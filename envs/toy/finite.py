@@ -138,3 +138,36 @@ class StochasticMDP(gymnasium.Env):
         ended = self._place == 0
         reward = (1.0 if self._visited else 0.01) if ended else 0.0
         return self._place, reward, ended, self._time == self.limit and not ended, {}
+
+
+class DeepSea(gymnasium.Env):
+    """The deep sea of Osband et al. (2020): a square of cells, entered at the top left, and left after `size` steps,
+    each of which goes one row down and one column to the left or to the right. Which of two actions goes right is drawn
+    for each cell by the number `layout`. A step to the right costs 0.01 / size, and the last one from the right end
+    gives 1.
+
+    The observation is size * row + column. By going right always the best return is 0.99; one of 2^size random episodes
+    does so, and every other return is 0 or less."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, size: int = 15, layout: int = 0) -> None:
+        if size < 2:
+            raise ValueError(tr("size is {size}; at least 2 is needed", size=size))
+        self.size = size
+        self.observation_space = Discrete(size * size)
+        self._right = np.random.default_rng(layout).integers(2, size=(size, size))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._row = self._column = 0
+        return 0, {}
+
+    def step(self, action: Any) -> Outcome:
+        last, right = self.size - 1, int(action) == self._right[self._row, self._column]
+        reward = -0.01 / self.size if right else 0.0
+        ended = self._row == last
+        if ended and right and self._column == last:
+            reward += 1.0
+        self._row, self._column = min(self._row + 1, last), min(max(self._column + (1 if right else -1), 0), last)
+        return self.size * self._row + self._column, reward, ended, False, {}

@@ -1,5 +1,6 @@
 """Checks that an algorithm can be used with an environment and with several processes, before torch is imported."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -69,18 +70,19 @@ def _check_compile(config: RunConfig, several: bool) -> None:
 
 
 def _check_schedules(config: RunConfig) -> None:
-    """Raises ConfigError if a learning rate follows the plan of the run, and there is none."""
+    """Raises ConfigError if a setting follows the plan of the run, and there is none."""
     sections = {f"policies_cfg.{name}": policy for name, policy in config.policies.items() if policy.train}
     for section, algo in (sections or {"algo_cfg": config.algo}).items():
-        if algo.schedule() != "constant" and not limits.planned(config.general):
-            places = (config.where.get(f"{part}.lr_schedule") for part in (section, "algo_cfg"))
+        for key, schedule in ({} if limits.planned(config.general) else algo.schedules()).items():
+            places = (config.where.get(f"{part}.{key}") for part in (section, "algo_cfg"))
             place = next(filter(None, places), tr("default"))
             problem = tr(
-                "{place}: {section}.lr_schedule: {schedule} follows the plan of the run, and there is none; "
+                "{place}: {section}.{key}: {schedule} follows the plan of the run, and there is none; "
                 "set general_cfg.max_episode, max_total_step or max_update",
                 place=place,
                 section=section,
-                schedule=algo.schedule(),
+                key=key,
+                schedule=schedule if isinstance(schedule, str) else json.dumps(schedule),
             )
             raise ConfigError([problem])
 

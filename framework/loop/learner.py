@@ -98,8 +98,7 @@ class AgentLearner(Learner):
         window = {name: on_device(value, agent.device) for name, value in chunk.columns.items()}
         if chunk.arrived is not None:
             agent.observe(on_device(chunk.arrived, agent.device))
-        for group, rate in agent.rates(progress):
-            group["lr"] = rate
+        agent.follow(progress)
         window = agent.prepare(window, progress)
         results: list[Result] = []
         self._results = results
@@ -110,6 +109,7 @@ class AgentLearner(Learner):
         metrics = _numbers(results)
         if results and agent.optimizer is not None:
             metrics["lr"] = [agent.optimizer.param_groups[0]["lr"]] * len(results)
+        metrics |= {name: [value] * len(results) for name, value in agent.scheduled(progress).items()}
         _check_finite(metrics, progress.update)
         return Learned(metrics, len(results), _priorities(results))
 

@@ -193,9 +193,8 @@ class Replay(Memory):
         shape = (batches, self.spec.batch_size)
         weights = None
         if self._tree is not None:
-            beta = self.spec.priority_beta + (1.0 - self.spec.priority_beta) * fraction
             place = self._tree.draw(shape, self.rng)
-            weights = self._tree.weights(place, beta)
+            weights = self._tree.weights(place, self.spec.priority_beta.at(fraction))
         if self.spec.sequence > 1:
             begin = self._rings.choose(self.rng, shape, self.spec.sequence) if weights is None else place
             return self._take_sequences(begin, weights)

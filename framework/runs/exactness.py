@@ -65,10 +65,8 @@ def of_limits(config: RunConfig, changed: Sequence[str]) -> Iterator[str]:
 
 def _schedules(model: Any) -> Iterator[str]:
     """Yields the settings of an algorithm that follow the planned length of the run."""
-    if getattr(model, "lr_schedule", "constant") != "constant":
-        yield "lr_schedule"
-    if str(getattr(model, "buffer_type", "")).startswith("PER"):
-        yield "per_beta"
+    rising = str(getattr(model, "buffer_type", "")).startswith("PER")
+    yield from dict.fromkeys((*model.schedules(), *(("per_beta",) if rising else ())))
 
 
 def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:

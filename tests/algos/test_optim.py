@@ -1,5 +1,6 @@
 """Optimizers, clipping and learning rates."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from algos.common.fast.adam import FusedAdam
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
+from config.model.schedules import Schedule
+from tests.tools.compiler import can_compile, programs
 
+__all__ = ["can_compile", "programs"]
 torch.set_num_threads(1)
 
 
@@ -159,6 +163,89 @@ def test_gradients_are_averaged_then_clipped_then_applied_then_cleared() -> None
     assert w.grad is None
 
 
+def after(cfg: NetworkConfig, lr: float, *gradients: float) -> list[float]:
+    """A parameter that begins at 1, after a step with each of these gradients."""
+    parameter = nn.Parameter(torch.ones(1))
+    optimizer, found = optim.make([parameter], cfg, lr), []
+    for gradient in gradients:
+        parameter.grad = torch.full((1,), gradient)
+        optimizer.step()
+        found.append(parameter.item())
+    return found
+
+
+def test_momentum_adds_a_share_of_the_step_before() -> None:
+    """v = 2, then 0.5 2 - 1 = 0, then 0.5 0 + 4; each goes down by a tenth. Without it 2, -1 and 4."""
+    assert after(NetworkConfig(optimizer="sgd", momentum=0.5), 0.1, 2.0, -1.0, 4.0) == pytest.approx([0.8, 0.8, 0.4])
+    assert after(NetworkConfig(optimizer="sgd"), 0.1, 2.0, -1.0, 4.0) == pytest.approx([0.8, 0.9, 0.5])
+
+
+def test_rectified_adam_moves_by_the_mean_until_the_variance_is_tractable() -> None:
+    """With beta_2 = 0.9 the longest average is 19. After t steps it is 19 - 2 t 0.9^t / (1 - 0.9^t): 1 after the first,
+    4.581 after the fifth, 5.390 after the sixth. The bias-corrected mean of gradients 2 is 2: five steps of 0.2,
+    and then sqrt(1.390 3.390 19 / (15 17 5.390)) = 0.2552 of Adam's step of 0.1."""
+    cfg = NetworkConfig(optimizer="radam", adam_betas=[0.5, 0.9])
+    moved = after(cfg, 0.1, *[2.0] * 6)
+    assert moved[:5] == pytest.approx([0.8, 0.6, 0.4, 0.2, 0.0], abs=1e-6)
+    assert moved[5] == pytest.approx(-0.02552, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reference"),
+    [
+        ({"optimizer": "radam"}, partial(torch.optim.RAdam)),
+        ({"optimizer": "radam", "adam_betas": [0.5, 0.9], "adam_epsilon": 0.01},
+         partial(torch.optim.RAdam, betas=(0.5, 0.9), eps=0.01)),
+        ({"optimizer": "sgd", "momentum": 0.9}, partial(torch.optim.SGD, momentum=0.9)),
+        ({"optimizer": "adam", "adam_betas": [0.5, 0.9], "adam_epsilon": 0.01},
+         partial(torch.optim.Adam, betas=(0.5, 0.9), eps=0.01)),
+    ],
+)  # fmt: skip
+def test_settings_of_an_optimizer_mean_what_they_do_in_torch(settings: dict[str, Any], reference: Any) -> None:
+    ours, theirs = some_parameters(), some_parameters()
+    mine = optim.make(ours, NetworkConfig(weight_decay=0.1, **settings), 0.01)
+    torchs = reference(theirs, lr=0.01, weight_decay=0.1)
+    for _ in range(8):
+        for optimizer, parameters in ((mine, ours), (torchs, theirs)):
+            quadratic(parameters).backward()
+            optim.apply_gradients(optimizer, parameters, None, lambda grads: None)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("settings", [{"optimizer": "radam"}, {"optimizer": "sgd", "momentum": 0.9}])
+def test_a_restored_optimizer_takes_the_same_steps(settings: dict[str, Any]) -> None:
+    cfg = NetworkConfig(**settings)
+    whole, parts = some_parameters(), some_parameters()
+    first, second = optim.make(whole, cfg, 0.01), optim.make(parts, cfg, 0.01)
+    for turn in range(9):
+        for optimizer, parameters in ((first, whole), (second, parts)):
+            quadratic(parameters).backward()
+            optim.apply_gradients(optimizer, parameters, None, lambda grads: None)
+        if turn == 5:
+            saved = state_tree(second)
+            second = optim.make(parts, cfg, 0.5)
+            load_state_tree(second, saved)
+    assert all(torch.equal(a, b) for a, b in zip(whole, parts, strict=True))
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("settings", [{"optimizer": "radam"}, {"optimizer": "sgd", "momentum": 0.9}])
+def test_a_compiled_step_is_the_plain_one(settings: dict[str, Any]) -> None:
+    weights = []
+    for samples in (0, 3):
+        weight = nn.Parameter(torch.ones(2))
+        optimizer = optim.make([weight], NetworkConfig(**settings, adam_betas=[0.5, 0.9], weight_decay=0.1), 0.1)
+        step = optim.GradientStep(lambda batch, w=weight: ((batch["obs"] @ w).square().mean(), None), optimizer, 0.5)
+        if samples:
+            step.compile(samples)
+        for turn in range(8):  # the seventh step of RAdam is rectified
+            step({"obs": torch.arange(6.0).reshape(3, 2) / (turn + 1)}, reduce=lambda grads: None)
+        assert bool(step.package) == bool(samples)
+        weights.append(weight.tolist())
+    assert weights[1] == pytest.approx(weights[0], rel=1e-5)
+
+
 def test_a_short_gradient_is_not_clipped() -> None:
     grads = [torch.tensor([3.0]), torch.tensor([4.0])]
     norm = optim.norm_of(grads)
@@ -168,7 +255,13 @@ def test_a_short_gradient_is_not_clipped() -> None:
 
 
 def test_the_learning_rate_follows_its_schedule() -> None:
-    assert [optim.lr_at("linear", 0.4, f) for f in (0.0, 0.25, 1.0, 1.5)] == pytest.approx([0.4, 0.3, 0.0, 0.0])
+    def rates(lr: Any, course: str, *fractions: float) -> list[float]:
+        [group] = optim.make(some_parameters(), NetworkConfig(lr_schedule=course), lr).param_groups
+        return [group[optim.SCHEDULE].at(fraction) for fraction in fractions]
+
+    assert rates(0.4, "linear", 0.0, 0.25, 1.0, 1.5) == pytest.approx([0.4, 0.3, 0.0, 0.0])
     # cosine: (1 + cos 60 degrees) / 2 = 3/4 after a third
-    assert [optim.lr_at("cosine", 0.4, f) for f in (0.0, 1 / 3, 1.0)] == pytest.approx([0.4, 0.3, 0.0])
-    assert optim.lr_at("constant", 0.4, 0.9) == 0.4
+    assert rates(0.4, "cosine", 0.0, 1 / 3, 1.0) == pytest.approx([0.4, 0.3, 0.0])
+    assert rates(0.4, "constant", 0.9) == [0.4]
+    # a schedule of its own goes before lr_schedule
+    assert rates(Schedule(linear=[0.4, 0.2]), "cosine", 0.5, 1.0) == pytest.approx([0.3, 0.2])

@@ -31,7 +31,7 @@ def test_kinds_of_values_and_hints_make_one_sentence() -> None:
     assert refused("algo_cfg.lr=-1", "algo_cfg.batch_size=10k", "algo_cfg.gama=1", "algo_cfg.tau=0") == [
         "command line: algo_cfg.tau: 值为 0，应为大于 0 且不大于 1 的数",
         "command line: algo_cfg.batch_size: 值为 '10k'（文本），应为不小于 1 的整数；请写 10000",
-        "command line: algo_cfg.lr: 值为 -1，应为大于 0 的数",
+        "command line: algo_cfg.lr: 值为 -1，应为大于 0 的数或调度",
         "command line: algo_cfg.gama: 未知配置项；是不是想写 gamma？",
     ]
     assert refused("algo_cfg.max_grad_norm=0") == [

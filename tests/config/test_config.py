@@ -239,11 +239,14 @@ def test_a_key_in_the_wrong_place_is_sent_to_the_right_one(file: Callable[..., P
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("algo_cfg.lr=fast", "got 'fast' (text); expected a number above 0"),
+        ("algo_cfg.lr=fast", "got 'fast' (text); expected a number above 0 or a schedule"),
         ("algo_cfg.batch_size=64.5", "got 64.5; expected a whole number at least 1"),
         ("general_cfg.seed=true", "got true; expected a whole number at least 0"),
         ("general_cfg.seed='1'", "got '1' (text); expected a whole number at least 0; write it without quotes: 1"),
-        ("algo_cfg.lr='1E-4'", "got '1E-4' (text); expected a number above 0; write it without quotes: 1e-4"),
+        (
+            "algo_cfg.lr='1E-4'",
+            "got '1E-4' (text); expected a number above 0 or a schedule; write it without quotes: 1e-4",
+        ),
         (
             "algo_cfg.max_grad_norm='.5'",
             "got '.5' (text); expected a number above 0 or null; write it without quotes: .5",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from algos.base import Progress
 from config.model.arrays import Array
+from config.model.schedules import value_at
 
 IMPOSSIBLE = -1e30
 """Logit whose probability is exactly 0, without the NaN that -inf gives to the entropy."""
@@ -134,9 +135,11 @@ class Explorer:
         cfg = self.cfg
         match cfg.exploration_type:
             case "e-greedy":
+                if cfg.epsilon is not None:
+                    return {"epsilon": value_at(cfg.epsilon, progress.fraction)}
                 return {"epsilon": self.epsilon(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_decay, progress.step)}
             case "softmax":
-                return {"temperature": cfg.temperature}
+                return {"temperature": value_at(cfg.temperature, progress.fraction)}
             case "ucb":
                 return {"ucb_c": cfg.ucb_c}
             case _:

@@ -1,18 +1,23 @@
 """Shared parts of the policy gradient algorithms: acting, advantages of a window, and learning rates."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
+from gymnasium.spaces import Box
 from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
 from algos.common.maths.normalize import Normalizer, RewardScaler
 from algos.common.maths.returns import gae
+from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.nets import joint, networks
+from algos.common.nets.layers import Features
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
+from algos.common.parts.bonus import Bonus, bonus_for
 from algos.common.parts.sequences import Carried
 from config.tell.language import tr
 
@@ -26,15 +31,18 @@ class ActorCritic(Policy):
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, seed: int, normalizer: Normalizer | None, device: torch.device,
-        with_critic: bool = True, distribution: Distribution | None = None,
+        with_critic: bool = True, distribution: Distribution | None = None, heads: int = 1,
     ) -> None:  # fmt: skip
-        """distribution: of the actions; None is that of their space."""
+        """distribution: of the actions; None is that of their space. heads: number of values of a state."""
         self.device = device
         self.normalizers = {} if normalizer is None else {"obs": normalizer}
         """Statistics of observations, by the column that updates them."""
-        self.distribution = distribution or distribution_for(spec.action_space)
+        self.distribution = distribution or _distribution(cfg, spec)
+        outputs: Any = self.distribution.outputs
+        if isinstance(self.distribution, StateGaussian):
+            outputs = partial(_state_dependent, self.distribution.size, cfg.log_std_init)
         actor = networks.build(
-            spec, cfg.actor_layers, self.distribution.outputs, cfg, seed,
+            spec, cfg.actor_layers, outputs, cfg, seed,
             init="orthogonal", gain=0.01, normalizer=normalizer,
         )  # fmt: skip
         self.actor: nn.Module = actor.extend(self.distribution.tail(cfg.log_std_init)).to(device)
@@ -47,9 +55,12 @@ class ActorCritic(Policy):
             spec, normalizer = self._central(spec, normalizer)
         if with_critic:
             critic = networks.build(
-                spec, cfg.critic_layers, 1, cfg, seed + 1, init="orthogonal", normalizer=normalizer
+                spec, cfg.critic_layers, heads, cfg, seed + 1, init="orthogonal", normalizer=normalizer
             )  # fmt: skip
             self.critic = self.networks["critic"] = critic.to(device)
+        head = head_of(self.actor)
+        self.noise = None if head is None else StateNoise(head, cfg.sde_sample_freq)
+        """Noise that depends on the state; None for noise of each step."""
         self.carried = Carried(self.actor, device)
         self.carried.add("critic", self.critic)
         self.explained_variance = torch.zeros((), device=device)
@@ -65,11 +76,20 @@ class ActorCritic(Policy):
 
     # acting
 
+    def initial_state(self, rows: int) -> Array | None:
+        return super().initial_state(rows) if self.noise is None else self.noise.initial(rows)
+
     def act(self, obs: Array, state: Array | None, mask: Array | None, explore: Explore | None = None) -> Act:
         """Returns samples, with the columns `drawn`, before scaling and clipping to the space, and `log_prob` [N]; for
         None the modes of the distributions."""
-        outputs, after = self.carried.act(obs, state)
+        outputs, after = self.carried.act(obs, state if self.carried.size else None)
         outputs = self.distribution.masked(outputs, mask)
+        if self.noise is not None and isinstance(self.distribution, StateGaussian):
+            after = self.noise.initial(len(obs)) if state is None else state
+            if explore is not None:
+                noise, after = self.noise.draw(features_of(outputs, self.distribution.size), after, explore.rng)
+                drawn, log_prob = self.distribution.given(outputs, noise)
+                return Act(self.distribution.to_env(drawn), {"drawn": drawn, "log_prob": log_prob}, after)
         if explore is None:
             return Act(self.distribution.to_env(self.distribution.mode(outputs)), state=after)
         drawn, log_prob = self.distribution.sample(outputs, explore.rng)
@@ -77,7 +97,7 @@ class ActorCritic(Policy):
 
     def noted(self, obs: Array, action: Array, mask: Array | None) -> dict[str, Array]:
         """Returns the columns for actions of a space in which `drawn` is the action itself."""
-        outputs, _ = self.carried.act(obs, self.initial_state(len(obs)))
+        outputs, _ = self.carried.act(obs, self.carried.initial(len(obs)))
         log_prob = self.distribution.log_prob(
             torch.as_tensor(self.distribution.masked(outputs, mask)), torch.as_tensor(action)
         )
@@ -100,7 +120,7 @@ class ActorCritic(Policy):
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
         part: Batch = {name: window[name] for name in ("obs", "first", "action_mask") if name in window}
-        if "state" in window:  # the whole history of each row is one sequence
+        if "state" in window and self.carried.size:  # the whole history of each row is one sequence
             part = self.carried.with_views({**part, "state": window["state"][0]})
         else:
             part = {name: column.flatten(0, 1) for name, column in part.items()}
@@ -110,17 +130,31 @@ class ActorCritic(Policy):
         return outputs.unflatten(0, shape), log_prob.view(shape)
 
     def value(self, batch: Batch) -> Tensor:
-        """Returns V(s) [M]."""
+        """Returns V(s) [M], or with several heads [M, heads]."""
         assert self.critic is not None
         return sequences.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
-        """Returns V(s) and V of the true successor, [T, N] each."""
+        """Returns V(s) and V of the true successor, [T, N] each, or with several heads [T, N, heads]."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
         value, next_value = sequences.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
+
+
+def _distribution(cfg: Any, spec: EnvSpec) -> Distribution:
+    """Returns the distribution over the actions that the settings ask for."""
+    if not getattr(cfg, "use_sde", False):
+        return distribution_for(spec.action_space)
+    if not isinstance(space := spec.action_space, Box):
+        raise UnfitError(tr("algo_cfg.use_sde is for actions in a Box, and {space} is not", space=space))
+    return StateGaussian(space)
+
+
+def _state_dependent(size: int, log_std: float, features: Features) -> nn.Module:
+    """Returns the output layer of a policy whose noise depends on the state."""
+    return StateDependentStd(features.width, size, log_std, learns_features=False)
 
 
 # a window -------------------------------------------------------------------------------------------------
@@ -135,19 +169,44 @@ def seen(window: Batch) -> Batch:
 
 
 def advantages(
-    networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False
-) -> Batch:
+    networks: ActorCritic, window: Batch, scaler: RewardScaler | None, gamma: float, lam: float, vtrace: bool = False,
+    bonus: Bonus | None = None, coef: float | Tensor = 1.0,
+) -> Batch:  # fmt: skip
     """Returns the columns `advantage`, `target` (of the value) and `value` of a window, [T, N] each. vtrace corrects
-    for steps collected by an earlier version of the policy."""
+    for steps collected by an earlier version of the policy. coef: weight of a bonus; if it has values of its own,
+    targets and values are [T, N, 2]."""
     ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
     if scaler is not None:
         reward = scaler.scale(reward, ended, valid, window.get("cut"))
-    value, next_value = networks.values(window)
+    values, next_values = networks.values(window)
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]
+    if bonus is None:
+        both = False
+        value, next_value = values, next_values
+    else:
+        own, both = bonus.of_window(window), bonus.TWO_HEADS
+        reward = reward if both else reward + coef * own
+        value, next_value = (values[..., 0], next_values[..., 0]) if both else (values, next_values)
     advantage, target = gae(reward, value, next_value, *flags, gamma, lam, valid, ratio)
     networks.explained_variance = explained_variance(value, target, valid)
-    return {"advantage": advantage, "target": target, "value": value}
+    if bonus is not None and both:
+        own_advantage, own_target = without_ends(
+            own, values[..., 1], next_values[..., 1], bonus.gamma, lam, valid, ratio
+        )
+        advantage, target = advantage + coef * own_advantage, torch.stack([target, own_target], -1)
+    columns = {} if bonus is None else bonus.columns(window)
+    return {"advantage": advantage, "target": target, "value": values, **columns}
+
+
+def without_ends(
+    reward: Tensor, value: Tensor, next_value: Tensor, gamma: float, lam: float, valid: Tensor | None,
+    ratio: Tensor | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Returns advantages and returns [T, N] that go on where episodes end: after the last step of one comes the first
+    of the next (Burda et al., 2019, section 2.3)."""
+    following, never = torch.cat([value[1:], next_value[-1:]]), torch.zeros_like(reward, dtype=torch.bool)
+    return gae(reward, value, following, never, never, gamma, lam, valid, ratio)
 
 
 def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -173,12 +232,13 @@ class PolicyLoss(NamedTuple):
     clipped: Tensor
 
 
-def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float) -> PolicyLoss:
+def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float | Tensor) -> PolicyLoss:
     """Returns -mean min(r A, clip(r, 1 - c, 1 + c) A) with r = pi/pi_old (Schulman et al., 2017, equation 7); all [B].
     kl is the estimator mean((r - 1) - log r), never negative."""
     log_ratio = log_prob - old_log_prob
     ratio = log_ratio.exp()
-    limited = ratio.clamp(1.0 - clip, 1.0 + clip)
+    low, high = 1.0 - clip, 1.0 + clip
+    limited = ratio.clamp(low, high)  # type: ignore[arg-type]  # both are numbers, or both are tensors
     loss = -torch.min(ratio * advantage, limited * advantage).mean()
     with torch.no_grad():
         kl = ((ratio - 1.0) - log_ratio).mean()
@@ -187,8 +247,8 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor,
 
 
 def squared_error(value: Tensor, target: Tensor) -> Tensor:
-    """Returns half the mean squared error; both [B]."""
-    return 0.5 * (value - target).square().mean()
+    """Returns half the mean squared error; both [B], or [B, heads], whose losses are summed."""
+    return 0.5 * (value - target).square().mean(0).sum()
 
 
 def standardize(advantage: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -227,20 +287,32 @@ class OnPolicyAgent(PolicyAgent[ActorCritic]):
     the advantages and the targets of a window (`prepare`)."""
 
     METRICS: ClassVar[tuple[str, ...]] = ("loss", "policy_loss", "value_loss", "entropy", "explained_variance")
-    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler")
+    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer", "scaler", "bonus")
 
     def __init__(
         self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device, with_critic: bool = True
     ) -> None:
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic)
+        self.bonus = bonus_for(cfg, spec, streams, device)
+        heads = 1
+        if self.bonus is not None:
+            self.METRICS = (*type(self).METRICS, *self.bonus.METRICS)  # type: ignore[misc]
+            heads += self.bonus.TWO_HEADS
+        self.policy = ActorCritic(cfg, spec, streams.init, self.normalizer, device, with_critic, heads=heads)
         self.networks = self.policy.networks
         self.optimizer = make_optimizer(cfg, *self.networks.values())
         self.step = self.minimize(self._loss, self.optimizer)
 
+    def advantages(self, window: Batch, vtrace: bool = False) -> Batch:
+        """Returns the columns of `advantages` of a window, by the settings."""
+        cfg, coef = self.cfg, 1.0 if self.bonus is None else self.now.bonus_coef
+        return advantages(self.policy, window, self.scaler, cfg.gamma, cfg.gae_lambda, vtrace, self.bonus, coef)
+
     def update(self, batch: Batch) -> Result:
         metrics = self.step(batch, reduce=self.reduce)
+        if self.bonus is not None:
+            metrics = {**metrics, **self.bonus.learn(batch, self.reduce)}
         return Result({**metrics, "explained_variance": self.policy.explained_variance})
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -252,7 +324,7 @@ class OnPolicyAgent(PolicyAgent[ActorCritic]):
         if self.policy.critic is not None:
             value = squared_error(self.policy.value(batch), batch["target"])
         entropy = distribution.entropy(outputs).mean()
-        loss = policy + cfg.value_coef * value - cfg.entropy_coef * entropy
+        loss = policy + cfg.value_coef * value - self.now.entropy_coef * entropy
         return loss, detached(self.METRICS, loss, policy, value, entropy)
 
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Space
-from torch import Tensor
+from torch import Tensor, nn
 
 from algos.base import Act, Array, Explore, UnfitError
 from algos.common.fast.tensors import on_device
+from algos.common.maths.state_noise import SquashedStateGaussian, StateNoise, features_of, head_of
 from algos.common.parts.sequences import Carried
 from algos.common.settings import ContinuousConfig
+from config.model.schedules import value_at
 from config.tell.language import tr
 
 
@@ -49,6 +51,22 @@ class Bounds:
         return torch.addcmul(self._shift, action.flatten(1).float(), self._factor)
 
 
+class SquashedNoise(StateNoise):
+    """Noise of a squashed policy that depends on the state."""
+
+    def __init__(self, network: nn.Module, distribution: SquashedStateGaussian, steps: int | None) -> None:
+        head = head_of(network)
+        assert head is not None
+        super().__init__(head, steps)
+        self.distribution = distribution
+
+    def sample(self, outputs: Array, state: Array | None, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Returns actions [N, A] in the cube, and the state after this step."""
+        before = self.initial(len(outputs)) if state is None else state
+        noise, after = self.draw(features_of(outputs, self.distribution.size), before, rng)
+        return self.distribution.given(outputs, noise), after
+
+
 Policy = Callable[..., Array]
 """Function from outputs of the acting network [N, ...] to actions [N, A] in the cube; with noise_repeat of standard
 normal noise [N, A], too."""
@@ -57,14 +75,19 @@ normal noise [N, A], too."""
 class Explorer:
     """Uniformly random actions for the first steps of a run, then those of a policy, with optional noise."""
 
-    def __init__(self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried) -> None:
-        self.cfg, self.bounds, self.carried = cfg, bounds, carried
+    def __init__(
+        self, cfg: ContinuousConfig, bounds: Bounds, carried: Carried, noise: SquashedNoise | None = None
+    ) -> None:
+        """noise: of the policy, if that depends on the state."""
+        self.cfg, self.bounds, self.carried, self.noise = cfg, bounds, carried, noise
         self.repeats = getattr(cfg, "noise_repeat", 1)
         """Largest number of steps with the same noise of the policy; it draws its own if this is 1."""
 
     def initial_state(self, rows: int) -> Array | None:
-        """Returns the initial state [N, S]: recurrent states, followed by that of the noise, an Ornstein-Uhlenbeck
+        """Returns the initial state [N, S]: recurrent states, followed by that of the noise, a
         process or a repeated draw; None if there is neither."""
+        if self.noise is not None:
+            return _joined(self.carried.initial(rows), self.noise.initial(rows))
         size = self.bounds.size + 1 if self.repeats > 1 else self.bounds.size
         process = self.repeats > 1 or self.cfg.exploration_type == "ou"
         return _joined(self.carried.initial(rows), np.zeros((rows, size), np.float32) if process else None)
@@ -79,14 +102,17 @@ class Explorer:
                 memory = self.carried.act(obs, memory)[1]
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
         outputs, memory = self.carried.act(obs, memory)
-        if explore is not None and self.repeats > 1 and process is not None:
+        if explore is not None and self.noise is not None:
+            unit, process = self.noise.sample(outputs, process, explore.rng)
+        elif explore is not None and self.repeats > 1 and process is not None:
             process = repeated(process, self.repeats, explore.rng)
             unit = policy(outputs, process[:, :-1])
         else:
             unit = policy(outputs)
         if explore is None or self.cfg.exploration_type == "none":
             return Act(self.bounds.to_env(unit), state=_joined(memory, process))
-        noise = self.cfg.expl_noise * explore.rng.standard_normal(unit.shape, np.float32)
+        strength = value_at(self.cfg.expl_noise, explore.progress.fraction)
+        noise = strength * explore.rng.standard_normal(unit.shape, np.float32)
         if process is not None and self.repeats == 1:
             noise = process = ornstein_uhlenbeck(process, noise, self.cfg.ou_theta)
         return Act(self.bounds.to_env(unit + noise), state=_joined(memory, process))

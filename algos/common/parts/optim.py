@@ -2,7 +2,6 @@
 (general_cfg.compile)."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +13,9 @@ from algos.common.fast import compiler, switch, tensors
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.fast.packages import CompileError
 from algos.common.nets import custom
+from algos.common.parts.optimizers import Momentum, RectifiedAdam
 from algos.common.settings import NetworkConfig
+from config.model.schedules import Schedule
 from config.tell.language import tr
 
 Optimizer = torch.optim.Optimizer | FusedAdam
@@ -26,8 +27,8 @@ LOGGER = logging.getLogger("joystick")
 
 RMSPROP_DECAY = 0.95  # with the gradient's mean subtracted, as in Nature DQN
 RMSPROP_EPSILON = 1e-5
-START_LR = "start_lr"
-"""Key of a parameter group: the learning rate at the start of the run, which the schedule lowers."""
+SCHEDULE = "schedule"
+"""Key of a parameter group: its learning rate over the run."""
 
 ADAMW_DECAY = 0.01  # torch's default
 
@@ -42,46 +43,52 @@ def weight_decay(cfg: NetworkConfig) -> float:
 def make(
     parameters: Iterable[Tensor] | list[dict[str, Any]],
     cfg: NetworkConfig,
-    lr: float,
+    lr: float | Schedule,
     epsilon: float = 1e-8,
     beta1: float = BETAS[0],
 ) -> Optimizer:
-    """Returns the optimizer that cfg names. Its learning rates follow cfg.lr_schedule.
+    """Returns the optimizer that cfg names. Its learning rates follow their schedules, or cfg.lr_schedule.
 
-    parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam.
+    parameters may be groups {"params": ..., "lr": ...}. epsilon and beta1 are those of Adam, unless cfg has others.
     """
-    optimizer = _kind(parameters, cfg, lr, epsilon, beta1)
-    for group in optimizer.param_groups:
-        group[START_LR] = group["lr"]
+    entries: list[Any] = list(parameters)
+    groups: list[dict[str, Any]] = entries if entries and isinstance(entries[0], dict) else [{"params": entries}]
+    schedules = [_schedule(group.get("lr", lr), cfg) for group in groups]
+    starts = [{**group, "lr": schedule.at(0.0)} for group, schedule in zip(groups, schedules, strict=True)]
+    optimizer = _kind(starts, cfg, epsilon, beta1)
+    for group, schedule in zip(optimizer.param_groups, schedules, strict=True):
+        group[SCHEDULE] = schedule
     return optimizer
 
 
-def _kind(
-    parameters: Iterable[Tensor] | list[dict[str, Any]], cfg: NetworkConfig, lr: float, epsilon: float, beta1: float
-) -> Optimizer:
+def _kind(params: list[dict[str, Any]], cfg: NetworkConfig, epsilon: float, beta1: float) -> Optimizer:
     """Returns the optimizer in torch's fastest implementation for the device of the parameters."""
-    params: list[Any] = list(parameters)
-    decay = weight_decay(cfg)
-    if cfg.optimizer == "sgd":
-        return torch.optim.SGD(params, lr, weight_decay=decay, fused=True)
-    if cfg.optimizer == "rmsprop":
-        return torch.optim.RMSprop(params, lr, RMSPROP_DECAY, RMSPROP_EPSILON, decay, centered=True, foreach=True)
-    decoupled = cfg.optimizer == "adamw"
-    betas = (beta1, BETAS[1])
-    if switch.on("Adam"):
+    lr, decay, momentum = params[0]["lr"], weight_decay(cfg), cfg.momentum
+    epsilon = epsilon if cfg.adam_epsilon is None else cfg.adam_epsilon
+    betas = (beta1, BETAS[1]) if cfg.adam_betas is None else (cfg.adam_betas[0], cfg.adam_betas[1])
+    ours, decoupled = switch.on("Adam"), cfg.optimizer == "adamw"
+    match cfg.optimizer:
+        case "sgd" if ours:
+            return Momentum(params, lr, decay, momentum)
+        case "sgd":
+            return torch.optim.SGD(params, lr, momentum, weight_decay=decay, foreach=True)
+        case "rmsprop":
+            decays = RMSPROP_DECAY, RMSPROP_EPSILON, decay, momentum
+            return torch.optim.RMSprop(params, lr, *decays, centered=True, foreach=True)
+        case "radam" if ours:
+            return RectifiedAdam(params, lr, epsilon, decay, decoupled, betas)
+        case "radam":
+            return torch.optim.RAdam(params, lr, betas, epsilon, decay, foreach=True)
+    if ours:
         return FusedAdam(params, lr, epsilon, decay, decoupled, betas)
     return torch.optim.Adam(params, lr, betas, epsilon, decay, fused=True, decoupled_weight_decay=decoupled)
 
 
-def lr_at(schedule: str, lr: float, fraction: float) -> float:
-    """Returns the learning rate after this fraction of the planned run."""
-    done = min(max(fraction, 0.0), 1.0)
-    match schedule:
-        case "linear":
-            return lr * (1.0 - done)
-        case "cosine":
-            return lr * 0.5 * (1.0 + math.cos(math.pi * done))
-    return lr
+def _schedule(lr: float | Schedule, cfg: NetworkConfig) -> Schedule:
+    """Returns the schedule of a learning rate; that of a number is cfg.lr_schedule."""
+    if isinstance(lr, Schedule):
+        return lr
+    return Schedule({cfg.lr_schedule: lr if cfg.lr_schedule == "constant" else [lr, 0.0]})
 
 
 def optimizers_of(owner: object, names: Iterable[str]) -> Iterator[Optimizer]:
@@ -152,9 +159,8 @@ NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchnorm"})
 
 def uncompiled(cfg: NetworkConfig) -> str | None:
     """Returns why steps of networks with these settings cannot be compiled; None if they can."""
-    if not cfg.optimizer.startswith("adam"):
-        name = cfg.optimizer
-        return tr("steps of optimizer {name} cannot be compiled, only those of adam and adamw", name=name)
+    if cfg.optimizer == "rmsprop":
+        return tr("steps of optimizer {name} cannot be compiled, those of the others can", name=cfg.optimizer)
     kinds = sorted(NOT_COMPILED & {layer.layer_type for _, layer in cfg.all_layers()})
     return tr("{kinds} layers cannot be compiled", kinds=tr(" and ").join(kinds)) if kinds else None
 

@@ -19,6 +19,7 @@ from algos.common.maths.exploration import (
     ucb_policy,
 )
 from algos.common.parts.acting import ActingAgent
+from algos.common.parts.scheduled import Numbers
 from algos.common.settings import TableConfig
 from config.tell.language import tr
 
@@ -156,6 +157,7 @@ class TableAgent(ActingAgent):
 
     def __init__(self, cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, torch.device("cpu"))
+        self.now = Numbers(cfg)
         self.table = ActionTable(cfg, spec)
 
     def exploration(self, progress: Progress) -> dict[str, float]:

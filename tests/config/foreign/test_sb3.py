@@ -59,14 +59,14 @@ def test_an_entry_of_ppo_means_the_same_here(tmp_path):
     assert settings(text) == {
         "general_cfg.algo_name": "PPO", "general_cfg.max_total_step": 300_000, "env_cfg.id": "Pendulum-v1",
         "env_cfg.n_envs": 4, "algo_cfg.batch_size": 256, "algo_cfg.sgd_batch_size": 32, "algo_cfg.k_epochs": 7,
-        "algo_cfg.lr": 0.002, "algo_cfg.lr_schedule": "linear", "algo_cfg.eps_clip": 0.15,
+        "algo_cfg.lr": 0.002, "algo_cfg.lr_schedule": "linear", "algo_cfg.eps_clip": {"linear": [0.15, 0.0]},
         "algo_cfg.entropy_coef": 0.01, "algo_cfg.value_coef": 0.6, "algo_cfg.gae_lambda": 0.9,
         "algo_cfg.gamma": 0.97, "algo_cfg.normalize_obs": True, "algo_cfg.log_std_init": -1,
         "algo_cfg.actor_layers": [{"layer_type": "linear", "layer_size": [32, 16], "activation": "elu"}],
         "algo_cfg.critic_layers": [{"layer_type": "linear", "layer_size": [48], "activation": "elu"}],
     }  # fmt: skip
     assert "batch_size: 256  # was n_steps 64 x n_envs 4\n" in text
-    assert "eps_clip: 0.15  # was clip_range: lin_0.15 (constant here, there it falls to 0)\n" in text
+    assert "eps_clip: {linear: [0.15, 0.0]}  # was clip_range: lin_0.15\n" in text
 
 
 def test_a_converted_file_loads(tmp_path, capsys):
@@ -207,7 +207,9 @@ def test_what_has_no_counterpart_is_said_once(tmp_path):
     )
     text = converted(tmp_path, entry(words), env="CartPole-v1")
     lost = comments(text)
-    for word in ("use_sde: true", "sde_sample_freq: 4", "odd_word: 3", "log_std_init: -2", "ortho_init: false"):
+    assert settings(text)["algo_cfg.use_sde"] is True
+    assert settings(text)["algo_cfg.sde_sample_freq"] == 4
+    for word in ("odd_word: 3", "log_std_init: -2", "ortho_init: false"):
         assert lost.count(f"#   {word} (") == 1, word
     assert "cg_damping: 0.1 (PPO has no such setting)" in lost
     assert "log_std_init" not in settings(text)

@@ -85,9 +85,6 @@ _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
         ("TRPO", "n_critic_updates", "unknown setting; it is called k_epochs here (epochs of the value network)"),
         ("TRPO", "cg_max_steps", "unknown setting; it is called cg_steps here"),
         ("A2C", "use_rms_prop", "unknown setting; it is called optimizer here (rmsprop or adam)"),
-        ("PPO", "use_sde", "unknown setting; noise that depends on the state is not offered; the size of the usual one "
-         "is log_std_init, or exploration_type and expl_noise"),
-        ("PPO", "sde_sample_freq", "unknown setting; noise that depends on the state is not offered"),
         ("PPO", "clip_range_vf", "unknown setting; it is called value_clip here"),
         ("PPO", "n_epochs", "unknown setting; it is called k_epochs here"),
         ("SAC", "train_freq", "unknown setting; it is called train_fre here"),
@@ -118,7 +115,8 @@ def test_a_word_of_theirs_names_all_settings_that_it_sets(algo, word, answer):
     [
         ("PPO", "algo_cfg.lr=lin_0.001", "lin_ of rl-baselines3-zoo is 0.001 with lr_schedule: linear"),
         ("SAC", "algo_cfg.actor_lr=lin_7e-4", "lin_ of rl-baselines3-zoo is 7e-4 with lr_schedule: linear"),
-        ("PPO", "algo_cfg.eps_clip=lin_0.2", "lin_ of rl-baselines3-zoo is 0.2 here, since eps_clip is constant"),
+        ("PPO", "algo_cfg.eps_clip=lin_0.2", "lin_ of rl-baselines3-zoo is {linear: [0.2, 0.0]}"),
+        ("PPO", "algo_cfg.value_clip=lin_0.2", "lin_ of rl-baselines3-zoo is 0.2 here, since value_clip is constant"),
         ("SAC", "algo_cfg.alpha=auto_0.1", "auto_ of Stable-Baselines3 is alpha: auto with alpha_init: 0.1"),
         ("PPO", "env_cfg.frame_stack=4", "unknown; it is called wrappers here (such as [{wrapper_name: FrameStack, "
          "stack_size: 4}])"),

@@ -70,7 +70,12 @@ def counted_once(task):
 @pytest.mark.parametrize("algo", in_the_suite(ALGOS, "PER_DQN", "PPO"))
 def test_a_run_with_one_worker_in_lockstep_is_the_run_of_one_process(algo, rays, tmp_path):
     """RAY-7, TRJ-1: the curves, the evaluations, the checkpoint and the trajectories."""
-    words = ("general_cfg.collect_traj=true",)
+    of_algorithm = {
+        "DQN": ("algo_cfg.epsilon={cosine: [1.0, 0.1]}", "algo_cfg.bonus=count"),
+        "PER_DQN": ("algo_cfg.per_beta={linear: [0.2, 0.6]}",),
+        "PPO": ("algo_cfg.entropy_coef={linear: [0.1, 0.0]}", "algo_cfg.bonus=rnd", f"algo_cfg.bonus_layers={SMALL}"),
+    }
+    words = ("general_cfg.collect_traj=true", *of_algorithm[algo])
     one = train(tmp_path / "one", algo, 240, *words)
     other = train(tmp_path / "other", algo, 240, *words, *LOCKSTEP)
     assert fingerprint(one) == fingerprint(other)

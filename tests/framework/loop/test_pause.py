@@ -12,7 +12,7 @@ from main import main
 DQN = [
     *("general_cfg.env_name=toy", "env_cfg.id=shifted", "general_cfg.algo_name=DQN", "general_cfg.seed=3"),
     *("general_cfg.max_total_step=600", "general_cfg.online_eval=true", "general_cfg.model_save_fre=100"),
-    *("algo_cfg.lr_schedule=linear", "algo_cfg.epsilon_schedule=linear", "algo_cfg.learning_starts=50"),
+    *("algo_cfg.lr_schedule=linear", "algo_cfg.epsilon={linear: [1.0, 0.1]}", "algo_cfg.learning_starts=50"),
     *("general_cfg.iteration_steps=150", "general_cfg.online_eval_episode=2", "general_cfg.save_fig=false"),
 ]
 EQUAL = ("results/train.csv", "results/eval.csv", "results/progress.csv")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import rising
 from framework.assemble import build
 from framework.errors import JoystickError
 from framework.memory import Keys, Rollout
@@ -157,7 +158,7 @@ def prioritised(priorities, batch=4, beta=0.5, **settings):
     """A memory whose step t has priority priorities[t], to the power 1."""
     count = len(priorities)
     settings = {"capacity": count, "priority_epsilon": 0.0, "priority_alpha": 1.0, "updates_per_step": 40.0, **settings}
-    memory = filled(count, length=count, batch=batch, priority_beta=beta, **settings)
+    memory = filled(count, length=count, batch=batch, priority_beta=rising(beta), **settings)
     keys = Keys(np.arange(count), np.arange(count))
     memory.feedback(keys, np.array(priorities, np.float32))
     return memory
@@ -380,7 +381,7 @@ def test_a_sequence_is_a_piece_of_one_row_in_time_order_from_anywhere_in_the_rin
 def test_prioritized_sequences_begin_at_every_stride_and_none_where_steps_are_missing(together):
     """Of steps 8 to 19, which the ring holds, 9 and 12 and 15 begin a sequence of four; each has a priority of its
     own, 8 times the others' for the one at 12, and it is drawn as often."""
-    memory = replay(capacity=24, batch=200, sequence=4, stride=3, priority_alpha=1.0, priority_beta=1.0)
+    memory = replay(capacity=24, batch=200, sequence=4, stride=3, priority_alpha=1.0, priority_beta=rising(1.0))
     for first in range(0, 20, together):
         memory.add(with_state(ramp(first, together, rows=2)))
         while (chunk := memory.take(0.0)) is not None:
