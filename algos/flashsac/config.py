@@ -21,6 +21,8 @@ class Config(Family):
     """FlashSAC: SAC with batch normalization of both actions at once, weights of constant norm and distributional
     critics."""
 
+    ACTION_SPACES = ("Box",)
+
     actor_layers = inverted(128)
     critic_layers = inverted(256)
     init = "orthogonal"

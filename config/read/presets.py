@@ -14,7 +14,7 @@ from config.own import env_packages
 from config.program import ROOT
 from config.read.finder import Finder
 from config.read.yaml_reader import first_comment
-from config.tell.language import tr
+from config.tell.language import either, tr
 from config.tell.names import did_you_mean
 
 PRESETS = ROOT / "presets"
@@ -162,5 +162,6 @@ def elsewhere(env_id: str, but: ModuleType, find_env: Finder, root: Path = PRESE
     if env_id.lower() in find_env.available():
         kind = env_id.lower()
         return tr(" ({env_id} is a kind of environment: general_cfg.env_name={kind})", env_id=env_id, kind=kind)
-    algos = tr(" or ").join(algos_with(folder_name(env_id), root))
-    return tr(" (presets of this name: --algo {algos} --env {env_id})", algos=algos, env_id=env_id) if algos else ""
+    if not (algos := algos_with(folder_name(env_id), root)):
+        return ""
+    return tr(" (presets of this name: --algo {algos} --env {env_id})", algos=either(algos), env_id=env_id)

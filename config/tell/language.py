@@ -106,6 +106,12 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
     return filled
 
 
+def either(names: Iterable[str]) -> str:
+    """Returns names as a list of which one is chosen: "a", "a or b", "a, b or c"."""
+    *first, last = names
+    return tr(" or ").join([tr(", ").join(first), last]) if first else last
+
+
 def english(sentence: str, /) -> str:
     """Returns a sentence as it is, and brings it into the catalog: one that is written to a file, or compared, in
     English, and translated with `tr` where it is shown."""

@@ -9,7 +9,7 @@ import algos
 from config.model.composite import Composite, kinds_of
 from config.model.memory_spec import ReplaySpec
 from config.model.schema import OF_THE_ENVIRONMENT
-from config.tell.language import tr
+from config.tell.language import either, tr
 from envs.base import VectorEnv
 from framework.assemble.resources import LEAST_OBSERVATION, keeps_frames
 
@@ -183,9 +183,7 @@ def _wrong_spaces(needs: Needs, offers: Offers) -> Iterator[str]:
         (tr("{name} needs observations that are {kinds}; {env} has {space}"), offers.observations, needs.observations),
     ):
         if not any(name in names for name in kinds_of(space)):
-            *first, last = names
-            kinds = tr(" or ").join([tr(", ").join(first), last] if first else [last])
-            yield sentence.format(name=needs.name, kinds=kinds, env=offers.name, space=described(space))
+            yield sentence.format(name=needs.name, kinds=either(names), env=offers.name, space=described(space))
 
 
 def described(space: Space) -> str:

@@ -10,7 +10,7 @@ from framework.commands.line.parser import Parser
 
 HELP = {
     "evaluate NAME [--episodes N | --steps N] [--out FILE.jsonl]": tr("score it, and write no folder"),
-    "evaluate NAME --from-data FILE [--updates N]": tr("compare its models by data alone,\nwithout a step"),
+    "evaluate NAME --from-data FILE": tr("compare its models\nby data alone"),
 }
 REFUSED = {"--video --into": tr("evaluate writes no task directory; leave out --video and --into, or use test or film")}
 

@@ -47,14 +47,19 @@ LISTS = [
     for algo, toy in dict(reversed(contract.CASES)).items()
     if algo in TRIED
     for name in algos.get(algo).Config.model_fields
-    if contract.has_network(algo) and name.endswith("_layers") and (algo, name) != ("VDN", "hyper_layers")  # no mixer
+    if contract.has_network(algo)
+    and name.endswith("_layers")
+    and (algo, name) != ("VDN", "hyper_layers")  # no mixer
+    and (name != "bonus_layers" or algo not in ("DRQN", "R2D2"))  # which refuse a bonus
 ]
 
 
 @pytest.mark.parametrize(("algo", "toy", "name"), LISTS)
 def test_every_list_of_every_algorithm_asks_for_the_loss_and_gives_the_statistics(algo, toy, name, monkeypatch):
     rest = {**contract.small(algo), **({"baseline": "value"} if algo == "REINFORCE" else {})}
-    layers = [{"layer_type": "custom", "module": "own_losses:Regularized"}, *rest[name]]
+    if name == "bonus_layers":
+        rest["bonus"] = "icm"
+    layers = [{"layer_type": "custom", "module": "own_losses:Regularized"}, *rest.get(name, [])]
     monkeypatch.setattr(contract, "small", lambda algo: {**rest, name: layers})
     if (algo, name) == ("TRPO", "actor_layers"):
         with pytest.raises(ValueError, match="custom_loss of Regularized would not be asked: the step of TRPO"):

@@ -18,12 +18,12 @@ from algos.common.nets import critics
 from algos.common.parts.optim import GradientStep
 from config import machine
 from framework.runs import exactness
-from tests.tools.compiler import compiler_fault, compiles
+from tests.tools.compiler import compiler_cache, compiles
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, spec_of, toy_of, trained
 from tests.tools.paths import in_the_suite
 
-__all__ = ["compiler_fault", "compiles"]
+__all__ = ["compiler_cache", "compiles"]
 pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
 

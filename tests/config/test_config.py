@@ -225,8 +225,8 @@ def test_an_unknown_key_is_answered_with_the_nearest(file: Callable[..., Path], 
         ),
         (
             "algo_cfg:\n  ppo_type: clip",
-            "run.yaml:2: algo_cfg.ppo_type: unknown setting; it is a setting of AIRL, GAIL, MAPPO, PPO and others, and "
-            "algo_name is DQN",
+            "run.yaml:2: algo_cfg.ppo_type: unknown setting; it is a setting of AIRL, APPO, GAIL, MAPPO and others, "
+            "and algo_name is DQN",
         ),
         ("lr: 1", "run.yaml:1: lr: not inside a section (general_cfg, algo_cfg or env_cfg); did you mean algo_cfg.lr?"),
     ],

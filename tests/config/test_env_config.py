@@ -272,7 +272,7 @@ def test_a_part_of_text_is_answered_with_the_wrapper_that_leaves_it_out():
         assert written == "wrappers: [{wrapper_name: FilterObservation, filter_keys: [image, position]}]"
         with closing(gym_env.make(Config(id="Talking-v0", **yaml.safe_load(written)), 1)) as env:
             assert env.observation_space.shape == (4,)
-        with pytest.raises(EnvError, match=r"Change it in the environment$"):
+        with pytest.raises(EnvError, match=r"Encode it as a Box, in a program with .*TransformObservation"):
             gym_env.make(Config(id="OnlyTalking-v0"), 1)
     finally:
         del gymnasium.registry["Talking-v0"], gymnasium.registry["OnlyTalking-v0"]

@@ -20,7 +20,11 @@ def loaded(*words, **flags):
         ((), "bitflip", "(it exists with general_cfg.env_name=toy env_cfg.id=bitflip)"),
         ((), "reach", "(it exists with general_cfg.env_name=toy env_cfg.id=reach)"),
         (("general_cfg.env_name=toy",), "Taxi-v4", "(it exists with general_cfg.env_name=gym env_cfg.id=Taxi-v4)"),
-        ((), "CartPole-v1-hidden", "(presets of this name: --algo DRQN or RecurrentPPO --env CartPole-v1-hidden)"),
+        (
+            (),
+            "CartPole-v1-hidden",
+            ": --algo DRQN, R2D2 or RecurrentPPO --env CartPole-v1-hidden)",
+        ),
         ((), "zzz", "there is no environment 'zzz'"),
     ],
 )

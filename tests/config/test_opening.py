@@ -30,6 +30,7 @@ EXCEPTIONS = {
     ("config/read/presets.py", "available"): "a file of the program",
     ("config/program.py", "version"): "a file of the program",
     ("config/own/env_packages.py", "_lines"): "a file of Python's own",
+    ("config/system/processes.py", "survives"): "the null device",
     ("config/system/terminal.py", "at_terminal"): "the terminal",
     ("config/own/trust.py", "_write"): "a new file, which nobody else may read",
     ("framework/disk/atomic.py", "sync_folder"): "a folder, which is only synced",

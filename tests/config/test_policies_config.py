@@ -125,7 +125,7 @@ def test_policies_can_be_written_on_the_command_line_and_in_python(file: Callabl
     python = loaded(values=given).policies
     assert (python["a"].agents, python["a"].lr, python["b"].agents) == (["x", "y"], 0.5, "z")
     assert refused(values={"policies_cfg": {"a": {"agents": "x", "lr": "fast"}}}) == [
-        "Python: policies_cfg.a.lr: got 'fast' (text); expected a number above 0"
+        "Python: policies_cfg.a.lr: got 'fast' (text); expected a number above 0 or a schedule"
     ]
 
 

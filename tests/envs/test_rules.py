@@ -146,7 +146,8 @@ def refused(*overrides):
 
 def test_in_the_place_of_an_algorithm_for_given_data_others_for_them_are_named():
     message = refused("general_cfg.algo_name=IQL", "env_cfg.id=CartPole-v1", "algo_cfg.data=x.npz")
-    assert message.partition("Algorithms that can: ")[2] == "BC, DecisionTransformer, DiscreteBCQ, DiscreteCQL"
+    able = message.partition("Algorithms that can: ")[2]
+    assert able == "BC, DecisionTransformer, DiscreteBCQ, DiscreteCQL"
 
 
 def test_who_plans_is_refused_where_there_are_no_rules(monkeypatch):
@@ -182,7 +183,9 @@ def test_who_needs_bounds_is_refused_where_there_are_none_and_nobody_else_who_do
     finally:
         del gymnasium.registry["Unbounded-v0"]
     assert "SAC needs bounded actions; those of Unbounded-v0 are unbounded (Box, 1 number)." in message
-    assert message.partition("Algorithms that can: ")[2] == "A2C, IMPALA, PPO, RecurrentPPO, REINFORCE, TRPO"
+    assert (
+        message.partition("Algorithms that can: ")[2] == "A2C, APPO, HAPPO, IMPALA, PPO, RecurrentPPO, REINFORCE, TRPO"
+    )
 
 
 def test_what_does_not_fit_twice_is_told_with_one_list_and_spaces_in_few_words():

@@ -28,6 +28,7 @@ from config import machine
 from config.system.files import is_private, lock
 from config.system.folders import user_cache
 from config.system.name import NAME, is_windows
+from config.system.processes import out_of_reach
 from config.tell.language import tr
 
 Tell = Callable[[str], None]
@@ -205,9 +206,8 @@ def _make(place: Path, text: str, circumstances: dict[str, Any]) -> None:
         words += [str(work / "program.json"), str(made / PACKAGE), str(torch.get_num_threads())]
         surroundings = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"), "TMPDIR": str(work)}
         with open(work / "errors", "w+b") as errors:
-            process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=surroundings, start_new_session=True
-            )
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": errors, "stderr": errors}
+            process = subprocess.Popen(words, env=surroundings, **streams, **out_of_reach(detached=True))
             try:
                 process.wait()
             finally:

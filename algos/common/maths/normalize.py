@@ -50,19 +50,19 @@ class Moments(nn.Module):
 
 
 class Normalizer(nn.Module):
-    """Observations [B, ...] -> (observations - mean) / deviation, clipped to -10..10, float32."""
+    """Observations [B, ...] -> (observations - mean) / deviation, clipped to -limit..limit, float32."""
 
     shift: Tensor
     factor: Tensor
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], limit: float = LIMIT) -> None:
         super().__init__()
-        self.moments = Moments(shape)
+        self.moments, self.limit = Moments(shape), limit
         self.register_buffer("shift", torch.zeros(shape))
         self.register_buffer("factor", torch.ones(shape))
 
     def forward(self, x: Tensor) -> Tensor:
-        return ((x.float() - self.shift) * self.factor).clamp_(-LIMIT, LIMIT)
+        return ((x.float() - self.shift) * self.factor).clamp_(-self.limit, self.limit)
 
     def update(self, obs: Tensor, valid: Tensor | None = None) -> None:
         """Updates the statistics with raw observations [..., *shape]; rows with valid [...] False do not count."""

@@ -3,6 +3,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,24 +125,25 @@ class Bonus(ABC):
         self.scaler.load_state(state["scaler"])
 
 
-class _Learning(Bonus):
-    """A bonus that is the error of networks, which learn to predict what is seen often."""
+class _Learning:
+    """The networks of a bonus that is their error: they learn to predict what is seen often."""
 
     METRICS: ClassVar = (*Bonus.METRICS, "bonus_loss")
-    KEPT: ClassVar = ("networks", "optimizer")
+    KEPT: ClassVar[tuple[str, ...]] = ("networks", "optimizer")
+    COLUMNS: ClassVar[tuple[str, ...]]
+    cfg: BonusConfig
+    rng: np.random.Generator
+    device: torch.device
+    means: dict[str, Tensor]
     networks: nn.Module
     optimizer: optim.Optimizer
     step: GradientStep
 
-    def _begin(self, *learning: nn.Module) -> None:
-        """Makes the optimizer of networks, and their step."""
+    def _begin(self, loss: Callable[..., tuple[Tensor, Tensor]], *learning: nn.Module) -> None:
+        """Makes the optimizer of networks, and their step. loss: with gradients, and without."""
         parameters = [parameter for network in learning for parameter in network.parameters()]
         self.optimizer = optim.make(parameters, self.cfg, self.cfg.bonus_lr)
-        self.step = GradientStep(self._loss, self.optimizer, self.cfg.max_grad_norm)
-
-    @abstractmethod
-    def _loss(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the loss, and the same without gradients."""
+        self.step = GradientStep(loss, self.optimizer, self.cfg.max_grad_norm)
 
     def learn(self, batch: Batch, reduce: optim.Reduce) -> dict[str, Tensor]:
         inputs = [batch[name] for name in self.COLUMNS]
@@ -151,7 +153,7 @@ class _Learning(Bonus):
         return {**self.means, "bonus_loss": self.step(*inputs, weight, reduce=reduce)}
 
 
-class Distillation(_Learning):
+class Distillation(_Learning, Bonus):
     """Random network distillation (Burda et al., 2019): the error of a network that predicts the outputs of another
     one, whose weights stay those of the start."""
 
@@ -168,7 +170,7 @@ class Distillation(_Learning):
         predictor = networks.build(spec, deeper, size, cfg, seeds + 1, **options)
         self.target, self.predictor = target.to(device).requires_grad_(False), predictor.to(device)
         self.networks = nn.ModuleDict({"target": self.target, "predictor": self.predictor})
-        self._begin(self.predictor)
+        self._begin(self._loss, self.predictor)
 
     def observe(self, obs: Tensor) -> None:
         if self.normalizer is not None:
@@ -184,7 +186,7 @@ class Distillation(_Learning):
         return loss, loss.detach()
 
 
-class Curiosity(_Learning):
+class Curiosity(_Learning, Bonus):
     """Intrinsic curiosity module (Pathak et al., 2017): the error of predicting the features of the next state from
     those of this one and the action. The features are what tells which action was taken."""
 
@@ -204,7 +206,7 @@ class Curiosity(_Learning):
         self.encoder, self.inverse, self.dynamics = encoder.to(device), inverse.to(device), dynamics.to(device)
         self.action = nn.Sequential(*modules).to(device)
         self.networks = nn.ModuleDict({"encoder": self.encoder, "inverse": self.inverse, "dynamics": self.dynamics})
-        self._begin(self.networks)
+        self._begin(self._loss, self.networks)
 
     observe = Distillation.observe
 
@@ -283,17 +285,10 @@ def bonus_for(cfg: Any, spec: EnvSpec, streams: Streams, device: torch.device) -
     return None if kind is None else kind(cfg, spec, streams, device)
 
 
-class _Clipped(Normalizer):
-    """A normalizer with the limits of the networks here."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x).clamp(-CLIP, CLIP)
-
-
 def _normalizer(spec: EnvSpec, device: torch.device) -> Normalizer | None:
     """Returns statistics of observations of its own, which do not depend on normalize_obs."""
     space = spec.observation_space
-    return _Clipped(space.shape).to(device) if isinstance(space, Box) else None
+    return Normalizer(space.shape, CLIP).to(device) if isinstance(space, Box) else None
 
 
 def _hidden(inputs: int, width: int, outputs: int) -> nn.Module:

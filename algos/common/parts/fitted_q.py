@@ -11,7 +11,7 @@ from algos.base import Array, EnvSpec
 from algos.common.fast.tensors import on_device
 from algos.common.maths import targets
 from algos.common.maths.normalize import Normalizer
-from algos.common.nets import critics
+from algos.common.nets import critics, custom
 from algos.common.nets.encoder import encode, has_pixels
 from algos.common.parts import optim
 from algos.common.settings import NetworkConfig
@@ -76,7 +76,8 @@ class FittedQ:
                 next_q = self.target(next_obs, self.features(next_action[chosen])).squeeze(-1)
                 target = torch.addcmul(reward, discount, next_q)  # of each critic its own
             q = self.critic(obs, self.features(steps["action"][chosen])).squeeze(-1)
-            (q - target).square().mean(1).sum().backward()
+            loss = (q - target).square().mean(1).sum()
+            custom.completed(loss, self._online, obs).backward()
             optim.apply_gradients(self.optimizer, self._online, None, lambda grads: None)
             targets.soft_update(self._slow, self._online, TAU)
             self.made += 1

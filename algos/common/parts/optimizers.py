@@ -16,8 +16,12 @@ TRACTABLE = 5.0
 """Length of the approximated average above which the variance of the step is tractable (Liu et al., 2020)."""
 
 
-class _ByParameter(FusedAdam):
-    """An optimizer whose plain step is the one that is compiled."""
+class _ByParameter:
+    """The step of an optimizer whose plain step is the one that is compiled."""
+
+    param_groups: list[dict[str, Any]]
+    weight_decay: float
+    _moments: Any
 
     @torch.no_grad()
     def step(self) -> None:
@@ -57,7 +61,7 @@ class _ByParameter(FusedAdam):
         raise NotImplementedError
 
 
-class RectifiedAdam(_ByParameter):
+class RectifiedAdam(_ByParameter, FusedAdam):
     """RAdam (Liu et al., 2020): Adam whose adaptive step is scaled by the variance of its length, and left out in the
     first steps."""
 
@@ -79,7 +83,7 @@ class RectifiedAdam(_ByParameter):
         return rate * mean * (adaptive / (square.sqrt() + self.epsilon) + plain)
 
 
-class Momentum(_ByParameter):
+class Momentum(_ByParameter, FusedAdam):
     """Stochastic gradient descent with a velocity (Polyak, 1964): v = momentum v + gradient, p = p - lr v."""
 
     def __init__(

@@ -164,7 +164,7 @@ def test_what_is_not_converted_comes_first_and_what_is_not_needed_after_it() -> 
     assert "#   algo_cfg.hidden_dim: 64 (the algorithm has no such network)\n" in text
     text = convert.converted(str(DATA / "workers.yaml"), ALGOS, ENVS)
     heading = "# Left out, since the algorithm does not read it:\n"
-    assert f"{heading}#   algo_cfg.critic_lr: 0.1 (a setting of A2C, AIRL, AWAC and others; DQN has none)\n" in text
+    assert f"{heading}#   algo_cfg.critic_lr: 0.1 (a setting of A2C, AIRL, APPO and others; DQN has none)\n" in text
     assert "#   algo_cfg.action_type: 'dqn' (follows from the environment)\n" in text
     text = convert.converted(str(DATA / "ppo_0_6.yaml"), ALGOS, ENVS)
     assert "Not converted" not in text

@@ -162,7 +162,7 @@ def test_our_sections_can_stand_beside_rllibs_names_and_a_word_wins_over_both() 
         ('{"polyak": 0.9}', "--config: polyak: is tau here (tau is 1 - polyak); write algo_cfg.tau"),
         (
             '{"sgd_minibatch_size": 9}',
-            "--config: sgd_minibatch_size: it is called sgd_batch_size here, a setting of AIRL, GAIL, MAPPO, PPO",
+            "--config: sgd_minibatch_size: it is called sgd_batch_size here, a setting of AIRL, APPO, COMA, GAIL",
         ),
         ('{"explore": false}', "--config: explore: training explores; python main.py evaluate NAME plays without"),
         (

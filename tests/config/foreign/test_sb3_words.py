@@ -73,7 +73,7 @@ _WINDOW = "(on-policy: batch_size is n_steps times n_envs)"
         ("A2C", "n_steps", f"unknown setting; it is called batch_size here {_WINDOW}"),
         ("DQN", "n_steps", f"unknown setting; it is called n_step here {_WINDOW}"),
         ("PPO", "normalize", "unknown setting; it is called normalize_obs, normalize_reward here"),
-        ("SAC", "normalize", "unknown setting; it is called normalize_obs here"),
+        ("SAC", "normalize", "unknown setting; it is called normalize_obs, normalize_reward here"),
         ("PPO", "policy_kwargs", f"unknown setting; it is called actor_layers, critic_layers here {_LISTS}"),
         ("DQN", "policy_kwargs", f"unknown setting; it is called value_layers here {_LISTS}"),
         ("SAC", "net_arch", f"unknown setting; it is called actor_layers, critic_layers here {_LISTS}"),

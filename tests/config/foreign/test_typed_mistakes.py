@@ -41,8 +41,6 @@ def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (["play"], "'play' is not a command here; python main.py film NAME makes a video, talk NAME talks to it, and "
          "watch shows how it learns"),
         (["learn"], "'learn' is not a command here; use python main.py train"),
-        (["--algo", "appo"], "--algo: general_cfg.algo_name: unknown name 'appo'; PPO with general_cfg.mp_backend=ray "
-         "has its workers, and IMPALA learns without waiting for them"),
         (["--algo", "Ape-X"], "unknown name 'Ape-X' (python main.py list algos shows all)"),
     ],
 )  # fmt: skip

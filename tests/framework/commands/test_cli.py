@@ -163,7 +163,7 @@ def test_names_and_settings_can_be_looked_up(calls: list[tuple], capsys: pytest.
     assert run("describe", "dqn") == run("describe", "gym") == run("describe", "general") == 0
     text = capsys.readouterr().out
     assert re.search("^DQN +Deep Q-network", text, re.MULTILINE)
-    assert "- `lr` (a number above 0; default 0.0005): Learning rate." in text
+    assert "- `lr` (a number above 0 or a schedule; default 0.0005): Learning rate." in text
     assert "- `mode` (train or test; default train): train, or test a saved model." in text
     assert "## env_cfg: gym" in text
 
@@ -331,11 +331,10 @@ def test_a_run_leaves_torch_to_no_garbage_collector(before: str, frozen: bool, t
         (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.policy_lr=1"], "it is called actor_lr here"),
         (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.Q_model=1"], "it is called critic_layers here"),
         (["--algo", "TD3", "--env", "Pendulum-v1", "algo_cfg.noise_type=normal"], "it is called exploration_type here"),
-        (["--algo", "SAC", "--env", "Pendulum-v1", "algo_cfg.use_sde=true"], "noise that depends on the state is not"),
         (["--algo", "CQL", "--env", "Pendulum-v1", "algo_cfg.min_q_weight=1"], "it is called cql_alpha here"),
         (
             ["algo_cfg.clip_range=1"],
-            "it is called eps_clip here, a setting of AIRL, GAIL, MAPPO, PPO and others, and algo_name is DQN",
+            "it is called eps_clip here, a setting of AIRL, APPO, GAIL, HAPPO and others, and algo_name is DQN",
         ),
         (["--algo", "PPO", "algo_cfg.n_steps=1"], "it is called batch_size here (on-policy: batch_size is n_steps"),
         (["algo_cfg.total_timesteps=1"], "it is called general_cfg.max_total_step here"),
