@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from algos.common.settings import JointRateConfig, TargetConfig
+from algos.common.settings import JointRateConfig, TargetConfig, more_than
 from config.model.fields import Fraction, PositiveInt, Problem
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import RolloutSpec
-from config.tell.language import tr
 
 
 class Config(JointRateConfig, TargetConfig):
@@ -45,11 +44,4 @@ class Config(JointRateConfig, TargetConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if self.sgd_batch_size > self.batch_size:
-            message = tr(
-                "{value} is more than {setting}, {limit}",
-                value=self.sgd_batch_size,
-                setting="batch_size",
-                limit=self.batch_size,
-            )
-            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))
+        yield from more_than(self, "sgd_batch_size", "batch_size")

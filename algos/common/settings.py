@@ -40,6 +40,14 @@ EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-gree
                          "boltzmann": "softmax"}  # fmt: skip
 
 
+def more_than(cfg: Any, name: str, limit: str) -> Iterator[Problem]:
+    """Yields a problem if a setting is more than another one."""
+    value, most = getattr(cfg, name), getattr(cfg, limit)
+    if value > most:
+        message = tr("{value} is more than {setting}, {limit}", value=value, setting=limit, limit=most)
+        yield Problem(name, message, depends_on=(limit,))
+
+
 def exploration(value: Any) -> Any:
     """Translates other spellings of exploration_type."""
     return EXPLORATION_SPELLINGS.get(value.lower(), value.lower()) if isinstance(value, str) else value

@@ -5,7 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from algos.common.settings import BonusConfig, CentralCriticConfig, JointRateConfig, RateCourse, StateNoiseConfig
+from algos.common.settings import (
+    BonusConfig,
+    CentralCriticConfig,
+    JointRateConfig,
+    RateCourse,
+    StateNoiseConfig,
+    more_than,
+)
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import ScheduledClip
@@ -81,11 +88,4 @@ class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if self.sgd_batch_size > self.batch_size:
-            message = tr(
-                "{value} is more than {setting}, {limit}",
-                value=self.sgd_batch_size,
-                setting="batch_size",
-                limit=self.batch_size,
-            )
-            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))
+        yield from more_than(self, "sgd_batch_size", "batch_size")

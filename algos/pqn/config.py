@@ -5,13 +5,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import EpsilonConfig, Loss, NetworkConfig
+from algos.common.settings import EpsilonConfig, Loss, NetworkConfig, more_than
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import Rate
 from config.model.schema import run
-from config.tell.language import tr
 
 
 def _normalized(*sizes: int) -> Layers:
@@ -68,11 +67,4 @@ class Config(NetworkConfig, EpsilonConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        if self.sgd_batch_size > self.batch_size:
-            message = tr(
-                "{value} is more than {setting}, {limit}",
-                value=self.sgd_batch_size,
-                setting="batch_size",
-                limit=self.batch_size,
-            )
-            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))
+        yield from more_than(self, "sgd_batch_size", "batch_size")

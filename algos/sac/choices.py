@@ -1,4 +1,4 @@
-"""What SAC chooses from a few in the actions of a Tuple or Dict (Delalleau et al., 2019).
+"""Choices among a few, in the actions of a Tuple or Dict (Delalleau et al., 2019).
 
 Each choice has a categorical distribution, independent of the others. A critic sees the numbers of all Boxes and gives
 a value of each of the K combinations of choices, so that expectations over the choices are sums.

@@ -76,7 +76,7 @@ class SoftPolicy(Policy):
         space = spec.action_space
         supported = not set(kinds_of(space)).isdisjoint(cfg.ACTION_SPACES)
         self.choices = Choosing(cfg, space, device) if isinstance(space, Composite) and supported else None
-        """What is chosen from a few in the actions of a Tuple or Dict; None for a Box alone."""
+        """Choices in the actions of a Tuple or Dict; None for a Box alone."""
         self.bounds = Bounds(space if self.choices is None else self.choices.box, device)
         size, sde, smooth = (
             self.bounds.size,

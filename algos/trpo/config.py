@@ -5,11 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import CentralCriticConfig
+from algos.common.settings import CentralCriticConfig, more_than
 from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import Rate
-from config.tell.language import tr
 
 
 class Config(CentralCriticConfig):
@@ -49,11 +48,4 @@ class Config(CentralCriticConfig):
         return RolloutSpec.of_transitions(self.batch_size, rows, sequence=sequence, reward_clip=self.reward_clip)
 
     def problems(self) -> Iterator[Problem]:
-        if self.sgd_batch_size > self.batch_size:
-            message = tr(
-                "{value} is more than {setting}, {limit}",
-                value=self.sgd_batch_size,
-                setting="batch_size",
-                limit=self.batch_size,
-            )
-            yield Problem("sgd_batch_size", message, depends_on=("batch_size",))
+        yield from more_than(self, "sgd_batch_size", "batch_size")

@@ -65,9 +65,9 @@ class RunFacts(Circumstances):
     changed: list[str] | None = None
     """Settings that differ from those of that checkpoint, as `section.key: old -> new`."""
     exact: bool | None = None
-    """Of a branch: true if it equals an uninterrupted run to the byte; null: unknown."""
+    """True if a branch equals an uninterrupted run to the byte; null: unknown."""
     inexact_because: list[str] | str | None = None
-    """Of a branch: reasons why it does not."""
+    """Reasons why a branch does not."""
     resumes: list[Object] | None = None
     """A mapping for each resume: `from`, the checkpoint, the circumstances, `changed`, `exact`, `inexact_because`."""
     expected_return: Number | None = None
@@ -129,12 +129,12 @@ class RunFacts(Circumstances):
     pauses: dict[str, Object] | None = None
     """Step that a pause was asked for at -> the counts and the score there."""
     checkpoint: str | None = None
-    """Of a test: the model that was tested."""
+    """Model that was tested."""
     checkpoint_facts: Object | None = None
-    """Of a test: what the checkpoint says of itself."""
+    """Facts of a tested model, by its checkpoint."""
     score: Object | None = None
-    """Of a test: `mean`, `std`, `min`, `max`, `median` of the returns, and the number of `episodes`."""
+    """Score of a test: `mean`, `std`, `min`, `max`, `median` of the returns, and the number of `episodes`."""
     compared: str | None = None
-    """Of a test: its score beside that of the online evaluation, in a sentence."""
+    """Score of a test beside that of the online evaluation, in a sentence."""
     filmed: Object | None = None
-    """Of `film --episode`: the `run`, the `episode` and its `seed`."""
+    """Episode of `film --episode`: the `run`, the `episode` and its `seed`."""

@@ -7,6 +7,7 @@ from it (algos/common/fast/packages.py). Recording takes milliseconds, and impor
 """
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ class Recording(NamedTuple):
     inputs: list[Tensor]
     """Tensors that were read and not made in the call, in the order of the program."""
     outputs: Any
-    """What the step returned, with the place in the program's outputs instead of each tensor."""
+    """Result of the step, with the place in the program's outputs instead of each tensor."""
 
 
 def is_recording() -> bool:
@@ -112,9 +113,9 @@ class _Seen:
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.operation(func, args, kwargs or {})
 
+    @abstractmethod
     def operation(self, operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Carries out an operation."""
-        raise NotImplementedError
 
 
 class _Recorder(_Seen, TorchDispatchMode):

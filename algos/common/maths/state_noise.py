@@ -46,7 +46,7 @@ class StateNoise:
         """steps: after which a new matrix is drawn; None: each episode has one."""
         self.head, self.steps = head, steps
         self._matrices: dict[int, Array] = {}
-        """Those of the last step, by their numbers."""
+        """Matrices of the last step, by their numbers."""
 
     def initial(self, rows: int) -> Array:
         """Returns the state [N, 2] at the start of an episode."""

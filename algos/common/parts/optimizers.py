@@ -1,6 +1,7 @@
 """Optimizers beside Adam, whose steps can be compiled as Adam's are."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
@@ -16,7 +17,7 @@ TRACTABLE = 5.0
 """Length of the approximated average above which the variance of the step is tractable (Liu et al., 2020)."""
 
 
-class _ByParameter:
+class _ByParameter(ABC):
     """The step of an optimizer whose plain step is the one that is compiled."""
 
     param_groups: list[dict[str, Any]]
@@ -38,9 +39,9 @@ class _ByParameter:
         ]
         return on_device(np.array(numbers, np.float32), self._moments[0].counts.device)
 
+    @abstractmethod
     def _numbers(self, lr: float, steps: int) -> tuple[float, float, float]:
         """Returns what `_moved` needs at this step, from 1."""
-        raise NotImplementedError
 
     @torch.no_grad()
     def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
@@ -56,9 +57,9 @@ class _ByParameter:
                     decayed = gradient + self.weight_decay * p if self.weight_decay else gradient
                     p.sub_(self._moved(decayed, mean, square, *numbers))
 
+    @abstractmethod
     def _moved(self, gradient: Tensor, mean: Tensor, square: Tensor, *numbers: Tensor) -> Tensor:
         """Updates the moments of a parameter; returns by how much it goes down."""
-        raise NotImplementedError
 
 
 class RectifiedAdam(_ByParameter, FusedAdam):

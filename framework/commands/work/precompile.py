@@ -1,4 +1,4 @@
-"""What doctor --compile does: compiles the gradient steps of runs ahead, so that the first of them need not wait."""
+"""Compiles the gradient steps of runs ahead (doctor --compile), so that the first of them need not wait."""
 
 import sys
 import tempfile
