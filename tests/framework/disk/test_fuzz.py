@@ -1,12 +1,14 @@
 """A minute of tests/stress/fuzz.py, and the inputs that have once shown a fault."""
 
 import contextlib
+import ctypes
 import random
 import signal
 from pathlib import Path
 
 import pytest
 
+from config.machine import keep_freed_memory
 from tests.stress import fuzz
 from tests.tools.mutations import changed_bytes
 from tests.tools.paths import EVERY
@@ -116,3 +118,22 @@ def test_each_kind_of_fault_is_counted(kind: str, tmp_path: Path, monkeypatch: p
     expected = {"slow": "hang", "nothing": None}.get(kind, kind)
     assert report["counts"].get(expected, 0) == (expected is not None), report
     assert sum(report["counts"].values()) == (expected is not None)
+
+
+def test_memory_that_the_process_has_freed_before_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run lets glibc keep freed memory (config/machine.py), and a process of pytest has had runs."""
+    monkeypatch.setitem(READERS, "bad", Bad(tmp_path))  # type: ignore[arg-type]
+    monkeypatch.setattr(fuzz, "by_chance", lambda trials, seed, count: trials.read(seed.encode()))
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallopt"):
+        pytest.skip("needs glibc")
+    keep_freed_memory()
+    pieces = [bytes([number]) * (31 * 2**20) for number in range(8)]
+    assert len(pieces) == 8
+    del pieces
+    try:
+        assert fuzz.batch("bad", "bytes", "memory", 1)["counts"] == {"memory": 1}
+    finally:
+        library.malloc_trim(0)
