@@ -110,6 +110,14 @@ def _defaults(request: pytest.FixtureRequest) -> None:
     short_runs.begin() if has_short_defaults(request.path) else short_runs.end()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Lets torch compute in one thread: the last bits of products depend on it, and a run of an earlier test has chosen
+    as many threads as it had work for."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
 @pytest.fixture
 def impatient() -> Iterator[None]:
     """Ends a test that hangs."""

@@ -27,7 +27,6 @@ from framework.policies.plan import plan
 from tests.framework.memory.test_offline import data_for, run_of, write
 from tests.tools.core import stream
 
-torch.set_num_threads(1)
 DENSE = {"layer_type": "linear", "layer_size": [16]}
 GRU = {"layer_type": "gru", "layer_size": [16]}
 

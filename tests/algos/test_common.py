@@ -13,8 +13,6 @@ from algos.common.maths.normalize import Moments, Normalizer, RewardScaler, norm
 from algos.common.maths.returns import discounted_sums, gae
 from algos.common.parts.state import load_weights, weights_of
 
-torch.set_num_threads(1)
-
 
 def column(*values: float) -> torch.Tensor:
     """One row [T, 1]."""

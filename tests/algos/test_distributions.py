@@ -13,8 +13,6 @@ from algos.common.maths.distributions import distribution_for
 from algos.common.maths.exploration import masked
 from algos.common.maths.gaussian import HALF_LOG_TAU
 
-torch.set_num_threads(1)
-
 SPACES = {
     "discrete": Discrete(3, start=5),
     "multi_discrete": MultiDiscrete([2, 4, 1], start=[0, 3, 0]),

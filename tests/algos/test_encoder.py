@@ -13,8 +13,6 @@ from algos.common.nets.networks import build
 from algos.common.settings import NetworkConfig
 from config.model.layers import mlp
 
-torch.set_num_threads(1)
-
 VECTOR = Box(-1, 1, (4,), np.float32)
 
 

@@ -23,11 +23,6 @@ FIRST, SECOND = np.eye(2, dtype=np.float32)
 GAMMA = 0.99
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def t(*values: Any) -> torch.Tensor:
     return torch.tensor(values)
 

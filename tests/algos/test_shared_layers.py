@@ -17,8 +17,6 @@ from tests.tools.core import agent_of
 from tests.tools.distributed import frozen
 from tests.tools.joint import numbers
 
-torch.set_num_threads(1)
-
 CFG = NetworkConfig()
 
 

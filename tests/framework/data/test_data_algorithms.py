@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import algos
 import joystick
@@ -37,7 +36,6 @@ def env_of(algo: str) -> str:
 
 @pytest.mark.parametrize("algo", sorted({*algos.learning()} - {*REFUSED}))
 def test_every_algorithm_collects_and_learns(algo: str) -> None:
-    torch.set_num_threads(1)
     envs = [env_of(algo)] * 2
     policy = joystick.policy(algo, envs, seed=1)
     train = Collector(policy, envs, VectorReplayBuffer(2000, 2), seed=1)

@@ -39,8 +39,6 @@ from tests.tools.distributed import config_of, fake_rays, local, remote
 from tests.tools.fake_ray import FakeRay
 from tests.tools.paths import in_the_suite
 
-torch.set_num_threads(1)
-
 Columns = dict[str, np.ndarray]
 
 

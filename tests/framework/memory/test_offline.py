@@ -193,7 +193,6 @@ def data_for(tmp_path: Path, algo: str) -> Path:
 
 @pytest.mark.parametrize("algo", algos.offline())
 def test_every_algorithm_learns_and_is_resumed_to_the_bit(tmp_path: Path, algo: str) -> None:
-    torch.set_num_threads(1)
     data, weights = data_for(tmp_path, algo), []
     with run_of(tmp_path, algo, "whole", data) as run:
         first = run.weights()
@@ -372,7 +371,6 @@ def test_data_that_are_larger_than_the_memory_are_refused(monkeypatch: pytest.Mo
     ),
 )
 def test_losses_on_data_held_out_are_columns_and_change_nothing(tmp_path: Path, algo: str) -> None:
-    torch.set_num_threads(1)
     data = data_for(tmp_path, algo)
     with run_of(tmp_path, algo, "plain", data, data_fraction=1.0) as plain:
         chosen = plain.weights()
