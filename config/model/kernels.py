@@ -1,4 +1,4 @@
-"""Settings of kernels: from what amount of work on a faster one takes the place of torch's own."""
+"""Settings of kernels: the amounts of work from which one takes the place of torch's own."""
 
 from typing import Annotated
 
@@ -14,16 +14,16 @@ class Kernels(Strict):
     never."""
 
     products: Amount = None
-    """Least number of multiplications of a matrix product that oneDNN makes."""
+    """Number of multiplications of a matrix product from which oneDNN computes it."""
     compiled_products: Amount = None
-    """The same in compiled gradient steps, where a call costs less."""
+    """Number of multiplications from which oneDNN computes the products of compiled gradient steps."""
     tanh: Amount = None
-    """Least number of tanh that numpy computes in learning."""
+    """Number of values from which numpy computes tanh where gradients are needed."""
     acting_tanh: Amount = None
-    """The same without gradients."""
+    """Number of values from which numpy computes tanh where none are needed."""
     narrow_gradients: Amount = None
-    """Least number of outputs of a layer with at most 12 inputs whose gradient is computed as (x^T g)^T."""
+    """Number of outputs, over the samples, from which the gradient of a layer with at most 12 inputs is (x^T g)^T."""
     single_outputs: Amount = None
-    """Least number of multiplications of a critic's last layer from which each of an ensemble makes its own product."""
+    """Number of multiplications of a critic's last layer from which each critic of an ensemble has its own product."""
     few_rows: Amount = None
-    """Largest number of multiplications of a layer, over all rows, up to which numpy computes the networks that act."""
+    """Number of multiplications of the largest layer, over the rows, up to which numpy computes a network that acts."""
