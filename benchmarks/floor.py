@@ -3,7 +3,7 @@
 python benchmarks/floor.py floor|fast THREADS WORK
 WORK: dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
-the same kernels. floor: products as torch makes them; fast: as fast/layers.py makes them on this processor.
+the same kernels. floor: products as torch makes them; fast: as fast/layers.py makes them on this processor, by general_cfg.kernels.
 """
 
 import json
@@ -18,11 +18,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import layers
+from algos.common.fast import choices, layers, measuring
 from algos.common.fast.layers import Linear
 
 Work = Callable[[], object]
 FAST = sys.argv[1:2] == ["fast"]
+if FAST:
+    choices.use(measuring.chosen().kernels)
 
 
 def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> list[Work]:
