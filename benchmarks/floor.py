@@ -3,7 +3,7 @@
 python benchmarks/floor.py floor|fast THREADS WORK
 WORK: dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
-the same kernels. floor: products as torch makes them; fast: as fast/layers.py makes them on this processor, by general_cfg.kernels.
+the same kernels. floor: products as torch makes them; fast: as fast/layers.py does here (general_cfg.kernels).
 """
 
 import json
