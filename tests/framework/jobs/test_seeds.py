@@ -221,7 +221,7 @@ def test_every_seed_is_a_whole_run_and_equals_one_that_was_trained_alone(
     capsys.readouterr()
     assert run("--resume", folder.name) == 2
     assert (
-        f"all of its runs have finished; to train one of them further, name it: {PROGRAM} resume {folder / 'seed_1'} "
+        f"all of its runs have finished; to train them further, give a higher limit: {PROGRAM} resume {folder.name} "
         in capsys.readouterr().err
     )
 
