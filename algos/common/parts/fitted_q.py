@@ -16,6 +16,7 @@ from algos.common.nets import critics, custom
 from algos.common.nets.encoder import encode, has_pixels
 from algos.common.parts import optim
 from algos.common.settings import NetworkConfig
+from config.model.composite import Composite
 from config.model.layers import LayerNorm, Layers, Linear
 
 LAYERS: Layers = [layer for _ in range(2) for layer in (Linear(layer_size=[256]), LayerNorm())]
@@ -55,7 +56,7 @@ class FittedQ:
         front, shape = encode(spec.action_space)
         self._encode = nn.Sequential(*front, nn.Flatten()).to(device)
         taken = self._encode(on_device(steps["action"], device))
-        scaled = isinstance(spec.action_space, Box)
+        scaled = isinstance(spec.action_space, Box | Composite)
         self._middle = taken.mean(0) if scaled else torch.zeros(shape, device=device).flatten()
         self._deviation = taken.std(0).clamp(min=1e-3) if scaled else torch.ones_like(self._middle)
         self.critic = critics.build(
