@@ -132,6 +132,9 @@ class NetworkConfig(AlgoConfig):
     }
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
+    LARGE_IMAGES: ClassVar[Layers | None] = None
+    """Layers that are put before a list without convolutions for images of at least 36 x 36 pixels; None: the
+    convolutions of Nature DQN."""
 
     optimizer: Literal["adam", "adamw", "radam", "rmsprop", "sgd"] = "adam"
     """Optimizer of all networks."""

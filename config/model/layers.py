@@ -88,7 +88,7 @@ class Conv2d(Strict, Shareable):
 class Pooling(Strict):
     """The maximum or mean of each window of an image."""
 
-    RARE: ClassVar[tuple[str, ...]] = ("padding",)
+    RARE: ClassVar[tuple[str, ...]] = ("padding", "output_size")
 
     @model_serializer(mode="wrap")
     def _terse(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -104,6 +104,18 @@ class Pooling(Strict):
     """Step of the window, in pixels."""
     padding: Annotated[Int, Field(ge=0)] = 0
     """Rows added on each side, in pixels; at most half of kernel_size."""
+    output_size: PositiveInt | None = None
+    """Height and width of the result, for windows that divide images of any size evenly (adaptive pooling). null: by
+    kernel_size, stride and padding."""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Pooling":
+        fields = type(self).model_fields
+        if self.output_size and any(
+            getattr(self, key) != fields[key].default for key in ("kernel_size", "stride", "padding")
+        ):
+            raise ValueError(tr("output_size chooses the windows; leave kernel_size, stride and padding out"))
+        return self
 
 
 class Flatten(Strict):
