@@ -176,7 +176,7 @@ class NetworkConfig(AlgoConfig):
         yield from super().checks()
         for key, layer in self.all_layers():
             recurrent, kind = is_recurrent(layer), layer.layer_type
-            special = "gru" if recurrent and kind == "custom" else kind
+            special = "gru" if recurrent and kind in ("custom", "attention") else kind
             if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
                 message = tr(
                     "this algorithm does not support {kind} layers ({algos} do)",

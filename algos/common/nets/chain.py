@@ -19,7 +19,7 @@ from algos.common.nets.layers import (
     RmsNorm,
     SpectralConv2d,
 )
-from algos.common.nets.recurrent import Gru, Lstm
+from algos.common.nets.recurrent import Attention, Gru, Lstm
 from config.model import layers as layer_settings
 from config.model.layers import (
     Conv2d,
@@ -107,6 +107,13 @@ def _cell(chain: Chain, layer: layer_settings.Lstm | layer_settings.Gru) -> None
     kind = Lstm if isinstance(layer, layer_settings.Lstm) else Gru
     for size in layer.layer_size:
         chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
+
+
+def _attention(chain: Chain, layer: layer_settings.Attention) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        cell = Attention(chain.shape[0], size, layer.window, layer.heads)
+        chain.grow(f"attention {size}", (size,), cell)
 
 
 def _conv2d(chain: Chain, layer: Conv2d) -> None:
@@ -310,6 +317,7 @@ ADD: dict[type, Callable[[Chain, Any], None]] = {
     layer_settings.NoisyLinear: _noisy_linear,
     layer_settings.Lstm: _cell,
     layer_settings.Gru: _cell,
+    layer_settings.Attention: _attention,
     Conv2d: _conv2d,
     Pooling: _pooling,
     Embed: _embed,

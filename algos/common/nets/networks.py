@@ -35,7 +35,7 @@ __all__ = ["Network", "NetworkError", "build", "features"]
 
 OBSERVING = (
     Conv2d, Pooling, Flatten, Embed, layer_settings.ImpalaCnn, layer_settings.Lstm, layer_settings.Gru,
-    layer_settings.Custom,
+    layer_settings.Attention, layer_settings.Custom,
 )  # fmt: skip
 """Layers that see the observation alone, before an action joins and before the streams of a dueling head part."""
 
