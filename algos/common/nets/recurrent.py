@@ -64,15 +64,14 @@ class Attention(nn.Module):
         self.after = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
 
     def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        before, rows = self.window - 1, len(state)
+        before = self.window - 1
         past, there = state.split([before * self.size, before], 1)
-        steps = torch.cat([past.view(rows, before, self.size).transpose(0, 1), self.embed(x)])
-        there = torch.cat([there.t(), there.new_ones(len(x), rows)])
+        steps = torch.cat([past.unflatten(1, (before, self.size)).transpose(0, 1), self.embed(x)])
+        there = torch.cat([there.t(), there.new_ones(x.shape[:2])])
         features = steps[before:]
         features = features + self.joined(self._seen(self.norm(steps), there))
         out = features + self.after(features)
-        kept = steps[len(x) :].transpose(0, 1).reshape(rows, -1)
-        return out, torch.cat([kept, there[len(x) :].t()], 1)
+        return out, torch.cat([steps[-before:].transpose(0, 1).flatten(1), there[-before:].t()], 1)
 
     def _seen(self, steps: Tensor, there: Tensor) -> Tensor:
         """Returns what each of T steps sees [T, B, H], from those of the window before it on [W - 1 + T, B, H]."""
