@@ -1,4 +1,4 @@
-"""A server in memory that speaks the calls of Alibaba's OSS which ossfs makes: objects, lists, and errors in its XML."""
+"""A server in memory that speaks the calls of OSS that ossfs makes: objects, lists, and errors in its XML."""
 
 import contextlib
 import threading
@@ -103,7 +103,7 @@ def server() -> Iterator[Oss]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_PUT = do_DELETE = _do  # noqa: N815
+        do_GET = do_PUT = do_DELETE = _do
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     oss.port = http.server_port
