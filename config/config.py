@@ -163,8 +163,8 @@ class GeneralConfig(Strict):
     """Several learners share one memory and each batch; false is not supported."""
     run_ahead: Annotated[Int, Field(ge=0, le=64)] | None = None
     """Number of chunks (batches of work) that may be between workers and learners before workers wait: being collected,
-    added, or queued (ray only). 0: workers wait for the updated weights, as in one process. null: 2 for IMPALA and
-    algorithms with a replay memory, 0 for others."""
+    added, or queued (ray only). 0: workers wait for the updated weights, as in one process. null: 2 for IMPALA,
+    APPO and algorithms with a replay memory, 0 for others."""
     ray_address: Annotated[str, AfterValidator(address)] | None = None
     """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
