@@ -379,7 +379,7 @@ def test_a_minibatch_of_another_type_is_not_compiled(programs: list[str]) -> Non
 
 @pytest.mark.usefixtures("programs")
 def test_statistics_of_batches_are_learned_in_a_compiled_step() -> None:
-    """Weights of CrossQ are told apart by rounding alone (test_plain.py), its statistics are not in the first updates."""
+    """Weights of CrossQ are told apart by rounding alone (test_plain.py), its first statistics are not."""
     found = []
     for compiled in (False, True):
         agent = agent_of(
