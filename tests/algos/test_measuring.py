@@ -138,7 +138,7 @@ def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[li
 
     monkeypatch.setattr(measuring, "measured", measured)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(measuring.FIXED)
+    monkeypatch.delenv(choices.VARIABLE)
     measuring.chosen.cache_clear()
     yield made
     measuring.chosen.cache_clear()
@@ -252,9 +252,9 @@ def test_without_a_folder_of_ones_own_the_kernels_are_the_same_for_every_run(
 def test_nothing_is_measured_where_the_environment_says_so(
     measurements: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(measuring.FIXED, "1")
+    monkeypatch.setenv(choices.VARIABLE, "1")
     assert again() == Choice(choices.FIXED, {})
-    monkeypatch.setenv(measuring.FIXED, "0")
+    monkeypatch.setenv(choices.VARIABLE, "0")
     monkeypatch.setattr(switch, "PLAIN", True)
     assert again() == Choice(Kernels(), {})
     assert not measurements

@@ -4,12 +4,15 @@ torch's own (config/model/kernels.py), as measuring.py found it on this processo
 Numbers depend on them in their last bits, so a run sets them when it begins, and a resumed run sets those that it had.
 """
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from algos.common.fast import switch
 from config.model.kernels import Kernels
 
+VARIABLE = "JOYSTICK_FIXED_KERNELS"
+"""Environment variable; 1 uses the kernels of FIXED on every machine, and measures nothing."""
 FIXED = Kernels(
     tanh=1 << 15,
     acting_tanh=1 << 11,
@@ -28,6 +31,11 @@ PARTS = {
     "few_rows": "few rows",
 }
 """Kernel -> the part of the room that it belongs to."""
+
+
+def are_fixed() -> bool:
+    """Returns True if the environment asks for the kernels that are the same on every machine."""
+    return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 def older(facts: Mapping[str, Any]) -> Kernels:

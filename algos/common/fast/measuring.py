@@ -31,8 +31,6 @@ from config.model.kernels import Kernels
 from config.system.files import is_private
 from config.system.folders import user_cache
 
-FIXED = "JOYSTICK_FIXED_KERNELS"
-"""Environment variable; 1 uses the kernels of choices.FIXED on every machine, and measures nothing."""
 MARGIN = 1.1
 """Times that torch's own kernel must take of the other's: a smaller gain would be chosen by chance."""
 TURNS = 7
@@ -230,18 +228,13 @@ def _fastest(times: dict[str, Times]) -> Kernels:
 # keeping ----------------------------------------------------------------------------------------------------
 
 
-def are_fixed() -> bool:
-    """Returns True if the environment asks for the kernels that are the same on every machine."""
-    return os.environ.get(FIXED, "") not in ("", "0")
-
-
 @functools.cache
 def chosen() -> Choice:
     """Returns the kernels for this machine: as they were measured once, now if they were not yet. Where they cannot be
     kept, they are those of choices.FIXED, so that equal runs stay equal."""
     if switch.PLAIN:
         return Choice(Kernels(), {})
-    if not are_fixed():
+    if not choices.are_fixed():
         with contextlib.suppress(OSError, RuntimeError):  # a user without a folder, a disk that is full
             folder = user_cache() / "kernels"
             folder.parent.mkdir(parents=True, exist_ok=True)

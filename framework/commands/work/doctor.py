@@ -235,8 +235,8 @@ def _kernels() -> Iterator[Finding]:
     choice = measuring.chosen()
     if choice.folder is None:
         kernels = choices.state(choice.kernels)
-        if measuring.are_fixed():
-            text = tr("the same on every machine ({variable}): {kernels}", variable=measuring.FIXED, kernels=kernels)
+        if choices.are_fixed():
+            text = tr("the same on every machine ({variable}): {kernels}", variable=choices.VARIABLE, kernels=kernels)
             yield Finding("note", tr("kernels"), text)
         else:
             text = tr("not measured, since no folder of this user's own keeps the answer: {kernels}", kernels=kernels)
