@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
-from algos.common.maths.normalize import Normalizer, RewardScaler
+from algos.common.maths.normalize import Normalizer, RewardScaler, rewards_of
 from algos.common.maths.returns import gae
 from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.nets import joint, networks
@@ -175,9 +175,7 @@ def advantages(
     """Returns the columns `advantage`, `target` (of the value) and `value` of a window, [T, N] each. vtrace corrects
     for steps collected by an earlier version of the policy. coef: weight of a bonus; if it has values of its own,
     targets and values are [T, N, 2]."""
-    ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
-    if scaler is not None:
-        reward = scaler.scale(reward, ended, valid, window.get("cut"))
+    valid, reward = window.get("valid"), rewards_of(window, scaler)
     values, next_values = networks.values(window)
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]
