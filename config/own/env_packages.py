@@ -194,6 +194,11 @@ PACKAGES = (
                 },
                 english("the screen alone, at a size that a network can learn from"),
             ),
+            Default(
+                r"^Vizdoom",
+                {"doom_config_path": os.devnull},
+                english("no _vizdoom.ini of the current folder is read or written"),
+            ),
         ),
     ),
     EnvPackage(

@@ -30,7 +30,9 @@ def url(text: str) -> str:
         raise ValueError(tr("a URL of a folder in a store, such as s3://bucket/prefix"))
     scheme, place = match[1], match[2]
     if scheme in WEB:
-        raise ValueError(tr("a web address cannot be written to; name the store itself, such as s3://bucket/prefix"))
+        raise ValueError(
+            tr("a URL of the store itself, such as s3://bucket/prefix; a web address cannot be written to")
+        )
     if "::" in text or "?" in place or "#" in place or any(ord(letter) < 32 for letter in text):
         raise ValueError(tr("a plain URL, such as s3://bucket/prefix, without ::, ? and #"))
     if "@" in place.partition("/")[0]:

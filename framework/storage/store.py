@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,9 +17,13 @@ from framework.storage.errors import Changed, MissingObject, StorageError
 T = TypeVar("T")
 PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "oss": "ossfs"}
 """Schemes -> the package that reaches such a store, as the extra `storage` brings it."""
+CREATING = ("s3fs", "gcsfs")
+"""Packages that can write an object on condition that there is none yet."""
 LOCAL = ("file", "local")
 SECONDS = 20
 """Seconds after which a connection to a store of the kind of S3 counts as lost."""
+LONGEST = 60
+"""Seconds after which a reader does not ask once more."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _TALKATIVE = ("aiobotocore", "aiohttp", "asyncio", "botocore", "fsspec", "gcsfs", "google", "ossfs", "oss2", "s3fs")
 """Loggers of libraries that print tracebacks of errors that are told here in a sentence."""
@@ -29,7 +34,12 @@ _DENIED = (
     "RefreshError",
     "DefaultCredentialsError",
 )
+_DENIED_CODES = ("AccessDenied", "Forbidden", "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 _WRONG = ("ParamValidationError", "InvalidRegionError", "ProfileNotFound", "UnknownServiceError")
+_NOT_POSSIBLE = (TypeError, ValueError, NotImplementedError)
+"""Errors, none of their subclasses, of a package that cannot do what is asked, such as one without an address."""
+REASON = 160
+"""Length of a reason in letters, at most; a longer one is that of a cause."""
 
 
 class Seen(NamedTuple):
@@ -46,15 +56,19 @@ class Store:
     def __init__(self, url: str) -> None:
         """Imports what reaches the store. Raises StorageError without it."""
         self.url, self.scheme = url, url.partition(":")[0]
+        self._package = PACKAGES.get(self.scheme)
         for name in _TALKATIVE:
             logging.getLogger(name).addHandler(logging.NullHandler())
         self._conditional = True
         with self._sentences():
             from fsspec.core import url_to_fs
 
-            options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
-            if PACKAGES.get(self.scheme) == "s3fs":
-                options["config_kwargs"] = {"connect_timeout": SECONDS, "read_timeout": SECONDS}
+            options: dict[str, Any] = {"skip_instance_cache": True}
+            if self._package != "ossfs":  # whose lists go through its cache; `_forget` empties it
+                options["use_listings_cache"] = False
+            if self._package == "s3fs":  # which asks five times itself
+                once = {"total_max_attempts": 1}
+                options["config_kwargs"] = {"connect_timeout": SECONDS, "read_timeout": SECONDS, "retries": once}
             self._fs, root = url_to_fs(url, **({} if self.scheme in (*LOCAL, "memory") else options))
             self._root = root.rstrip("/")
 
@@ -101,6 +115,7 @@ class Store:
         """Returns the keys of all objects; a store may not list the newest ones yet."""
         try:
             with self._sentences(""):
+                self._forget()
                 paths = self._fs.find(self._root)
         except MissingObject:
             return []
@@ -110,11 +125,16 @@ class Store:
         """Returns the names of the folders directly below."""
         try:
             with self._sentences(""):
+                self._forget()
                 entries = self._fs.ls(self._root, detail=True)
         except MissingObject:
             return []
         names = (self._key(entry["name"]) for entry in entries if entry["type"] == "directory")
         return sorted(name for name in names if name and "/" not in name)
+
+    def _forget(self) -> None:
+        """Forgets lists that were read before."""
+        self._fs.invalidate_cache()
 
     # the object that is replaced under a condition --------------------------------------------------------
 
@@ -129,7 +149,7 @@ class Store:
             return None
 
     def _mark(self, key: str) -> str | None:
-        if PACKAGES.get(self.scheme) != "s3fs":
+        if self._package != "s3fs":
             return None
         mark = self._fs.info(self._path(key), refresh=True).get("ETag")
         return mark if isinstance(mark, str) else None
@@ -145,7 +165,7 @@ class Store:
             if not self._conditional or (before is not None and before.mark is None):
                 self.put(key, data)
                 return
-            is_new = before is None and self.scheme not in (*LOCAL, "memory")
+            is_new = before is None and self._package in CREATING
             options: dict[str, Any] = {"mode": "create"} if is_new else {}
             if before is not None:
                 options = {"IfMatch": before.mark}
@@ -200,12 +220,15 @@ class Store:
             return Changed(tr("{url} was changed by another writer", url=self.url))
         if getattr(error, "errno", None) in FULL or "QuotaExceeded" in text or "XMinioStorageFull" in text:
             return StorageError(tr("{url}: the store is full, or its quota is used up", url=self.url))
-        reason = (next(iter(str(error).splitlines()), "") or type(error).__name__)[:300]
-        if names & set(_DENIED) or "AccessDenied" in text or "Forbidden" in text or "ExpiredToken" in text:
+        reason = _reason(error)
+        if names & set(_DENIED) or any(code in text for code in _DENIED_CODES):
             why = tr("{url}: no permission ({reason}); look at the credentials of this machine", url=self.url,
                      reason=reason)  # fmt: skip
             return StorageError(why, lasting=True)
-        if names & set(_WRONG) or "InvalidBucketName" in text:
+        if self._package == "ossfs" and "endpoint is required" in text:
+            why = tr("{url}: the environment variable OSS_ENDPOINT has to name the server", url=self.url)
+            return StorageError(why, lasting=True)
+        if names & set(_WRONG) or "InvalidBucketName" in text or type(error) in _NOT_POSSIBLE:
             return StorageError(tr("{url} cannot be a store: {reason}", url=self.url, reason=reason), lasting=True)
         return StorageError(tr("{url} does not answer: {reason}", url=self.url, reason=reason))
 
@@ -253,16 +276,24 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+def _reason(error: BaseException) -> str:
+    """Returns the first line of an error; of a long one, the shortest of it and its causes."""
+    lines = [next(iter(str(cause).splitlines()), "") or type(cause).__name__ for cause in _causes(error)]
+    return lines[0] if len(lines[0]) <= REASON else min(lines, key=len)[:REASON]
+
+
 def patiently(work: Callable[[], T], attempts: int, wait: Callable[[float], object]) -> T:
-    """Does something, again and again while the store does not answer, with longer and longer pauses. wait: waits for
-    seconds."""
+    """Does something, again and again while the store does not answer, with longer and longer pauses, until a minute
+    is over. wait: waits for seconds."""
+    until = time.monotonic() + LONGEST
     for attempt in range(attempts):
         try:
             return work()
         except Changed:
             raise
         except StorageError as error:
-            if error.lasting or isinstance(error, MissingObject) or attempt == attempts - 1:
+            is_last = attempt == attempts - 1 or time.monotonic() > until
+            if error.lasting or isinstance(error, MissingObject) or is_last:
                 raise
         wait(0.5 * 2**attempt)
     raise AssertionError

@@ -26,12 +26,13 @@ SLOW = ("highway-fast-v0", "parking-v0", "Meta-World/reach-v3", "ALE/Pong-v5")
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_an_episode_follows_from_its_seed_and_the_actions(env_id):
+def test_an_episode_follows_from_its_seed_and_the_actions_and_writes_no_file(env_id, tmp_path, monkeypatch):
     row = env_packages.of_id(env_id)
     if not env_packages.is_installed(row.module):
         pytest.skip(f"needs {row.name}: pip install {row.pip}")
     if row.other_versions():
         pytest.skip(f"needs {row.requires}, and there is {row.other_versions()}")
+    monkeypatch.chdir(tmp_path)
     settings = {key: value for key, value, _ in env_packages.settings_of(env_id)}
     cfg = Config(id=env_id, vectorization="sync", **settings)
     assert not check(cfg)
@@ -51,3 +52,4 @@ def test_an_episode_follows_from_its_seed_and_the_actions(env_id):
         first = episode(11, actions)
         episode(5, actions[::-1])
         assert episode(11, actions) == first
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == [], "in the current folder"

@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.stress import page
-from tests.stress.counts import RESULTS, VARIABLE, entries
+from tests.stress.counts import ABSENT, RESULTS, VARIABLE, entries
 from tests.stress.promises import DEFECTS, ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def row_of(words: list[str]) -> str:
 
 
 def run(words: list[str], key: str) -> int:
-    """Runs a harness, and appends its counts. Returns its exit status."""
+    """Runs a harness, and appends its counts, unless it lacks what it needs. Returns its exit status."""
     began = time.monotonic()
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl", encoding="utf-8") as file:
         if words[0] == "pytest":
@@ -63,6 +63,8 @@ def run(words: list[str], key: str) -> int:
                 entry = json.loads(line)
                 name = entry.pop("row")
                 counts.setdefault(name, Counter()).update(entry)
+            if not counts and status == ABSENT:
+                return ABSENT
             if not counts:  # a harness without counts of its own: one trial
                 counts = {key: Counter(tried=1, lost=int(status != 0))}
     facts = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit()}
@@ -93,7 +95,8 @@ def everything(hours: float) -> int:
         seconds = min(left, max(LEAST, 3600 * hours * row.cost / total))
         words = row.command.split() if row.share is None else row.share(session, seconds)
         print(f"== {row.key}: {' '.join(words)}", flush=True)
-        status = max(status, run(words, row.key))
+        ended = run(words, row.key)
+        status = max(status, 0 if ended == ABSENT else ended)
     page.write()
     return status
 

@@ -8,6 +8,8 @@ from typing import Any
 
 VARIABLE = "STRESS_RESULTS"
 """Environment variable with the file that a harness appends to; without it nothing is recorded."""
+ABSENT = 2
+"""Exit status of a harness that lacks a program or package: nothing was tried."""
 RESULTS = Path(__file__).with_name("results.jsonl")
 """A line for each row of each session: row, tried, lost, date, commit, seconds. A line with `mended` says that what the
 row had lost is mended, so that it is counted anew from there."""

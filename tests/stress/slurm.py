@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tests.stress.counts import ABSENT
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "srun")
 PATIENCE = 600.0
@@ -283,7 +285,7 @@ def main() -> int:
     request = parser.parse_args()
     if absent := missing():
         print(f"not installed here: {', '.join(absent)}; apt-get install slurm-wlm munge", file=sys.stderr)
-        return 2
+        return ABSENT
     failed = 0
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # the daemons have to end, too
     with tempfile.TemporaryDirectory(prefix="slurm-") as place, slurm(Path(place)) as cluster:

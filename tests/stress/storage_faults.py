@@ -20,9 +20,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
-from tests.stress.counts import record
+from tests.stress.counts import ABSENT, record
 from tests.tools import process as processes
 from tests.tools import s3
 from tests.tools.io_faults import ALGORITHMS, OUTPUTS
@@ -175,6 +176,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--algorithm", choices=list(ALGORITHMS), default="DQN")
     request = parser.parse_args()
+    if absent := [name for name in ("moto", "s3fs") if find_spec(name) is None]:
+        print(f'not installed here: {", ".join(absent)}; pip install "moto[server]" s3fs', file=sys.stderr)
+        return ABSENT
     import torch  # once, before the processes are forked
 
     import framework.commands.work.sync

@@ -18,7 +18,7 @@ from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
 from framework.storage.mirror import Mirror, url_of
 from framework.storage.record import Record, files_of, pending, set_destination
-from framework.storage.store import Store
+from framework.storage.store import Store, patiently
 
 FILES = {
     "config.yaml": b"general_cfg: {}\n",
@@ -523,12 +523,28 @@ def test_faults_are_sentences(tmp_path):
         (OSError(5, "SlowDown"), "does not answer", False),
         (ImportError("no s3fs", name="s3fs"), "needs the package", True),
         (ValueError("Protocol not known: x"), "no store is called", True),
+        (TypeError("FileSystem() missing 1 argument"), "cannot be a store: FileSystem() missing 1 argument", True),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "cut off"), "does not answer", False),
     ):
         fault = store.error(error, None)
         assert sentence in str(fault)
         assert "\n" not in str(fault)
         assert fault.lasting is lasting
     assert isinstance(store.error(FileNotFoundError("x"), "key"), MissingObject)
+
+
+def test_a_reader_asks_no_more_once_a_minute_is_over(monkeypatch):
+    clock = iter(range(0, 1000, 25))
+    monkeypatch.setattr("framework.storage.store.time.monotonic", lambda: next(clock))
+    asked: list[int] = []
+
+    def fails() -> None:
+        asked.append(1)
+        raise StorageError("does not answer")
+
+    with pytest.raises(StorageError):
+        patiently(fails, 6, lambda seconds: None)
+    assert len(asked) == 3, "at 25, 50 and 75 seconds"
 
 
 def test_the_index_is_json_that_a_person_can_read(folder, url):
