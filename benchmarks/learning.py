@@ -82,13 +82,13 @@ class Measurement:
         for words in collecting(row):
             self.run(words, quiet=True)
         folder = Path("tasks") / f"Learning_{re.sub(r'[/ ,]+', '_', row.name)}_{row.settings()}_{seeds}"
+        jobs = [] if self.jobs is None else ["--jobs", str(self.jobs)]
         if not (folder / "group.json").exists():
-            jobs = [] if self.jobs is None else ["--jobs", str(self.jobs)]
             self.run([*command, "--seeds", seeds, *jobs, "--into", str(folder)])
         facts = json.loads((folder / "group.json").read_text(encoding="utf-8"))
         runs = [folder / f"seed_{seed}" for seed in facts["seeds"]]
         if any(RecordedRun(run).state != "finished" for run in runs):
-            self.run(["resume", str(folder)])
+            self.run(["resume", str(folder), *jobs])
         recorded = [json.loads((run / "run.json").read_text(encoding="utf-8")) for run in runs]
         curves = [learning_curves.curve_of(run) for run in runs]
         entry = {

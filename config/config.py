@@ -11,6 +11,7 @@ from config.foreign import names as foreign_names
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
 from config.model.inherit import Condition
+from config.model.kernels import Kernels
 from config.model.run_length import RunLength
 from config.own import objects as own
 from config.program import PROGRAM
@@ -27,7 +28,7 @@ HARMLESS = (
     "traces_file_mb", "video_fre", "video_format", "log_level", "result_names", "loggers", "interact_summary_fre",
     "model_summary_fre", "keep_checkpoints", "save_best_model", "env_timeout", "torch_threads", "device", "ray_address",
     "num_cpus_per_worker", "num_gpus_per_worker", "num_gpus_per_learner", "mp_backend", "n_workers", "n_learners",
-    "run_ahead", "compile", "storage",
+    "run_ahead", "compile", "kernels", "storage",
 )  # fmt: skip
 """Settings that change no number, or that are compared as facts of the checkpoint."""
 RUN_LIMITS = ("max_episode", "max_total_step", "max_update", "max_iteration", "max_time")
@@ -162,8 +163,8 @@ class GeneralConfig(Strict):
     """Several learners share one memory and each batch; false is not supported."""
     run_ahead: Annotated[Int, Field(ge=0, le=64)] | None = None
     """Number of chunks (batches of work) that may be between workers and learners before workers wait: being collected,
-    added, or queued (ray only). 0: workers wait for the updated weights, as in one process. null: 2 for IMPALA and
-    algorithms with a replay memory, 0 for others."""
+    added, or queued (ray only). 0: workers wait for the updated weights, as in one process. null: 2 for IMPALA,
+    APPO and algorithms with a replay memory, 0 for others."""
     ray_address: Annotated[str, AfterValidator(address)] | None = None
     """Address of a running Ray cluster, as HOST:PORT or auto. null: Ray is started here, for this run alone."""
     num_cpus_per_worker: Annotated[float, Field(ge=0)] = 1
@@ -183,6 +184,10 @@ class GeneralConfig(Strict):
     times as fast. The first run of some sizes waits 10 to 60 seconds for it; later ones find it in the user's cache
     (docs/speed.md). auto: where at least 10,000 updates are planned, in one process on the CPU, and the algorithm, its
     layers, its optimizer (adam, adamw) and this machine can. The choice is recorded, and a resumed run keeps it."""
+    kernels: Kernels | None = None
+    """Amounts of work from which kernels take the place of torch's own, as {tanh: 32768, few_rows: 262144}; {}: torch's
+    own alone. null: as a measurement on this processor says, which is made once and kept in the user's cache
+    (docs/speed.md). The choice is recorded, and a resumed run keeps it."""
 
     # code of your own
     callbacks: str | None = None

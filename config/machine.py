@@ -54,18 +54,6 @@ def _others_running() -> float:
 
 
 @functools.cache
-def matrix_products() -> str:
-    """Returns the library that multiplies large matrices fastest on this processor: oneDNN, or torch for the one that
-    it chooses. That is MKL, which uses half of the vector width of AMD's processors with AVX-512."""
-    import torch
-
-    if not (torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()):
-        return "torch"
-    amd = "AuthenticAMD" in (_text(PROC / "cpuinfo") or platform.processor())
-    return "oneDNN" if amd and torch.backends.cpu.get_cpu_capability() == "AVX512" else "torch"
-
-
-@functools.cache
 def processor() -> str:
     """Returns the name of the processor and its instructions, for which machine code is made."""
     table = _table(PROC / "cpuinfo", ":") if (PROC / "cpuinfo").exists() else {}

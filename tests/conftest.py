@@ -19,6 +19,7 @@ os.environ["JOYSTICK_LANG"] = "en"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: several tests run side by side
 # runs of tests compile nothing, which takes many seconds, unless a test asks for it (tools/compiler.py)
 os.environ["CXX"] = "no-compiler-in-tests"
+os.environ["JOYSTICK_FIXED_KERNELS"] = "1"  # a measurement of kernels would decide the last bits of tests
 # modules are compiled once, not by each of some hundred processes
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -112,10 +113,12 @@ def _defaults(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
-    """Lets torch compute in one thread: the last bits of products depend on it, and a run of an earlier test has chosen
-    as many threads as it had work for."""
+    """Lets torch compute in one thread, with the kernels that are the same everywhere: the last bits of numbers depend
+    on both, and a run of an earlier test has chosen as many threads as it had work for, or recorded other kernels."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+    if choices := sys.modules.get("algos.common.fast.choices"):
+        choices.use(choices.FIXED)
 
 
 @pytest.fixture

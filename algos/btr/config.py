@@ -2,11 +2,14 @@
 
 from algos.iqn.config import Config as Family
 from config.model.inherit import Condition, fixed
+from config.model.layers import ImpalaCnn, Pooling
 from config.tell.language import tr
 
 
 class Config(Family):
     """BTR: IQN with the parts of Rainbow, and rewards that grow with the log probability of the action taken."""
+
+    LARGE_IMAGES = [ImpalaCnn(channels=[32, 64, 64], spectral_norm=True), Pooling(output_size=6)]
 
     NEEDED = {
         "munchausen_alpha": Condition(

@@ -118,7 +118,7 @@ class Agent(PolicyAgent[TeamPolicy]):
             advantage = counterfactual(values, part["index"], log_policy.exp())
         log_prob = log_policy.gather(2, part["index"].unsqueeze(2)).squeeze(2)
         policy, entropy = policy_loss(log_prob, advantage), self.policy.entropies(outputs).mean()
-        self.descend(policy - self.cfg.entropy_coef * entropy, part, self.optimizer)
+        self.descend(policy - self.now.entropy_coef * entropy, part, self.optimizer)
         numbers = (policy.detach(), torch.stack(losses).mean(), entropy.detach(), values.mean())
         return Result(dict(zip(self.METRICS, numbers, strict=True)))
 

@@ -132,6 +132,9 @@ class NetworkConfig(AlgoConfig):
     }
     SPECIAL_LAYERS: ClassVar[tuple[str, ...]] = ()
     """Keys of USERS_OF_SPECIAL_LAYERS that the algorithm supports."""
+    LARGE_IMAGES: ClassVar[Layers | None] = None
+    """Layers that are put before a list without convolutions for images of at least 36 x 36 pixels; None: the
+    convolutions of Nature DQN."""
 
     optimizer: Literal["adam", "adamw", "radam", "rmsprop", "sgd"] = "adam"
     """Optimizer of all networks."""
@@ -173,7 +176,7 @@ class NetworkConfig(AlgoConfig):
         yield from super().checks()
         for key, layer in self.all_layers():
             recurrent, kind = is_recurrent(layer), layer.layer_type
-            special = "gru" if recurrent and kind == "custom" else kind
+            special = "gru" if recurrent and kind in ("custom", "attention") else kind
             if special in USERS_OF_SPECIAL_LAYERS and special not in self.SPECIAL_LAYERS:
                 message = tr(
                     "this algorithm does not support {kind} layers ({algos} do)",

@@ -85,7 +85,8 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
 
     def memory(self, rows: int) -> ReplaySpec:
         spec = super().memory(rows)
-        return replace(spec, statistics=spec.statistics or self.bonus != "none")
+        visits = self.bonus != "none"
+        return replace(spec, statistics=spec.statistics or visits, final_statistics=visits)
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -46,7 +46,7 @@ def samples(after: Successor) -> Tensor:
     return torch.addcmul(after.reward.unsqueeze(1), after.discount.unsqueeze(1), next_values)
 
 
-def soft_samples(after: Successor, temperature: float) -> Tensor:
+def soft_samples(after: Successor, temperature: float | Tensor) -> Tensor:
     """Returns samples of r + discount sum_a' pi(a'|s') (Z(s', a') - T log pi(a'|s')) [M, K], with pi = softmax(Q / T)
     of the target network (Vieillard et al., 2020). An illegal action has probability 0."""
     log_policy = F.log_softmax(after.value / temperature, 1).unsqueeze(2)
@@ -117,7 +117,7 @@ class Quantile(Head):
         return out.mean(2)
 
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
-        return soft_samples(after, self.cfg.temperature) if self.cfg.soft else samples(after), {}
+        return soft_samples(after, self.now.temperature) if self.cfg.soft else samples(after), {}
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         return quantile_regression(of_action(out, action), self.middle[out.device.type], target, self.cfg.kappa)
@@ -133,7 +133,7 @@ class Implicit(Head):
         return out[:, :-1].mean(2)
 
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
-        return soft_samples(after, self.cfg.temperature) if self.cfg.soft else samples(after), {}
+        return soft_samples(after, self.now.temperature) if self.cfg.soft else samples(after), {}
 
     def loss(self, out: Tensor, action: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         return quantile_regression(of_action(out, action), out[:, -1], target, self.cfg.kappa)

@@ -91,9 +91,9 @@ class Agent(PolicyAgent[TeamPolicy]):
         The advantage is weighted by the ratios of the agents before it (equation 10)."""
         outputs = self.policy.outputs(batch)
         log_prob = self.policy.log_probs(outputs, batch["drawn"])[:, agent]
-        policy = clipped_surrogate(log_prob, batch["log_prob"][:, agent], batch["advantage"], self.cfg.eps_clip)
+        policy = clipped_surrogate(log_prob, batch["log_prob"][:, agent], batch["advantage"], self.now.eps_clip)
         entropy = self.policy.entropies(outputs)[:, agent].mean()
-        loss = policy.loss - self.cfg.entropy_coef * entropy
+        loss = policy.loss - self.now.entropy_coef * entropy
         self.descend(loss, batch, self.optimizers_of_agents[str(agent)])
         return torch.stack([policy.loss, entropy, policy.kl, policy.clipped]).detach()
 

@@ -1,13 +1,11 @@
 """Defaults of HAPPO."""
 
 from collections.abc import Iterator
-from typing import Annotated
-
-from pydantic import Field
 
 from algos.common.settings import JointRateConfig, more_than
 from config.model.fields import Fraction, PositiveInt, Problem
 from config.model.memory_spec import RolloutSpec
+from config.model.schedules import ScheduledClip
 
 
 class Config(JointRateConfig):
@@ -27,7 +25,7 @@ class Config(JointRateConfig):
     """Transitions per minibatch; where the window does not divide evenly, the last one of an epoch is smaller."""
     k_epochs: PositiveInt = 5
     """Epochs: passes of each agent's policy, and of the value network, over each window."""
-    eps_clip: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.2
+    eps_clip: ScheduledClip = 0.2
     """Clip range of the probability ratio of an agent, 1 - eps_clip to 1 + eps_clip."""
     entropy_coef = 0.01
     max_grad_norm = 0.5

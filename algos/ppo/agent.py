@@ -68,9 +68,11 @@ class Agent(OnPolicyAgent):
         return self.columns(window)
 
     def columns(self, window: Batch) -> Batch:
-        """Returns the columns that updates need of a window, whose observations have been counted."""
+        """Returns the columns that updates need of a window, whose observations have been counted. With V-trace the
+        old policy is that of now: the advantages have the weight of the steps under it, and ratios to the policy that
+        collected them would count that twice."""
         cfg, columns = self.cfg, seen(window)
-        if self.normalizer is not None or cfg.ppo_type == "kl":
+        if self.normalizer is not None or cfg.ppo_type == "kl" or cfg.vtrace:
             outputs, columns["log_prob"] = self.policy.before(columns)
             if cfg.ppo_type == "kl":
                 columns["old"] = outputs

@@ -82,7 +82,7 @@ class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig
         )
 
     def must_wait(self) -> str | None:
-        if self.normalize_obs or self.ppo_type == "kl":
+        if (self.normalize_obs or self.ppo_type == "kl") and not self.vtrace:
             return tr("normalize_obs and ppo_type kl compare with the policy at the time a window arrives")
         return None
 

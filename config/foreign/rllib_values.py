@@ -1,7 +1,6 @@
 """Translations of RLlib's words whose values mean something else here. config/foreign/rllib_keys.py attaches each
 function to the words that it translates."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -232,23 +231,60 @@ def filmed(value: Any, scope: Scope) -> Meaning:
 # ------------------------------------------------------------------------------------------------------- learning
 
 
-def rate_schedule(value: Any, scope: Scope) -> Meaning:
-    """Translates a straight line to a rate near 0."""
-    line = isinstance(value, list) and len(value) == 2 and all(isinstance(p, list) and len(p) == 2 for p in value)
-    try:
-        (start, first), (end, last) = [[float(number) for number in point] for point in value] if line else [(1, 0)] * 2
-    except (TypeError, ValueError):
-        start, first, end, last = 1.0, 0.0, 0.0, 0.0
-    if start != 0 or not (0 <= last <= first / 10 and math.isfinite(end)):
-        near = tr(
-            "write algo_cfg.lr_schedule: linear or cosine, which fall to 0 at the end of the run, and algo_cfg.lr"
-        )
-        raise NoCounterpartError(near)
-    settings = {**dict.fromkeys(rates(scope), first), scope.algo("lr_schedule")[0]: "linear"}
-    limits = ("timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "episodes_total")
-    if any(scope.word(rule) is not None for rule in limits):
-        return Meaning(settings, tr("it falls to 0 at the end of the run"))
-    return Meaning({**settings, "general_cfg.max_total_step": round(end)}, tr("it falls to 0 at the end of the run"))
+STEPS_OF_THE_RUN = (
+    "timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "agent_timesteps_total",
+    "env_runners/num_env_steps_sampled_lifetime",
+)  # fmt: skip
+"""Stop rules that are general_cfg.max_total_step here."""
+
+
+def over_the_run(setting: str) -> Translation:
+    """Returns a translation of points [step, value] with straight lines between them into a schedule, whose places are
+    fractions of the run. Without a limit in steps the run is as long as they are. setting: lr stands for all rates."""
+
+    def translation(value: Any, scope: Scope) -> Meaning:
+        paths, points = rates(scope) if setting == "lr" else scope.algo(setting), _points(value)
+        limits = map(scope.word, STEPS_OF_THE_RUN)
+        limit = next((number for number in limits if is_number(number) and number > 0), None)
+        if limit is None and scope.word("episodes_total") is not None:
+            raise NoCounterpartError(
+                tr("its points are steps, and the run ends by episodes; write {setting}, such as {example}, over the "
+                   "fraction of the run", setting=paths[0], example="{linear: [0.001, 0.0001]}")
+            )  # fmt: skip
+        total = points[-1][0] if limit is None else float(limit)
+        if not total:
+            return Meaning(dict.fromkeys(paths, points[-1][1]))
+        length = {} if limit is not None else {"general_cfg.max_total_step": round(total)}
+        remark = tr("over the {steps:,} steps of the run", steps=round(total))
+        return Meaning({**dict.fromkeys(paths, _schedule(points, total)), **length}, remark)
+
+    return translation
+
+
+def _points(value: Any) -> list[tuple[float, float]]:
+    """Reads points [step, value]."""
+    pairs = value if isinstance(value, list) else []
+    numbers = [tuple(pair) for pair in pairs if isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair))]
+    steps = [step for step, _ in numbers]
+    if not numbers or len(numbers) < len(pairs) or steps != sorted(steps) or steps[0] < 0:
+        raise NoCounterpartError(
+            tr("expected points [step, value] in the order of their steps, such as {example}",
+               example="[[0, 0.001], [1000000, 0.0001]]")
+        )  # fmt: skip
+    return [(float(step), float(number)) for step, number in numbers]
+
+
+def _schedule(points: list[tuple[float, float]], total: float) -> Settings:
+    """Returns the schedule of points [step, value] in a run of so many steps; later ones are out of its reach."""
+    within = [point for point in points if point[0] <= total]
+    if not within:
+        return {"constant": points[0][1]}
+    if len(within) < len(points):
+        (begin, first), (end, last) = within[-1], points[len(within)]
+        within.append((total, first + (last - first) * (total - begin) / (end - begin)))
+    if [step for step, _ in within] == [0.0, total]:
+        return {"linear": [number for _, number in within]}
+    return {"piecewise": [[step / total, number] for step, number in within]}
 
 
 def optimizer(value: Any, scope: Scope) -> Meaning:

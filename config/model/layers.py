@@ -88,7 +88,7 @@ class Conv2d(Strict, Shareable):
 class Pooling(Strict):
     """The maximum or mean of each window of an image."""
 
-    RARE: ClassVar[tuple[str, ...]] = ("padding",)
+    RARE: ClassVar[tuple[str, ...]] = ("padding", "output_size")
 
     @model_serializer(mode="wrap")
     def _terse(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -104,6 +104,18 @@ class Pooling(Strict):
     """Step of the window, in pixels."""
     padding: Annotated[Int, Field(ge=0)] = 0
     """Rows added on each side, in pixels; at most half of kernel_size."""
+    output_size: PositiveInt | None = None
+    """Height and width of the result, for windows that divide images of any size evenly (adaptive pooling). null: by
+    kernel_size, stride and padding."""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Pooling":
+        fields = type(self).model_fields
+        if self.output_size and any(
+            getattr(self, key) != fields[key].default for key in ("kernel_size", "stride", "padding")
+        ):
+            raise ValueError(tr("output_size chooses the windows; leave kernel_size, stride and padding out"))
+        return self
 
 
 class Flatten(Strict):
@@ -212,6 +224,30 @@ class Gru(Strict, Shareable):
     """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
 
 
+class Attention(Strict, Shareable):
+    """Attention over the last steps: a transformer layer whose recurrent state is the window of steps that it sees."""
+
+    layer_type: Literal["attention"] = "attention"
+    """attention"""
+    layer_size: _Sizes
+    """Number of outputs, as [64] or 64; [64, 64] makes two layers."""
+    window: Annotated[Int, Field(ge=2)] = 16
+    """Number of steps that each step sees, of its own episode, the last of which is itself."""
+    heads: PositiveInt = 4
+    """Number of places that a step looks at separately; divides layer_size."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> "Attention":
+        if any(size % self.heads for size in self.layer_size):
+            raise ValueError(tr("heads is {heads}, which does not divide layer_size", heads=self.heads))
+        return self
+
+    def state_of(self, size: int) -> int:
+        """Returns the numbers of state of a layer of this size: the features of the steps before, and for each a 1 if
+        it is of the same episode."""
+        return (self.window - 1) * (size + 1)
+
+
 class Custom(Strict, Shareable):
     """A layer of your own: a torch.nn.Module that is made as Class(in_shape, **options), from [B, *in_shape] to
     [B, width]. One with state_size and run is recurrent."""
@@ -272,6 +308,7 @@ Layer = Annotated[
         | Embed
         | Lstm
         | Gru
+        | Attention
         | LayerNorm
         | RmsNorm
         | BatchNorm
@@ -308,7 +345,7 @@ def flat(layers: Layers) -> Iterator[Layer]:
 def is_recurrent(layer: Layer) -> bool:
     """Returns True if the layer carries a state from step to step; a custom one does if its class has `run`."""
     if not isinstance(layer, Custom):
-        return isinstance(layer, Lstm | Gru)
+        return isinstance(layer, Lstm | Gru | Attention)
     try:
         return callable(getattr(own.find(layer.module), "run", None))
     except own.OwnError:
@@ -319,6 +356,8 @@ def state_size(layer: Layer) -> int:
     """Returns the numbers of state of a recurrent layer by its settings or its class; 0 for any other."""
     if isinstance(layer, Lstm | Gru):
         return sum(layer.layer_size) * (2 if isinstance(layer, Lstm) else 1)
+    if isinstance(layer, Attention):
+        return sum(map(layer.state_of, layer.layer_size))
     if not isinstance(layer, Custom) or not is_recurrent(layer):
         return 0
     size = getattr(own.find(layer.module), "state_size", 0)

@@ -83,6 +83,8 @@ class ReplaySpec:
     episode; in what the run collects it is -inf. With sequence 1."""
     statistics: bool = False
     """True if the algorithm keeps statistics of observations: each chunk carries the observations that are new."""
+    final_statistics: bool = False
+    """True if these are to include the last observation of each episode, which no step begins with."""
     terminated: bool = False
     """True if samples have the flag `terminated`, too, which `discount` does not tell if gamma is 0; with n_step 1."""
     data: DataSpec | None = None

@@ -54,6 +54,12 @@ def has_config(task: Path) -> bool:
     return (task / "config.yaml").is_file() or _recorded(task / "models") is not None
 
 
+def recorded_facts(task: Path) -> dict[str, Any]:
+    """Returns the facts of the newest undamaged checkpoint of a run; nothing if there is none."""
+    recorded = _recorded(task / "models")
+    return recorded[1] if recorded else {}
+
+
 def _missing(settings: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
     here, there = policies.flat(settings), policies.flat(recorded)
     return [f"{name}.{key}" for name, keys in there.items() for key in keys if key not in here.get(name, {})]

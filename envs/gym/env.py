@@ -102,11 +102,14 @@ def _rendering(cfg: Config) -> dict[str, Any]:
 
 def _rows_of_ours(cfg: Config, rows: int) -> type[native.Rows] | None:
     """Returns our own vector version of a task, which gives the numbers of the scalar one; None where it is not used:
-    for one row, which may be drawn, with wrappers, and with settings that it does not know."""
+    for one row, which may be drawn, for so few that a loop is faster, with wrappers, and with settings that it does not
+    know."""
     if cfg.vectorization not in ("auto", "native") or rows == 1 or cfg.wrappers or cfg.render_mode is not None:
         return None
     kind = _known_to_us(cfg.id)
-    return kind if kind and cfg.constructor.keys() <= {*kind.SETTINGS, "max_episode_steps"} else None
+    if kind is None or (cfg.vectorization == "auto" and rows < kind.LEAST):
+        return None
+    return kind if cfg.constructor.keys() <= {*kind.SETTINGS, "max_episode_steps"} else None
 
 
 def _known_to_us(env_id: str) -> type[native.Rows] | None:

@@ -27,6 +27,8 @@ class Rows(ABC):
 
     SETTINGS: ClassVar[tuple[str, ...]] = ()
     """Arguments of the scalar environment that the step knows."""
+    LEAST: ClassVar[int] = 4
+    """Number of rows from which arrays are faster than a loop; a measured one, which no number depends on."""
 
     def __init__(self, scalar: gymnasium.Env, rows: int) -> None:
         """scalar: an environment of the task, whose settings and spaces the rows get."""
@@ -155,6 +157,7 @@ class MountainCar(Rows):
 class Acrobot(Rows):
     """Two angles and their velocities."""
 
+    LEAST = 8
     size = 4
 
     def start(self, rng: np.random.Generator) -> Array:

@@ -13,7 +13,7 @@ CHANGES = {
     "gymnasium": english("gymnasium version: {before} -> {now}"),
     "machine": english("processor architecture: {before} -> {now}"),
     "cpu_capability": english("vector instructions: {before} -> {now}"),
-    "matrix_products": english("matrix products: {before} -> {now}"),
+    "kernels": english("kernels: {before} -> {now}"),
     "fast": english("faster parts: {before} -> {now}"),
     "mp_backend": "mp_backend: {before} -> {now}",
     "n_workers": "n_workers: {before} -> {now}",

@@ -136,6 +136,8 @@ class Collector:
         state = self.agent.initial_state(rows)
         self._now = RunningEpisodes(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), phases, state)
         self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
+        self._cut = np.zeros(rows, bool)
+        """Rows [N] whose episode the last step has cut off."""
         self._marks: deque[Mark] = deque(maxlen=self.remembered)
         self.settle()
         self._begun(np.ones(rows, bool))
@@ -179,7 +181,8 @@ class Collector:
         self.steps += 1
         now.length += 1 if self.env.valid is None else self.env.valid
         now.total += reward
-        step = Step(obs, reward, terminated, (truncated | (now.length >= self._limit)) & ~terminated)
+        self._cut = (now.length >= self._limit) & ~(terminated | truncated)
+        step = Step(obs, reward, terminated, (truncated & ~terminated) | self._cut)
         for recorder in self.recorders:
             recorder.step(now.obs, action, step, self.env)
         now.obs = obs.copy()
@@ -198,6 +201,7 @@ class Collector:
                 terminated=bool(step.terminated[row]),
                 steps=self.steps,
                 phase=None if self.phase is None else whole(float(now.phase[row])),
+                cut=bool(self._cut[row]),
             )
             for recorder in self.recorders:
                 if metrics := recorder.end(episode, self.env):

@@ -84,6 +84,8 @@ class Episode(NamedTuple):
     """Phase of the curriculum that it was played in; None without one."""
     metrics: Mapping[str, float] = {}
     """Numbers that recorders gave it."""
+    cut: bool = False
+    """True if its collector cut it off, and the environment did not end it."""
 
 
 class Record(NamedTuple):

@@ -123,14 +123,14 @@ def _resume_group(request: Namespace) -> int | None:
     folder = tasks.group_named(request.resume, Path("tasks"))
     if folder is None or request.print_config or request.dry_run:
         return None
-    if not (unfinished := members.unfinished(folder)):
-        places = [as_written(folder / member.folder) for member in members.of_group(folder)]
-        if not places:
-            return None
+    every, longer = members.of_group(folder), members.are_limits(request.overrides)
+    if not every:
+        return None
+    if not (unfinished := every if longer else members.unfinished(folder)):
         line = tr(
-            "{name!r}: all of its runs have finished; to train one of them further, name it: {command}",
+            "{name!r}: all of its runs have finished; to train them further, give a higher limit: {command}",
             name=request.resume,
-            command=f"{PROGRAM} resume {quoted(str(places[0]))} general_cfg.max_total_step=N",
+            command=f"{PROGRAM} resume {quoted(request.resume)} general_cfg.{members.limit(folder, every[0])}=N",
         )
         return start.nothing_started(ConfigError([line]))
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}

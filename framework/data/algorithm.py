@@ -229,7 +229,7 @@ class AlgorithmPolicy(Policy):
             columns |= {MASKS[0]: batch[MASKS[0]], MASKS[1]: buffer.get(last, MASKS[1])}
         if "weight" in batch:
             columns["weight"] = batch.weight
-        return self._chunk(columns, buffer), places
+        return self._chunk(spec, columns, buffer), places
 
     def _sequences(self, spec: ReplaySpec, size: int, buffer: ReplayBuffer) -> Chunk:
         """Returns pieces of the buffer's history [1, L, B, ...], which begin anywhere."""
@@ -264,15 +264,17 @@ class AlgorithmPolicy(Policy):
         }
         if spec.terminated:
             columns["terminated"] = shaped(batch.terminated)
-        return self._chunk(columns, buffer)
+        return self._chunk(spec, columns, buffer)
 
-    def _chunk(self, columns: Columns, buffer: ReplayBuffer) -> Chunk:
+    def _chunk(self, spec: ReplaySpec, columns: Columns, buffer: ReplayBuffer) -> Chunk:
         """Returns a chunk of one minibatch, with the observations that are new since the last one."""
         rings = buffer.rings
-        if self.agent.normalizer is None:
+        if not spec.statistics:
             return Chunk({name: value[None] for name, value in columns.items()})
         if self._arrivals is None or (self._arrivals.taken > rings.added).any():  # the first one, or it was emptied
-            self._arrivals = Arrivals(rings)
+            final = "done", "obs_next"
+            stored = spec.final_statistics and final[1] in rings.steps
+            self._arrivals = Arrivals(rings, final if stored else None)
         return Chunk({name: value[None] for name, value in columns.items()}, arrived=self._arrivals.take())
 
     # fresh transitions ------------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ class RunFacts(Circumstances):
     """Mean return of the given data that the run learns from."""
     torch_threads: int | None = None
     """Number of torch threads."""
+    kernels: str | None = None
+    """Kernels in the place of torch's own, with the amounts of work from which they compute (general_cfg.kernels)."""
     gpu: str | None = None
     """Name of the GPU."""
     numbers: list[str] | None = None

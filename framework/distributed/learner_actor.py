@@ -12,6 +12,7 @@ import torch.distributed as dist
 from algos.base import Array, EnvSpec, Progress, Tree
 from config.read.loader import RunConfig
 from framework.assemble import build
+from framework.assemble.kernels import use_kernels
 from framework.distributed.utilization import BusyShare
 from framework.log import Line, Lines
 from framework.loop.learner import Learned
@@ -39,6 +40,7 @@ class LearnerActor:
     """Learns from a chunk at each call."""
 
     def __init__(self, config: RunConfig, spec: EnvSpec, rank: int, world: int) -> None:
+        use_kernels(config)
         agent = build.make_agent(config, spec, config.general.seed, build.device_of(config))
         build.choose_threads(config, agent, world)
         self.learner = build.make_learner(config, spec, agent)

@@ -11,6 +11,7 @@ from algos.base import Array, EnvSpec, Progress, TrainableActor, Tree
 from config.read.loader import RunConfig
 from envs.base import EnvContext
 from framework.assemble import build
+from framework.assemble.kernels import use_kernels
 from framework.collect.env_calls import Watch
 from framework.collect.fragment import Fragment
 from framework.distributed.utilization import BusyShare
@@ -57,6 +58,7 @@ class Worker:
         phase: float | None = None,
     ) -> None:
         cfg = config.general
+        use_kernels(config)
         torch.set_num_threads(cfg.torch_threads or 1)  # acting on a few rows is fastest with one
         self.log, watch = Lines(cfg.log_level), Watch()
         with self.log.captured():

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from config.config import GeneralConfig
+from config.config import RUN_LIMITS, GeneralConfig
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.cells import cells, padded
@@ -69,6 +69,7 @@ class Group(Job):
             self.folder / member.file,
             self.folder / member.folder,
             words=(*member.words, *self.where),
+            limits=tuple((name, getattr(config.general, name)) for name in RUN_LIMITS),
             allow_import=config.allow_import,
         )
 
@@ -93,6 +94,11 @@ class Group(Job):
         )
         for note in dict.fromkeys(note for config in self.members.values() for note in config.notes):
             self.screen.say(note)
+
+    def extend(self) -> None:
+        """Writes the settings of a group that goes on to higher limits."""
+        self.write_settings()
+        add_facts(self.files.group, {"seconds": None})
 
     def take_up(self) -> None:
         """Looks for what earlier sessions have left."""
@@ -227,7 +233,10 @@ class Group(Job):
             if self.turns[stage].status != 0 and (self._over or self.over(stage))
             for name, command in [self._next_command(stage)]
         ]
-        if done := next((stage for stage in self.runs if self.turns[stage].status == 0), None):
+        if self._over and all(self.turns[stage].status == 0 for stage in self.runs):
+            label = tr("Train all of them further, with a higher limit behind it")
+            rows.append((label, self.resume_command()))
+        elif done := next((stage for stage in self.runs if self.turns[stage].status == 0), None):
             label = tr("Resume {label}, with a higher limit behind it", label=done.label)
             rows.append((label, resume_command(done.task, allowed)))
         if self.unit == "run":

@@ -19,7 +19,7 @@ from framework.disk.task_dir import new_folder
 from framework.errors import JoystickError
 from framework.jobs.children import at_once
 from framework.jobs.group import Group
-from framework.jobs.members import Member, file_names, of_experiments, of_seeds
+from framework.jobs.members import LIMITS, Member, are_limits, file_names, of_experiments, of_seeds
 from framework.jobs.processes import TRAINED, locked
 from framework.jobs.runners import runner
 from framework.policies.plan import plan
@@ -85,7 +85,7 @@ def resume(
     check: Callable[[RunConfig], None],
     show_on: ShowOn = on_the_terminal,
 ) -> tuple[Group, int]:
-    """Goes on with a group, and returns it with the exit status. words: where it is trained now."""
+    """Goes on with a group, and returns it with the exit status. words: where it is trained now, and higher limits."""
     address = cluster(members.values())
     members = {member: placed(config, address) for member, config in members.items()}
     facts = _checked({member.file: config for member, config in members.items()}, check)
@@ -144,7 +144,8 @@ def _train(
         words = [f"general_cfg.ray_address={config.general.ray_address}"] if config.general.mp_backend == "ray" else []
     with runner(address, config.general, jobs, here, config.start, screen, "run", objects) as running:
         folder = place()
-        where = ["general_cfg.mp_backend=single"] if address else words
+        own = [word for word in words if not word.startswith(LIMITS)]  # the limits are in the settings of the group
+        where = ["general_cfg.mp_backend=single"] if address else own
         work = Group(members, folder, running, show_on(folder), where, address, show)
         is_new = not work.files.group.exists()
         if is_new:
@@ -153,6 +154,8 @@ def _train(
             if is_new:
                 work.begin(command_line)
             else:
+                if are_limits(words):
+                    work.extend()
                 work.take_up()
             return work, work.drive()
 

@@ -6,20 +6,24 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from config.config import RUN_LIMITS
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
 from config.read.task_files import GroupFiles
-from config.read.yaml_reader import DocumentError, read
+from config.read.yaml_reader import Document, DocumentError, read
 from config.system.files import DEVICES
 from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import read_facts
+from framework.screen.formatting import number
 
 MOST_OF_A_NAME = 60
 """Characters of an experiment's name that its folder has."""
 WHERE = ("general_cfg.mp_backend=ray", "general_cfg.ray_address=")
-"""Settings that a group takes when it goes on."""
+"""Settings that a group takes when it goes on, beside its limits."""
+LIMITS = tuple(f"general_cfg.{name}=" for name in RUN_LIMITS)
+"""Beginnings of settings that end its runs."""
 
 
 class Member(NamedTuple):
@@ -93,7 +97,18 @@ def unfinished(folder: Path) -> list[Member]:
     facts = read_facts(GroupFiles(folder).group)
     members = of_group(folder)
     flags = [RecordedRun(folder / member.folder).facts.finished for member in members]
-    return [] if all(flags) and "seconds" in facts else members
+    return [] if all(flags) and facts.get("seconds") is not None else members
+
+
+def limit(folder: Path, member: Member) -> str:
+    """Returns the name of the setting that ends a run of a group."""
+    general = RecordedRun(folder / member.folder).general
+    return next((name for name in RUN_LIMITS if (number(general.get(name)) or 0) > 0), "max_total_step")
+
+
+def are_limits(words: Iterable[str]) -> bool:
+    """Returns True if settings on the command line end runs."""
+    return any(word.startswith(LIMITS) for word in words)
 
 
 def _named(folder: Path, names: Any) -> list[Member]:
@@ -116,13 +131,13 @@ def with_settings(
     folder: Path, members: Sequence[Member], words: Sequence[str], **options: Any
 ) -> dict[Member, RunConfig]:
     """Returns the runs of a group that goes on, with the settings that are in its folder. words: where it is trained
-    now; options: finders and permissions."""
-    extra = [word for word in words if not word.startswith(WHERE)]
+    now, and limits that are higher than before; options: finders and permissions."""
+    extra = [word for word in words if not word.startswith((*WHERE, *LIMITS))]
     if extra:
         example = as_written(folder / members[0].folder)
         problem = tr(
-            "resume continues a group with its own settings; leave out {words}, or name one of its runs, such as "
-            "{example}",
+            "resume continues a group with its own settings, and higher limits; leave out {words}, or name one of its "
+            "runs, such as {example}",
             words=", ".join(extra),
             example=example,
         )
@@ -136,6 +151,7 @@ def with_settings(
         except DocumentError as error:
             raise ConfigError([str(error)]) from None
         config = configs[file] = load(str(as_written(folder / file)), words, file=document, **options)
+        _refuse_lower(folder / file, document, config)
         address = config.general.ray_address if config.general.mp_backend == "ray" else None
         if address and not any(word.startswith(WHERE[1]) for word in words):
             key = f"general_cfg.ray_address={address}"
@@ -147,3 +163,22 @@ def with_settings(
             )
             raise ConfigError([problem])
     return {member: configs[member.file] for member in members}
+
+
+def _refuse_lower(path: Path, document: Document, config: RunConfig) -> None:
+    """Raises ConfigError if a limit is lower than that of the group: its runs may be beyond it."""
+    value = document.value if isinstance(document.value, dict) else {}
+    section = value.get("general_cfg")
+    for name in RUN_LIMITS:
+        before = number(section.get(name)) if isinstance(section, dict) else None
+        now = getattr(config.general, name)
+        if before is not None and 0 < now < before:
+            problem = tr(
+                "general_cfg.{name}={now}: the runs of the group end at {before}, as {path} says; expected a higher "
+                "number",
+                name=name,
+                now=now,
+                before=before,
+                path=as_written(path),
+            )
+            raise ConfigError([problem])

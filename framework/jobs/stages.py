@@ -13,6 +13,7 @@ from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import CheckpointStore
 from framework.errors import TaskDirError
+from framework.screen.formatting import number
 
 WHERE = ("general_cfg.ray_address=", "general_cfg.mp_backend=")
 """Beginnings of settings that say where a run is trained; a run that goes on takes no others."""
@@ -40,6 +41,8 @@ class Stage:
     allow_import: tuple[str, ...] = ()
     evaluated: bool = True
     """False if the score is a column of progress.csv, and no setting asks for evaluations."""
+    limits: tuple[tuple[str, float], ...] = ()
+    """Names and values of the limits of the group, which may have been raised since the run ended."""
 
     @property
     def errors(self) -> Path:
@@ -54,6 +57,7 @@ class Stage:
             words += ["--allow-import", package]
         if CheckpointStore(self.task / "models").numbers():
             words += ["resume", str(self.task.absolute()), *(word for word in self.words if word.startswith(WHERE))]
+            words += self._raised()
         else:
             self._refuse_links()
             remove_folder(self.task)
@@ -67,6 +71,18 @@ class Stage:
             ]
         words += [] if self.evaluated else ["--no-evaluation"]
         return words if self.until is None else [*words, "--pause-at-step", str(self.until)]
+
+    def _raised(self) -> list[str]:
+        """Returns the settings that raise the limits of the run to those of its group."""
+        if not self.limits:
+            return []
+        general = RecordedRun(self.task).general
+        present = {name: number(general.get(name)) or 0 for name, _ in self.limits}
+        return [
+            f"general_cfg.{name}={limit}"
+            for name, limit in self.limits
+            if present[name] > 0 and not 0 < limit <= present[name]
+        ]
 
     def _refuse_links(self) -> None:
         """Raises TaskDirError if a link would lead what is deleted out of the folder of the trials."""
@@ -94,4 +110,6 @@ class Stage:
     def done(self) -> bool:
         """Returns True if the run has reached its pause or its end."""
         run = RecordedRun(self.task)
-        return bool(run.facts.finished) or (self.until is not None and run.paused(self.until) is not None)
+        if run.facts.finished:
+            return not self._raised()
+        return self.until is not None and run.paused(self.until) is not None

@@ -68,6 +68,18 @@ class Evaluation(NamedTuple):
             "episodes": len(returns),
         }
 
+    def endless(self) -> str | None:
+        """Returns a sentence if no episode has ended before it was cut off: a greedy policy may go around in circles
+        where an exploring one comes to an end."""
+        if not self.episodes or not all(episode.cut for episode in self.episodes):
+            return None
+        steps = self.episodes[0].length
+        counts = {"episodes": counted(len(self.episodes), "episode"), "steps": counted(steps, "step")}
+        if steps == LONGEST_EPISODE:
+            return tr("no episode came to an end: {episodes}, cut off after {steps} each; general_cfg.max_step does so "
+                      "earlier", **counts)  # fmt: skip
+        return tr("no episode came to an end: general_cfg.max_step cut off {episodes} after {steps}", **counts)
+
     def metrics(self) -> dict[str, float]:
         """Returns the means of the numbers that callbacks gave the episodes."""
         names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
@@ -96,6 +108,9 @@ class Evaluator:
         self.phase = phase
         self.recorders = tuple(recorders)
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
+        self.latest: Evaluation | None = None
+        """What `play` has returned last."""
+        self._warned = False
 
     def play(
         self,
@@ -109,7 +124,8 @@ class Evaluator:
         """Plays episodes 0, 1, 2 ..., until there are as many episodes and steps as asked for. explore: how far
         training was, whose exploration then is that of these episodes; None: no exploration. name: of what is done, for
         a person who waits and for the log."""
-        return self._play(agent, episodes, (*self.recorders, *recorders), name, steps, explore)
+        self.latest = self._play(agent, episodes, (*self.recorders, *recorders), name, steps, explore)
+        return self.latest
 
     def _play(
         self,
@@ -132,7 +148,8 @@ class Evaluator:
             collector = self._collector(agent, recorders, explore is not None)
             progress = (explore or Progress())._replace(phase=collector.phase or 0)
             evaluation = Evaluation(collector.play(episodes, progress, self.check, steps), self.score)
-        if any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
+        if not self._warned and any(episode.length == LONGEST_EPISODE for episode in evaluation.episodes):
+            self._warned = True
             LOGGER.warning(
                 tr("an evaluation episode was cut off after %d steps; set general_cfg.max_step to cut earlier"),
                 LONGEST_EPISODE,

@@ -14,8 +14,10 @@ MOST_BYTES = 16 * 2**20
 class Arrivals:
     """The observations in the rings that were not handed out yet."""
 
-    def __init__(self, rings: Rings) -> None:
-        self._rings = rings
+    def __init__(self, rings: Rings, final: tuple[str, str] | None = None) -> None:
+        """final: columns of the ends of episodes and of the successors, if the last observation of each episode is
+        handed out, too; no step begins with it."""
+        self._rings, self._final = rings, final
         self.taken = np.zeros(rings.count, np.int64)
         """Number of steps of each collector that were handed out."""
 
@@ -28,5 +30,10 @@ class Arrivals:
         self.taken = np.minimum(rings.added, first + most)
         ranges = zip(first.tolist(), self.taken.tolist(), strict=True)
         slots = np.concatenate([rings.slots(ring, np.arange(*steps)) for ring, steps in enumerate(ranges)])
-        new = rings.given("obs", obs[slots].reshape(-1, *obs.shape[2:]))
-        return new if valid is None else new[valid[slots].reshape(-1)]
+        steps = obs[slots]
+        real = np.ones(steps.shape[:2], bool) if valid is None else valid[slots]
+        new = rings.given("obs", steps[real])
+        if self._final is None:
+            return new
+        ends, successors = (rings.steps[name][slots] for name in self._final)
+        return np.concatenate([new, rings.given("next_obs", successors[ends & real])])

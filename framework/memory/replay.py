@@ -47,7 +47,7 @@ class Replay(Memory):
             raise ValueError(tr("relabeling takes the goal of the environment, and samples of a single step"))
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
         self._rings = Rings(spec.capacity, collectors, depth, spec.compress, mirror)
-        self._arrivals = Arrivals(self._rings)
+        self._arrivals = Arrivals(self._rings, ("end", "next_obs") if spec.final_statistics else None)
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)

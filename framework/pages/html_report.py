@@ -174,6 +174,7 @@ _ABOUT = {
     "gpu": "GPU",
     "cores": tr("cores"),
     "torch_threads": tr("torch threads"),
+    "kernels": tr("kernels"),
 }
 """Fact -> label."""
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from algos.common.fast import layers, packages, switch
+from algos.common.fast import choices, packages, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -14,7 +14,7 @@ from framework.archive import sentences
 from framework.disk.task_dir import installed_version
 from framework.policies.plan import run_ahead
 
-_UNRECORDED = {"compile": "off", "matrix_products": "torch", "fast": "on", "compiler": None}
+_UNRECORDED = {"compile": "off", "fast": "on", "compiler": None}
 """Facts of checkpoints that are older than their record."""
 UNIMPORTANT = {*(f"general_cfg.{key}" for key in HARMLESS), "env_cfg.render_mode"}
 """Settings that are no reason for a resume not to be exact."""
@@ -79,7 +79,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "matrix_products": layers.LIBRARY,
+        "kernels": choices.state(),
         "fast": switch.state(),
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
@@ -104,7 +104,8 @@ def compare(
         reasons.append(sentences.AHEAD.format(run_ahead=now["run_ahead"]))
     reasons += [change for change in changed if change.partition(":")[0] not in UNIMPORTANT]
     if before is not None:
-        before = {**_UNRECORDED, **before}
+        earlier = choices.state(choices.older({"exactness": before}))
+        before = {**_UNRECORDED, "kernels": earlier, **before}
         reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
         reasons += [
             sentence.format(before=before.get(key), now=now[key])

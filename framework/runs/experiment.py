@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
+
 from algos.base import TrainableActor
 from config.config import GeneralConfig
 from config.read.loader import RunConfig
@@ -27,6 +29,7 @@ from framework.archive.run import RecordedRun
 from framework.assemble import build, offline, resources
 from framework.assemble.compiling import with_compile
 from framework.assemble.identity import identity, with_seed
+from framework.assemble.kernels import use_kernels, with_kernels
 from framework.collect.env_calls import Watch
 from framework.dataset.store import StepStore
 from framework.dataset.writers import episode_writer
@@ -167,7 +170,8 @@ class Experiment:
         self.callbacks = build.make_callbacks(config)
         loggers = build.make_loggers(config)
         self.env = enter(build.opened_env(config, config.env.n_envs, self.watch))
-        self.config = config = with_compile(config, self.env.joint is not None)
+        self.config = config = with_kernels(with_compile(config, self.env.joint is not None))
+        use_kernels(config)
         self.backend = backend = enter(self._make_backend())
         self.spec = backend.agent.spec
         user = self.callbacks
@@ -181,6 +185,7 @@ class Experiment:
         self.start = start(config, self.spec)
         if self.start.saved is not None:
             build.keep_threads(config, (self.start.saved.facts.get("exactness") or {}).get("torch_threads"))
+        self._threads = torch.get_num_threads()
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
         self._open_mirror()
@@ -230,6 +235,11 @@ class Experiment:
         self._stack.callback(system.close)  # its last row has the counters of the trainer
         if cfg.profile:
             self.trainer.profile = enter(profiling(self.trainer, log))
+
+    def set_up_process(self) -> None:
+        """Lets this process compute as the run does: another run may have used it since."""
+        torch.set_num_threads(self._threads)
+        use_kernels(self.config)
 
     def _open_mirror(self) -> None:
         """Takes the claim on the copy in a store. What waiting does not mend is refused before the run begins, and

@@ -163,6 +163,9 @@ class FinalOutput:
         if ending.finished:
             for remark in remarks(self.config, trainer.count, trainer.agent.spec, ending.reason, evaluations):
                 self.console.warn(remark)
+            latest = trainer.evaluator.latest
+            if latest is not None and (endless := latest.endless()):
+                self.console.warn(endless)
         self.console.summary(outcome)
         if parts:
             self.console.profile(profile.lines(parts))

@@ -12,6 +12,7 @@ from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.assemble import build
 from framework.assemble.identity import check_identity
+from framework.assemble.kernels import use_kernels
 from framework.collect.env_calls import Watch
 from framework.disk.checkpoints import BAD_CONTENT, CheckpointStore, Saved
 from framework.disk.task_dir import TaskDir
@@ -45,6 +46,7 @@ def opened(config: RunConfig) -> Iterator[Model]:
         spec = build.env_spec(config, env)
         check_identity(saved, config, spec)
         agent = build.make_agent(config, spec, cfg.seed, build.device_of(config))
+        use_kernels(config)
         build.choose_threads(config, agent)
         build.keep_threads(config, (saved.facts.get("exactness") or {}).get("torch_threads"))
         try:

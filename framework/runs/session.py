@@ -585,6 +585,7 @@ class Run:
             raise JoystickError(
                 tr("an error has broken off a round ({broken}); restore a checkpoint, or close", broken=self._broken)
             )
+        self._experiment.set_up_process()
         try:
             yield self._experiment
         except BaseException as error:

@@ -181,6 +181,14 @@ def test_the_rewards_of_samples_get_the_weighted_bonus() -> None:
     )
 
 
+def test_a_state_in_which_episodes_end_is_new_only_once() -> None:
+    """No step begins at an end of the walk: uncounted, each end of an episode would be rewarded as the first visit."""
+    env = toy_of("walk", ROWS)
+    agent = agent_of("DQN", spec_of(env), bonus="count", **SMALL["DQN"])
+    trained(agent, env, 40)
+    assert agent.bonus.counts[0] + agent.bonus.counts[6] > 1
+
+
 @pytest.mark.usefixtures("programs")
 def test_the_step_of_what_predicts_is_compiled() -> None:
     weights = []

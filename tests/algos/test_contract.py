@@ -14,6 +14,7 @@ from algos.common.parts.optim import Optimizer
 from algos.common.settings import NetworkConfig
 from config.model.composite import kinds_of
 from config.model.layers import Conv2d
+from config.model.schedules import Schedule
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
@@ -79,8 +80,8 @@ def small(algo):
     return settings
 
 
-def agent_for(algo, toy, seed=1):
-    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **small(algo))
+def agent_for(algo, toy, seed=1, **settings):
+    return agent_of(algo, spec_of(toy_of(toy, ROWS)), seed, **{**small(algo), **settings})
 
 
 def has_network(algo):
@@ -90,8 +91,8 @@ def has_network(algo):
 class Work:
     """An agent with its collector and memory."""
 
-    def __init__(self, algo, toy, seed=1):
-        self.agent = agent_for(algo, toy, seed)
+    def __init__(self, algo, toy, seed=1, **settings):
+        self.agent = agent_for(algo, toy, seed, **settings)
         # a memory has something to learn only where episodes are longer than one step
         length = {} if self.agent.initial_state(ROWS) is None else {"steps": 3}
         self.collector = collector_of(toy_of(toy, ROWS, **length), self.agent)
@@ -212,6 +213,22 @@ def test_the_best_action_is_the_same_every_time_and_acting_changes_nothing(algo,
 
 
 # ----------------------------------------------------------------------------------------------------- learning
+
+
+SOFT = {"soft": True, "double": False}
+READS_TEMPERATURE = {"DQN": SOFT, "IQN": SOFT, "QRDQN": SOFT}
+
+
+def falling(algo):
+    """Schedules in the place of all settings that may be one."""
+    fields = algos.get(algo).Config.model_fields
+    return {name: {"linear": [0.5, 0.25]} for name, field in fields.items() if Schedule in get_args(field.annotation)}
+
+
+@pytest.mark.parametrize(("algo", "toy"), [(a, t) for a, t in dict(CASES).items() if falling(a)])
+def test_whatever_may_be_a_schedule_is_learned_with_as_one(algo, toy):
+    work = Work(algo, toy, **falling(algo), **READS_TEMPERATURE.get(algo, {}))
+    assert work.learn(work.chunks(1))[0].updates
 
 
 @every_agent

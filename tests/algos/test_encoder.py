@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 from torch import nn
 
 from algos.base import EnvSpec
@@ -11,6 +11,7 @@ from algos.common.fast.layers import Linear
 from algos.common.nets.encoder import NetworkError, encode, is_channel_last
 from algos.common.nets.networks import build
 from algos.common.settings import NetworkConfig
+from config.model.composite import Composite
 from config.model.layers import mlp
 
 VECTOR = Box(-1, 1, (4,), np.float32)
@@ -102,3 +103,14 @@ def test_where_the_channels_stand_is_seen_from_the_shape(shape: tuple[int, ...],
 def test_a_space_that_no_network_can_read_is_named() -> None:
     with pytest.raises(NetworkError, match="cannot read Dict"):
         encode(Dict({"a": Discrete(2)}))
+
+
+def test_flat_actions_are_their_numbers_and_their_choices_as_zeros_and_ones() -> None:
+    space = Composite(Tuple((Discrete(3, start=5), Box(-9, 9, (2,), np.float32), MultiBinary(1))))
+    flat = space.encode((np.int64(6), np.array([0.5, -2.0], np.float32), np.array([1], np.int8)))
+    modules, shape = encode(space)
+    [seen] = nn.Sequential(*modules)(torch.from_numpy(flat[None])).tolist()
+    assert seen == [0.5, -2.0, 0, 1, 0, 0, 1]
+    assert shape == (7,)
+    only_numbers = Composite(Tuple((Box(-9, 9, (2,), np.float32),)))
+    assert nn.Sequential(*encode(only_numbers)[0])(torch.tensor([[3.0, 4.0]])).tolist() == [[3.0, 4.0]]

@@ -4,9 +4,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from algos.common.fast import choices
 from algos.common.fast import layers as fast_layers
-from algos.common.fast.layers import MANY, NARROW, Linear, Tanh
+from algos.common.fast.layers import NARROW, Linear, Tanh
+from config.model.kernels import Kernels
 
+MANY = 1 << 15
+"""Least number of outputs for which the kernels compute here."""
 ROWS = MANY // 64 + 3
 BOTH = ["linear", "tanh"]
 
@@ -26,6 +30,11 @@ def found(network: nn.Module, x: Tensor) -> list[Tensor]:
     (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     loss = (y**2).mean() + (slope**2).mean()
     return [y, slope, *torch.autograd.grad(loss, [x, *network.parameters()])]
+
+
+@pytest.fixture(autouse=True)
+def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices, "now", Kernels(tanh=MANY, acting_tanh=1 << 11, narrow_gradients=MANY))
 
 
 @pytest.fixture
@@ -75,3 +84,15 @@ def test_other_numbers_are_left_to_torch(calls: list[str]) -> None:
         theirs, ours = networks(4)
         torch.testing.assert_close(ours(torch.ones(ROWS, 4)), theirs(torch.ones(ROWS, 4)))
     assert calls == ["tanh"], "of three dimensions"
+
+
+def test_a_kernel_without_an_amount_never_computes(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = networks(4)
+    x = torch.randn(ROWS, 4)
+    for name, expected in (("tanh", ["linear"]), ("narrow_gradients", ["tanh"])):
+        monkeypatch.setattr(choices, "now", choices.FIXED.model_copy(update={name: None}))
+        calls.clear()
+        ours(x)
+        assert calls == expected
+    monkeypatch.setattr(choices, "now", Kernels())
+    assert torch.equal(torch.stack(found(ours, x)[:1]), torch.stack(found(theirs, x)[:1]))

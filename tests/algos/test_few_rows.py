@@ -11,7 +11,8 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Streams
-from algos.common.fast.few_rows import MOST, STEPS, FewRows, few_rows
+from algos.common.fast import choices
+from algos.common.fast.few_rows import STEPS, FewRows, few_rows
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import Normalizer
@@ -19,6 +20,7 @@ from algos.common.nets.encoder import ToFloat
 from algos.common.nets.layers import RandomZeros
 from algos.ppo.agent import Agent
 from algos.ppo.config import Config
+from config.model.kernels import Kernels
 
 CPU = torch.device("cpu")
 
@@ -87,13 +89,17 @@ def test_other_layers_and_devices_are_left_to_torch() -> None:
     assert few_rows(Network(Linear(4, 4)), torch.device("cuda")) is None
 
 
-def test_many_rows_are_left_to_torch() -> None:
+def test_many_rows_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = [{"layer_type": "linear", "layer_size": [64, 64]}]
     spec = EnvSpec("x", Box(-1, 1, (4,)), Discrete(2), 1)
     carried = Agent(Config(actor_layers=layers), spec, Streams(1), CPU).policy.carried
-    assert carried.few.rows == MOST // (64 * 64) == 64
+    assert carried.few.rows == 2**18 // (64 * 64) == 64
     obs = np.zeros((65, 4), np.float32)
     carried.few.steps = None  # fails if it is asked
     assert carried.act(obs, None)[0].shape == (65, 2)
     with pytest.raises(TypeError):
         carried.act(obs[:64], None)
+    monkeypatch.setattr(choices, "now", Kernels(few_rows=1))
+    assert carried.act(obs[:1], None)[0].shape == (1, 2)
+    monkeypatch.setattr(choices, "now", Kernels())
+    assert carried.act(obs[:1], None)[0].shape == (1, 2)

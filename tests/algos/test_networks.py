@@ -9,8 +9,9 @@ from gymnasium.spaces import Box, Discrete, Space
 from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
+from algos.btr.config import Config as BtrConfig
 from algos.common.maths.normalize import normalizer_for
-from algos.common.nets.layers import Dueling, RandomZeros, seed_dropout, value_layer
+from algos.common.nets.layers import Dueling, RandomZeros, SpectralConv2d, seed_dropout, value_layer
 from algos.common.nets.networks import NetworkError, build
 from algos.common.settings import NetworkConfig
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
@@ -53,6 +54,31 @@ def test_a_small_image_gets_a_small_network_and_a_tiny_one_is_flattened() -> Non
     assert linear_inputs(build(spec_of(pixels(10, 10, 4)), mlp(8), 2, CFG, 0)) == [288, 8]
     assert linear_inputs(build(spec_of(pixels(4, 4, 3)), mlp(8), 2, CFG, 0)) == [48, 8]
     assert linear_inputs(build(spec_of(pixels(10, 10, 4)), [Flatten(), *mlp(8)], 2, CFG, 0)) == [400, 8]
+
+
+def test_btr_puts_the_residual_network_of_its_paper_before_the_layers_for_large_images() -> None:
+    # 84 -> 42 -> 21 -> 11, each half rounded up; the maximum over windows leaves 6: 64*6*6 = 2304
+    network = build(spec_of(pixels(4, 84, 84)), mlp(512), 6, BtrConfig(), 0)
+    convolutions = [m for m in network.modules() if isinstance(m, nn.Conv2d)]
+    assert [m.out_channels for m in convolutions] == [32] * 5 + [64] * 10
+    assert [isinstance(m, SpectralConv2d) for m in convolutions] == [False, True, True, True, True] * 3
+    assert linear_inputs(network) == [2304, 512]
+    assert linear_inputs(build(spec_of(pixels(10, 10, 4)), mlp(8), 2, BtrConfig(), 0)) == [288, 8]
+    eye = spec_of(pixels(4 * 84 * 84), (Part("eye", 0, 4 * 84 * 84, (4, 84, 84)),))
+    assert linear_inputs(build(eye, mlp(8), 2, BtrConfig(branches={"eye": mlp(16)}), 0)) == [2304, 16, 8]
+
+
+def test_pooling_to_a_size_takes_windows_that_divide_the_image_evenly() -> None:
+    layers: Layers = [Pooling(output_size=2), Flatten()]
+    network = build(spec_of(Box(-99, 99, (1, 3, 4), np.float32)), layers, 1, CFG, 0)[:-1]
+    image = torch.arange(12.0).view(1, 1, 3, 4)
+    # rows 0..1 and 1..2 of [[0 1 2 3], [4 5 6 7], [8 9 10 11]], columns 0..1 and 2..3
+    assert network(image).tolist() == [[5, 7, 9, 11]]
+    layers[0] = Pooling(pooling_type="avg2d", output_size=2)
+    network = build(spec_of(Box(-99, 99, (1, 3, 4), np.float32)), layers, 1, CFG, 0)[:-1]
+    assert network(image).tolist() == [[2.5, 4.5, 6.5, 8.5]]
+    with pytest.raises(ValueError, match="output_size chooses the windows"):
+        Pooling(output_size=2, stride=3)
 
 
 def test_layers_follow_the_list_and_images_are_flattened_before_a_linear_layer() -> None:

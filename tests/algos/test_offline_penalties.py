@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from algos.base import EnvSpec
-from algos.common.parts.fitted_q import FittedQ
+from algos.common.parts.fitted_q import FittedQ, tau_for
 from algos.fql.agent import between, flow_loss, policy_loss
 from algos.rebrac.config import Config
 from algos.sac.losses import similarity
@@ -165,3 +165,23 @@ def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None
         mean, spread = fitted.value(taken[steps["start"]])
         assert mean == pytest.approx(value, abs=0.1)
         assert 0 <= spread < 0.1
+
+
+@pytest.mark.parametrize(("gamma", "updates", "tau"), [(0.99, 5000, 0.08), (0.9, 5000, 0.01), (1.0, 5000, 0.5)])
+def test_targets_move_so_fast_that_far_rewards_arrive(gamma: float, updates: int, tau: float) -> None:
+    """4 / (0.01 5000); within the limits. What is left of the first values is e^-4 then."""
+    assert tau_for(gamma, updates) == pytest.approx(tau)
+
+
+def test_the_value_of_rewards_without_an_end_is_not_that_of_the_next_few() -> None:
+    """1 / (1 - 0.95) = 20. Targets that move by 0.01 would be at 20 (1 - e^(-0.05 0.01 160)) = 1.5."""
+    rng, count = np.random.default_rng(1), 64
+    obs, action = rng.standard_normal((count, 1)).astype(np.float32), np.zeros(count, int)
+    steps = {
+        "obs": obs, "action": action, "reward": np.ones(count, np.float32), "next_obs": np.roll(obs, -1, 0),
+        "terminated": np.zeros(count, bool), "start": np.arange(count) == 0,
+    }  # fmt: skip
+    fitted = FittedQ(EnvSpec("toy", Box(-9, 9, (1,)), Discrete(2), 1), steps, 0.95, 1, torch.device("cpu"))
+    assert fitted.least_updates() == 160
+    list(fitted.fit(action, 160))
+    assert fitted.value(action[:1])[0] == pytest.approx(20.0, rel=0.05)

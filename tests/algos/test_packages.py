@@ -78,8 +78,8 @@ def test_what_the_machine_code_depends_on_is_in_its_name(
         case "threads":
             monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
         case "makers":
-            digest = packages._digest
-            monkeypatch.setattr(packages, "_digest", lambda path: "0" if path.suffix == ".py" else digest(path))
+            digest = packages.digest
+            monkeypatch.setattr(packages, "digest", lambda path: "0" if path.suffix == ".py" else digest(path))
     assert packages.load("a", print).name != name
 
 

@@ -21,7 +21,6 @@ from algos.common.nets.custom import Custom
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
-from config import machine
 from config.program import ROOT
 from framework.assemble import compiling
 from framework.runs import exactness
@@ -86,7 +85,6 @@ HARMS: list[tuple[Callable[[Any], Any] | None, str]] = [
 def test_a_part_is_off_in_a_torch_whose_functions_are_others(
     part: str, name: str, change: Any, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "matrix_products", lambda: "oneDNN")
     assert switch._why_off(switch.PARTS[part]) is None
     other = other_torch.Altered(torch, name, change)
     monkeypatch.setattr(switch, "torch", other)

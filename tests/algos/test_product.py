@@ -2,7 +2,6 @@
 
 import functools
 import random
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from algos.common.fast import choices, program
 from algos.common.fast import layers as fast
 from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear
 from algos.common.nets import critics
 from algos.common.parts.optim import GradientStep
-from config import machine
+from config.model.kernels import Kernels
 from framework.runs import exactness
 from tests.tools.compiler import compiler_cache, compiles
 from tests.tools.config_fixtures import loaded
@@ -30,8 +30,7 @@ pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """All products are oneDNN's, on any processor."""
-    monkeypatch.setattr(fast, "LIBRARY", "oneDNN")
-    monkeypatch.setattr(fast, "LEAST", 1)
+    monkeypatch.setattr(choices, "now", Kernels(products=1, compiled_products=1))
 
 
 def found(multiply: Any, bias: Tensor, x: Tensor, weight: Tensor) -> list[Tensor]:
@@ -74,51 +73,32 @@ def test_the_gradients_that_nobody_asks_for_are_not_computed(monkeypatch: pytest
 
 
 def test_which_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "LIBRARY", "oneDNN")
+    monkeypatch.setattr(choices, "now", Kernels(products=2_000_000))
     large, weight = torch.zeros(200, 100), torch.zeros(100, 100)
     assert fast.pays(large, weight)
     assert fast.pays(torch.zeros(2, 200, 100), torch.zeros(2, 100, 100)), "the members count by themselves"
     assert not fast.pays(large[:199], weight)
     assert not fast.pays(large.double(), weight)
     assert not fast.pays(large.to("meta"), weight.to("meta"))
-    monkeypatch.setattr(fast, "LIBRARY", "torch")
+    monkeypatch.setattr(program, "_recording", True)
+    assert not fast.pays(large, weight), "compiled products are another choice"
+    monkeypatch.setattr(choices, "now", Kernels(compiled_products=2_000_000))
+    assert fast.pays(large, weight)
+    monkeypatch.setattr(program, "_recording", False)
     assert not fast.pays(large, weight)
-
-
-@pytest.mark.parametrize(
-    ("capability", "processor", "chosen"),
-    [
-        ("AVX512", "vendor_id : AuthenticAMD", "oneDNN"),
-        ("AVX2", "vendor_id : AuthenticAMD", "torch"),
-        ("AVX512", "vendor_id : GenuineIntel", "torch"),
-        ("DEFAULT", "", "torch"),
-    ],
-)
-@pytest.mark.parametrize("has_cpuinfo", [True, False])
-def test_the_library_follows_from_the_processor(
-    capability: str, processor: str, chosen: str, has_cpuinfo: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """As /proc/cpuinfo describes it, or else the name that the system gives."""
-    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(machine, "PROC", tmp_path)
-    if has_cpuinfo:
-        (tmp_path / "cpuinfo").write_text(processor)
-    monkeypatch.setattr(machine.platform, "processor", lambda: "" if has_cpuinfo else processor)
-    assert machine.matrix_products.__wrapped__() == chosen
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_members_of_an_ensemble_are_computed_one_by_one_to_the_same_numbers(
-    outputs: int, monkeypatch: pytest.MonkeyPatch, always: None
+    outputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
     layer = critics.EnsembleLinear(2, 4, outputs)
     for x in (torch.randn(5, 4), torch.randn(2, 5, 4)):
         expected = torch.baddbmm(layer.bias, x.expand(2, -1, -1), layer.weight)
-        torch.testing.assert_close(layer(x), expected)
-        monkeypatch.setattr(fast, "LIBRARY", "torch")
-        torch.testing.assert_close(layer(x), expected)
+        for kernels in (Kernels(products=1), Kernels(single_outputs=1), Kernels(single_outputs=21), Kernels()):
+            monkeypatch.setattr(choices, "now", kernels)
+            torch.testing.assert_close(layer(x), expected)
 
 
 def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,9 +106,8 @@ def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -
     windows = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
     for algo, settings in (("SAC", replay), ("PPO", windows)):
         weights = []
-        for library in ("torch", "oneDNN"):
-            monkeypatch.setattr(fast, "LIBRARY", library)
-            monkeypatch.setattr(fast, "LEAST", 1)
+        for kernels in (Kernels(), Kernels(products=1)):
+            monkeypatch.setattr(choices, "now", kernels)
             env = toy_of("target", 2)
             weights.append(trained(agent_of(algo, spec_of(env), **settings), env, 20).weights())
         for name, expected in weights[0].items():
@@ -178,11 +157,23 @@ def test_a_compiled_step_multiplies_by_onednn_too(always: None) -> None:
     assert found[1] == pytest.approx(found[0], rel=1e-4)
 
 
-def test_another_library_makes_a_resume_inexact() -> None:
-    now = {**exactness.facts(loaded(None, "general_cfg.seed=1"), torch.device("cpu")), "matrix_products": "oneDNN"}
+def test_other_kernels_make_a_resume_inexact() -> None:
+    now = exactness.facts(loaded(None, "general_cfg.seed=1"), torch.device("cpu"))
     assert exactness.compare(now, now).exact
-    for before in ({**now, "matrix_products": "torch"}, {name: now[name] for name in now if name != "matrix_products"}):
-        assert exactness.compare(before, now).because == ("matrix products: torch -> oneDNN",)
+    other = {**now, "kernels": "tanh 32768"}
+    assert exactness.compare(other, now).because == (f"kernels: tanh 32768 -> {now['kernels']}",)
+
+
+@pytest.mark.parametrize(
+    ("library", "before"), [("torch", ""), ("oneDNN", "products 2000000, compiled_products 2000000, ")]
+)
+def test_runs_that_are_older_than_the_record_had_fixed_kernels(library: str, before: str) -> None:
+    now = exactness.facts(loaded(None, "general_cfg.seed=1"), torch.device("cpu"))
+    older = {**{name: now[name] for name in now if name != "kernels"}, "matrix_products": library}
+    with_record = {**now, "kernels": f"{before}{now['kernels']}"}
+    assert exactness.compare(older, with_record).exact
+    kernels = choices.older({"exactness": older})
+    assert choices.state(kernels) == with_record["kernels"]
 
 
 def test_rows_in_several_dimensions_are_one_product(always: None) -> None:

@@ -7,7 +7,7 @@ import torch
 import algos
 from algos.base import Progress
 from algos.common.settings import NetworkConfig
-from config.model.layers import Gru, Linear, Lstm
+from config.model.layers import Attention, Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.loop.learner import AgentLearner
 from tests.tools.config_fixtures import loaded
@@ -71,7 +71,7 @@ def by_hand(network, obs, state):
         return (network(obs), None) if state is None else network.step(obs, state)
 
 
-CELLS = list(zip(SETTINGS, (Lstm, Gru, Lstm, Gru), strict=True))
+CELLS = [*zip(SETTINGS, (Lstm, Gru, Lstm, Gru), strict=True), ("PPO", Attention)]
 
 
 @pytest.mark.parametrize(("algo", "cell"), in_the_suite(CELLS, *(each for each in CELLS if each[0] != "TRPO")))

@@ -120,3 +120,27 @@ def test_an_agent_weighs_each_step_by_how_likely_it_would_choose_it_now(algo, to
     flags = window["terminated"], window["truncated"]
     expected = by_definition(window["reward"], value, next_value, *flags, ratio, 0.9, 0.8)
     torch.testing.assert_close(later["target"], expected)
+
+
+def test_a_lagging_step_has_its_weight_once_in_the_first_update_of_appo():
+    """Two steps that the policy would now choose with half and with three times the probability: V-trace weighs them
+    by 0.5 and 1, and the ratio of the clipped objective is 1 for both. Ratios to the policy that collected would weigh
+    the first by 0.25, and give the other no gradient."""
+    env = toy_of("match", 2, steps=3)
+    settings = {"gamma": 0.0, "normalize_obs": False, "normalize_advantage": False}
+    agent = agent_of("APPO", spec_of(env), **settings)
+    columns = collector_of(env, agent).collect(1, Progress())[0].columns
+    window = {name: torch.from_numpy(value.copy()) for name, value in columns.items()}
+    _, now = agent.policy.before(window)
+    window["log_prob"] = now - torch.tensor([[0.5, 3.0]]).log()
+    columns = agent.prepare(window, Progress())
+    torch.testing.assert_close(columns["log_prob"], now)
+    plain = window["reward"] - columns["value"]
+    torch.testing.assert_close(columns["advantage"], torch.tensor([[0.5, 1.0]]) * plain)
+    batch = {name: value.flatten(0, 1) for name, value in columns.items()}
+    outputs = agent.policy.outputs(batch).detach().requires_grad_()
+    agent._policy_loss(outputs, batch).loss.backward()
+    found, outputs.grad = outputs.grad.clone(), None
+    weighted = -(agent.policy.distribution.log_prob(outputs, batch["drawn"]) * batch["advantage"]).mean()
+    weighted.backward()
+    torch.testing.assert_close(found, outputs.grad)

@@ -95,7 +95,7 @@ ELSEWHERE = (["watch"], ["resume", "GROUP"], ["resume", "s3://BUCKET/PREFIX/NAME
 store."""
 
 
-@pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words not in ELSEWHERE], ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in commands(COMMANDS) if words[:2] not in ELSEWHERE], ids=" ".join)
 def test_every_command_of_the_list_gives_a_valid_configuration(
     words: list[str],
     tmp_path: Path,

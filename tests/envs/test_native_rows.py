@@ -24,7 +24,7 @@ def rows_of(env_id: str, rows: int, how: str, **settings: Any) -> Any:
 @pytest.mark.parametrize("env_id", IDS)
 def test_ten_thousand_random_steps_and_resets_have_the_same_bits(env_id: str) -> None:
     rows = 5
-    ours, scalar = rows_of(env_id, rows, "auto"), rows_of(env_id, rows, "sync")
+    ours, scalar = rows_of(env_id, rows, "native"), rows_of(env_id, rows, "sync")
     assert isinstance(ours, GymnasiumVector)
     assert isinstance(scalar, SyncVector)
     rng, everything = np.random.default_rng(0), np.ones(rows, bool)
@@ -77,6 +77,13 @@ def test_the_other_reward_of_cart_pole_is_that_of_the_scalar_environment() -> No
 def test_one_row_wrappers_and_pictures_have_the_scalar_environment(rows: int, settings: dict[str, Any]) -> None:
     for how in ("auto", "sync"):
         assert isinstance(rows_of("Acrobot-v1", rows, how, **settings), SyncVector)
+
+
+@pytest.mark.parametrize(("env_id", "least"), [("Acrobot-v1", 8), ("CartPole-v1", 4), ("Pendulum-v1", 4)])
+def test_few_rows_are_a_loop_which_is_faster(env_id: str, least: int) -> None:
+    assert isinstance(rows_of(env_id, least - 1, "auto"), SyncVector)
+    assert isinstance(rows_of(env_id, least, "auto"), GymnasiumVector)
+    assert isinstance(rows_of(env_id, 2, "native"), GymnasiumVector), "as the settings say"
 
 
 def test_a_task_of_another_kind_has_no_rows_of_ours() -> None:

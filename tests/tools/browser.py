@@ -22,7 +22,7 @@ FLAGS = (
     "--remote-debugging-pipe", "--disable-background-networking", "--disable-component-update",
     "--disable-extensions", "--mute-audio",
 )  # fmt: skip
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which something that should have happened is an error."""
 KEYS = {
     "Tab": 9,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import switch
+from algos.common.fast import choices, switch
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import LIMIT, Normalizer
@@ -19,9 +19,6 @@ from config.model.arrays import Array
 
 Step = Callable[[Array], Array]
 """[N, ...] -> [N, ...]; the argument stays as it is."""
-
-MOST = 1 << 18
-"""Largest layer, in multiply-adds, that numpy's library, OpenBLAS 0.3.31, runs on one thread."""
 
 
 def _view(tensor: Tensor) -> Array:
@@ -82,8 +79,13 @@ class FewRows:
     """A network for at most `rows` observations."""
 
     def __init__(self, network: Network) -> None:
-        self.network, self.rows = network, MOST // max(p.numel() for p in network.parameters())
+        self.network, self._largest = network, max(p.numel() for p in network.parameters())
         self.steps = [STEPS[type(layer)](layer) for layer in network]
+
+    @property
+    def rows(self) -> int:
+        """Largest number of observations that numpy computes faster than torch."""
+        return (choices.now.few_rows or 0) // self._largest
 
     def __call__(self, obs: Array) -> Array:
         for step in self.steps:

@@ -1,10 +1,11 @@
-"""Layers of torch whose kernels are slow on a CPU, with faster ones: the same functions, up to rounding.
+"""Layers of torch whose kernels are slow on some processors, with other ones: the same functions, up to rounding.
 
-torch multiplies matrices with MKL, which uses half of the vector width of AMD's processors with AVX-512. oneDNN, which
-torch has for convolutions, uses all of it. On other processors the products stay torch's. What all of this gains is in
-docs/speed.md. For few numbers, on other devices and in an export the layers are torch's own.
+torch multiplies matrices with MKL or another library; oneDNN, which it has for convolutions, is faster on some
+processors. From what amount of work on one of these kernels computes is a choice (choices.py). What all of this gains
+is in docs/speed.md. For fewer numbers, on other devices and in an export the layers are torch's own.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast import switch
+from algos.common.fast import choices, switch
 from algos.common.fast.program import is_recording
 from algos.common.nets.custom import Custom, CustomCell
-from config import machine
 
 # matrix products --------------------------------------------------------------------------------------------
-
-LEAST = 2_000_000
-"""Least number of multiply-adds for which oneDNN wins despite its call overhead of 10 us."""
-LIBRARY = machine.matrix_products() if switch.on("products") else "torch"
-"""Library that multiplies large matrices: oneDNN, or torch for the one that it chooses."""
 
 
 def pays(x: Tensor, weight: Tensor) -> bool:
     """Returns True if `addmm` is faster than torch for this weight [K, N], or one of a group [n, K, N], and inputs
     [M, K] or [n, M, K]."""
-    if x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_compiling():
+    least = choices.now.compiled_products if is_recording() else choices.now.products
+    if least is None or x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_compiling():
         return False
-    return LIBRARY == "oneDNN" and x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= LEAST
+    return x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= least
 
 
 def addmm(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
@@ -86,10 +82,6 @@ def _gradient_of_weight(x: Tensor, grad: Tensor, weight: Tensor) -> Tensor:
 
 NARROW = 12
 """Number of inputs of a linear layer up to which its gradient is computed as (x^T g)^T."""
-MANY = 1 << 15
-"""Least number of outputs for which the fast kernel outweighs the autograd overhead of 20 us."""
-SOME = 1 << 11
-"""The same without gradients: what calling numpy costs."""
 ON, CELLS_ON = switch.on("layers"), switch.on("cells")
 
 
@@ -102,10 +94,12 @@ class Network(nn.Sequential):
         return x
 
 
-def _suits(x: Tensor, outputs: float, least: int) -> bool:
+def _suits(x: Tensor, outputs: float, least: int | None) -> bool:
     """Returns True for enough outputs of a kind that the faster kernels can take. outputs: for each number
     of x."""
-    if is_recording() or torch.compiler.is_compiling() or x.device.type != "cpu" or x.dtype != torch.float32:
+    if least is None or is_recording():
+        return False
+    if torch.compiler.is_compiling() or x.device.type != "cpu" or x.dtype != torch.float32:
         return False
     return x.numel() * outputs >= least
 
@@ -119,9 +113,9 @@ class Linear(nn.Linear):
             narrow
             and self.bias is not None
             and not pays(x, self.weight)
-            and _suits(x, self.out_features / self.in_features, MANY)
+            and _suits(x, self.out_features / self.in_features, choices.now.narrow_gradients)
         ):
-            return _NarrowLinear.apply(x, self.weight, self.bias)
+            return narrow_linear(x, self.weight, self.bias)
         return linear(x, self.weight, self.bias)
 
 
@@ -136,22 +130,32 @@ def ensemble(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
     """Returns inputs [n, M, K] times weights [n, K, N], plus biases [n, 1, N] if there are any."""
     if bias is not None:
         return baddbmm(bias, x, weight)
-    if ON and pays(x, weight):
+    if pays(x, weight):
         return torch.stack([addmm(None, *member) for member in zip(x.unbind(), weight.unbind(), strict=True)])
     return torch.bmm(x, weight)
 
 
-def _by_member(bias: Tensor, x: Tensor, weight: Tensor) -> Tensor:
+def baddbmm(bias: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     """Returns torch.baddbmm of biases [n, 1, N], inputs [n, M, K] and weights [n, K, N], by a product of each member
     where that is faster."""
-    large = pays(x, weight)
-    if large or (weight.shape[2] == 1 and x.device.type == "cpu"):  # six times as slow, batched
-        members = zip(bias.squeeze(1).unbind(), x.unbind(), weight.unbind(), strict=True)
-        return torch.stack([(addmm if large else torch.addmm)(*member) for member in members])
-    return torch.baddbmm(bias, x, weight)
+    if pays(x, weight):
+        return by_member(bias, x, weight, addmm)
+    return by_member(bias, x, weight) if _are_single(x, weight) else torch.baddbmm(bias, x, weight)
 
 
-baddbmm = _by_member if ON else torch.baddbmm
+def by_member(bias: Tensor, x: Tensor, weight: Tensor, multiply: Callable[..., Tensor] = torch.addmm) -> Tensor:
+    """Returns torch.baddbmm of biases [n, 1, N], inputs [n, M, K] and weights [n, K, N] by a product of each member."""
+    members = zip(bias.squeeze(1).unbind(), x.unbind(), weight.unbind(), strict=True)
+    return torch.stack([multiply(*member) for member in members])
+
+
+def _are_single(x: Tensor, weight: Tensor) -> bool:
+    """Returns True for members with one output each, which take torch up to seven times as long if they are one
+    product."""
+    least = choices.now.single_outputs
+    if least is None or weight.shape[2] != 1 or x.device.type != "cpu":
+        return False
+    return x.shape[1] * weight.shape[1] >= least
 
 
 class _NarrowLinear(torch.autograd.Function):
@@ -167,14 +171,25 @@ class _NarrowLinear(torch.autograd.Function):
         return inputs, x.t().mm(grad).t().contiguous(), grad.sum(0)
 
 
+def narrow_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Returns F.linear of inputs [M, K], whose gradient of the weights is (x^T g)^T."""
+    y: Tensor = _NarrowLinear.apply(x, weight, bias)
+    return y
+
+
 class Tanh(nn.Tanh):
-    """nn.Tanh, computed by numpy in a fifth of the time."""
+    """nn.Tanh, computed by numpy, which takes a fifth of the time on processors with AVX-512."""
 
     def forward(self, x: Tensor) -> Tensor:
         records = x.requires_grad and torch.is_grad_enabled()
-        if not _suits(x, 1, MANY if records else SOME):
-            return super().forward(x)
-        return _Tanh.apply(x) if records else _tanh(x)
+        faster = _suits(x, 1, choices.now.tanh if records else choices.now.acting_tanh)
+        return tanh_by_numpy(x) if faster else super().forward(x)
+
+
+def tanh_by_numpy(x: Tensor) -> Tensor:
+    """Returns tanh of float32 numbers on the CPU, with gradients if they are asked for."""
+    y: Tensor = _Tanh.apply(x) if x.requires_grad and torch.is_grad_enabled() else _tanh(x)
+    return y
 
 
 def _tanh(x: Tensor) -> Tensor:

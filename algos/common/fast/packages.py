@@ -75,7 +75,7 @@ def load(text: str, tell: Tell) -> Package:
         return Package(name, run, 0.0)
     began = time.perf_counter()
     try:
-        with _alone(place):
+        with alone(place):
             if (run := _loaded(place, tell)) is None:  # no other process has made it meanwhile
                 tell(tr("compiling a gradient step for this machine, once: later runs of these sizes load it"))
                 _make(place, text, circumstances)
@@ -96,7 +96,7 @@ def facts() -> dict[str, Any]:
         "compiler": compiler(),
         "threads": torch.get_num_threads(),
         "options": OPTIONS,
-        "makers": [_digest(Path(__file__).with_name(name)) for name in ("program.py", "making.py")],
+        "makers": [digest(Path(__file__).with_name(name)) for name in ("program.py", "making.py")],
     }
 
 
@@ -136,7 +136,7 @@ def _loaded(place: Path, tell: Tell) -> Callable[[list[Tensor]], list[Tensor]] |
     """Returns what runs a package; None if there is none. A damaged one is deleted."""
     try:
         recorded = json.loads((place / FACTS).read_text(encoding="utf-8"))
-        if not is_private(os.lstat(place), 0o077) or recorded["sha256"] != _digest(place / PACKAGE):
+        if not is_private(os.lstat(place), 0o077) or recorded["sha256"] != digest(place / PACKAGE):
             raise ValueError(tr("wrong checksum"))
         package = torch._C._aoti.AOTIModelPackageLoader(str(place / PACKAGE), "model", True, 1, -1)
     except FileNotFoundError:
@@ -154,13 +154,13 @@ def _loaded(place: Path, tell: Tell) -> Callable[[list[Tensor]], list[Tensor]] |
     return None
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
     """Returns the checksum of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @contextlib.contextmanager
-def _alone(place: Path) -> Iterator[None]:
+def alone(place: Path) -> Iterator[None]:
     """Context in which no other process makes this package. Where files have no locks, several may make it: the last
     one to finish finds that it is there."""
     path = place.with_name(f"{place.name}.lock")
@@ -218,7 +218,7 @@ def _make(place: Path, text: str, circumstances: dict[str, Any]) -> None:
             said = errors.read().decode(errors="replace")
         if process.returncode:
             raise CompileError(_reason(said) or tr("the compiler ended with {code}", code=process.returncode))
-        recorded = {"sha256": _digest(made / PACKAGE), "seconds": round(time.perf_counter() - began, 1)}
+        recorded = {"sha256": digest(made / PACKAGE), "seconds": round(time.perf_counter() - began, 1)}
         (made / FACTS).write_text(json.dumps({**recorded, **circumstances}, indent=1), encoding="utf-8")
         with contextlib.suppress(OSError):  # another process was faster
             os.rename(made, place)

@@ -19,7 +19,7 @@ from algos.common.nets.layers import (
     RmsNorm,
     SpectralConv2d,
 )
-from algos.common.nets.recurrent import Gru, Lstm
+from algos.common.nets.recurrent import Attention, Gru, Lstm
 from config.model import layers as layer_settings
 from config.model.layers import (
     Conv2d,
@@ -72,10 +72,15 @@ class Chain:
 # layers ---------------------------------------------------------------------------------------------------
 
 
-def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
-    """Returns height and width after a convolution or pooling."""
+def _image(chain: Chain, label: str) -> None:
+    """Raises NetworkError if a layer does not see an image."""
     if len(chain.shape) != 3:
         raise chain.error(label, tr("it needs an image (channels, height, width)"))
+
+
+def _window(chain: Chain, label: str, kernel: int, stride: int, padding: int = 0) -> Shape:
+    """Returns height and width after a convolution or pooling."""
+    _image(chain, label)
     height, width = (side + 2 * padding for side in chain.shape[1:])
     if kernel > min(height, width):
         window, image = f"{kernel} x {kernel}", f"{height} x {width}"
@@ -104,6 +109,13 @@ def _cell(chain: Chain, layer: layer_settings.Lstm | layer_settings.Gru) -> None
         chain.grow(f"{layer.layer_type} {size}", (size,), kind(chain.shape[0], size))
 
 
+def _attention(chain: Chain, layer: layer_settings.Attention) -> None:
+    chain.flatten()
+    for size in layer.layer_size:
+        cell = Attention(chain.shape[0], size, layer.window, layer.heads)
+        chain.grow(f"attention {size}", (size,), cell)
+
+
 def _conv2d(chain: Chain, layer: Conv2d) -> None:
     label = f"conv2d k{layer.kernel_size} s{layer.stride}" + (f" p{layer.padding}" if layer.padding else "")
     sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
@@ -117,12 +129,18 @@ def _conv2d(chain: Chain, layer: Conv2d) -> None:
 
 
 def _pooling(chain: Chain, layer: Pooling) -> None:
+    largest = layer.pooling_type == "max2d"
+    if layer.output_size is not None:
+        label, side = f"{layer.pooling_type} to {layer.output_size}", layer.output_size
+        _image(chain, label)
+        module = nn.AdaptiveMaxPool2d(side) if largest else nn.AdaptiveAvgPool2d(side)
+        return chain.grow(label, (chain.shape[0], side, side), module)
     label = f"{layer.pooling_type} k{layer.kernel_size} s{layer.stride}"
     if 2 * layer.padding > layer.kernel_size:
         raise chain.error(label, tr("padding is {value}, more than half of the window", value=layer.padding))
     sides = _window(chain, label, layer.kernel_size, layer.stride, layer.padding)
-    pool = nn.MaxPool2d if layer.pooling_type == "max2d" else nn.AvgPool2d
-    chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride, layer.padding))
+    pool = nn.MaxPool2d if largest else nn.AvgPool2d
+    return chain.grow(label, (chain.shape[0], *sides), pool(layer.kernel_size, layer.stride, layer.padding))
 
 
 def _layernorm(chain: Chain, layer: LayerNorm) -> None:
@@ -193,8 +211,7 @@ def impala_stages(layer: layer_settings.ImpalaCnn) -> Layers:
 
 
 def _impala(chain: Chain, layer: layer_settings.ImpalaCnn) -> None:
-    if len(chain.shape) != 3:
-        raise chain.error("impala_cnn", tr("it needs an image (channels, height, width)"))
+    _image(chain, "impala_cnn")
     for part in impala_stages(layer):
         ADD[type(part)](chain, part)
 
@@ -276,22 +293,22 @@ def shared_parts(registry: Registry) -> set[nn.Module]:
 LARGE_IMAGE = 36  # the smallest side on which the three convolutions of Nature DQN fit
 SMALL_IMAGE = 5  # the same for the two of the small network
 
-NATURE = [
+NATURE: Layers = [
     Conv2d(out_channel=32, kernel_size=8, stride=4),
     Conv2d(out_channel=64, kernel_size=4, stride=2),
     Conv2d(out_channel=64, kernel_size=3, stride=1),
 ]
-SMALL = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
+SMALL: Layers = [Conv2d(out_channel=16, kernel_size=3, stride=1), Conv2d(out_channel=32, kernel_size=3, stride=2)]
 
 
-def with_convolutions(shape: tuple[int, ...], layers: Layers) -> Layers:
+def with_convolutions(shape: tuple[int, ...], layers: Layers, large: Layers = NATURE) -> Layers:
     """Returns the list, preceded by a default convolutional network for an image, unless the list has a conv2d or
-    impala_cnn layer or begins with a flatten or custom one."""
+    impala_cnn layer or begins with a flatten or custom one. large: that for large images."""
     plain = layers and isinstance(layers[0], Flatten | layer_settings.Custom)
     if len(shape) != 3 or plain or any(isinstance(layer, Conv2d | layer_settings.ImpalaCnn) for layer in layers):
         return layers
     side = min(shape[1:])
-    front = NATURE if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
+    front = large if side >= LARGE_IMAGE else SMALL if side >= SMALL_IMAGE else []
     return [*front, *layers]
 
 
@@ -300,6 +317,7 @@ ADD: dict[type, Callable[[Chain, Any], None]] = {
     layer_settings.NoisyLinear: _noisy_linear,
     layer_settings.Lstm: _cell,
     layer_settings.Gru: _cell,
+    layer_settings.Attention: _attention,
     Conv2d: _conv2d,
     Pooling: _pooling,
     Embed: _embed,
@@ -324,6 +342,6 @@ def add_layer(chain: Chain, layer: Layer, shared: Registry) -> None:
 
 
 def add_layers(chain: Chain, layers: Layers, shared: Registry) -> None:
-    """Adds the modules of all layers, for an image after default convolutions if they have none."""
-    for layer in with_convolutions(chain.shape, layers):
+    """Adds the modules of all layers."""
+    for layer in layers:
         add_layer(chain, layer, shared)

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 
 from algos.base import UnfitError
+from config.model.composite import Composite
 from config.tell.language import tr
 
 Shape = tuple[int, ...]
@@ -66,6 +67,25 @@ class OneHot(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(x.shape[0], self.count)
         return (rows.index_select(1, self.column) == self.value).float()
+
+
+class FlatAction(nn.Module):
+    """Flat actions [B, W] of a Tuple or Dict -> the numbers of their Boxes, followed by their choices as zeros and
+    ones."""
+
+    numbers: Tensor
+    columns: Tensor
+
+    def __init__(self, space: Composite) -> None:
+        super().__init__()
+        columns, sizes = space.choices.column, space.choices.size.tolist()
+        self.register_buffer("numbers", torch.as_tensor(space.box_columns), persistent=False)
+        self.register_buffer("columns", torch.as_tensor(columns), persistent=False)
+        self.choices = OneHot(sizes, [0] * len(sizes)) if sizes else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        numbers = x[:, self.numbers].float()
+        return numbers if self.choices is None else torch.cat([numbers, self.choices(x[:, self.columns])], 1)
 
 
 class Index(nn.Module):
@@ -165,6 +185,11 @@ def _multi_discrete(space: MultiDiscrete, normalizer: nn.Module | None = None) -
 @encode.register
 def _multi_binary(space: MultiBinary, normalizer: nn.Module | None = None) -> Front:
     return [ToFloat(), *([nn.Flatten()] if len(space.shape) > 1 else [])], (math.prod(space.shape),)
+
+
+@encode.register
+def _composite(space: Composite, normalizer: nn.Module | None = None) -> Front:
+    return [FlatAction(space)], (len(space.box_columns) + space.choices.entries,)
 
 
 def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:

@@ -12,6 +12,7 @@ from algos.base import EnvSpec, Part
 from algos.common.fast.layers import Network, accelerate
 from algos.common.nets.chain import (
     ACTIVATIONS,
+    NATURE,
     Chain,
     Registry,
     add_layer,
@@ -34,7 +35,7 @@ __all__ = ["Network", "NetworkError", "build", "features"]
 
 OBSERVING = (
     Conv2d, Pooling, Flatten, Embed, layer_settings.ImpalaCnn, layer_settings.Lstm, layer_settings.Gru,
-    layer_settings.Custom,
+    layer_settings.Attention, layer_settings.Custom,
 )  # fmt: skip
 """Layers that see the observation alone, before an action joins and before the streams of a dueling head part."""
 
@@ -151,21 +152,22 @@ def _table(space: Discrete, layer: Embed, shared: Registry) -> Chain:
     return chain
 
 
-def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool, shared: Registry) -> Chain:
-    """Returns the chain from the columns of one part to its features."""
+def _branch(space: Box, part: Part, layers: Layers | None, normalized: bool, shared: Registry, large: Layers) -> Chain:
+    """Returns the chain from the columns of one part to its features. large: default layers for large images."""
     before: list[nn.Module] = [] if normalized else values(space)
     if layers is None:
         return Chain(before, (part.stop - part.start,))
     order, shape = layout(space)
     unflatten = [nn.Unflatten(1, part.shape)] if len(part.shape) > 1 else []
     chain = Chain([*before, *unflatten, *order], shape, f"algo_cfg.branches.{part.name}: {shape}")
-    add_layers(chain, layers, shared)
+    add_layers(chain, with_convolutions(shape, layers, large), shared)
     chain.flatten()
     return chain
 
 
-def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | None) -> Chain:
+def _joined(spec: EnvSpec, cfg: NetworkConfig, normalizer: nn.Module | None) -> Chain:
     """Returns the chain that passes each named part through its branch and concatenates all parts."""
+    branches = cfg.branches or {}
     unknown = [name for name in branches if name not in {part.name for part in spec.parts}]
     if unknown:
         names = ", ".join(part.name for part in spec.parts) or tr("none, it is not a Dict or Tuple")
@@ -177,8 +179,9 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
         raise NetworkError(f"algo_cfg.branches: {reason}")
     space, normalized = spec.observation_space, normalizer is not None
     assert isinstance(space, Box)
+    large = cfg.LARGE_IMAGES or NATURE
     chains = [
-        _branch(part_space(space, *part[1:]), part, branches.get(part.name), normalized, spec.shared)
+        _branch(part_space(space, *part[1:]), part, branches.get(part.name), normalized, spec.shared, large)
         for part in spec.parts
     ]
     join = Join([nn.Sequential(*chain.modules) for chain in chains], [(part.start, part.stop) for part in spec.parts])
@@ -187,15 +190,16 @@ def _joined(spec: EnvSpec, branches: dict[str, Layers], normalizer: nn.Module | 
 
 
 def _observed(spec: EnvSpec, layers: Layers, cfg: NetworkConfig, normalizer: nn.Module | None) -> tuple[Chain, Layers]:
-    """Returns the chain that encodes the raw observation, and the layers still to be added."""
+    """Returns the chain that encodes the raw observation, and the layers still to be added: for an image after default
+    convolutions if they have none."""
     space = spec.observation_space
     if layers and isinstance(layers[0], Embed) and isinstance(space, Discrete):
         return _table(space, layers[0], spec.shared), layers[1:]
     pixels = any(has_pixels(part_space(space, *part[1:])) for part in spec.parts)  # type: ignore[arg-type]
     if cfg.branches or pixels:
-        return _joined(spec, cfg.branches or {}, normalizer), layers
+        return _joined(spec, cfg, normalizer), layers
     modules, shape = encode(space, normalizer)
-    return Chain(modules, shape), layers
+    return Chain(modules, shape), with_convolutions(shape, layers, cfg.LARGE_IMAGES or NATURE)
 
 
 def build(
@@ -262,7 +266,6 @@ def features(
     """Returns the part of a network that sees only the observation, up to the last of OBSERVING; the number of features
     [B, width] it gives, and the layers from there on."""
     chain, remaining = _observed(spec, layers, cfg, normalizer)
-    remaining = with_convolutions(chain.shape, remaining)
     cut = max((index for index, layer in enumerate(remaining, start=1) if isinstance(layer, OBSERVING)), default=0)
     for layer in remaining[:cut]:
         add_layer(chain, layer, spec.shared)

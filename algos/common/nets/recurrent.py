@@ -1,4 +1,4 @@
-"""Recurrent networks: feed-forward stages with lstm, gru or custom cells between them.
+"""Recurrent networks: feed-forward stages with lstm, gru, attention or custom cells between them.
 
 The recurrent state of a row is one vector [S]: the concatenated states of all cells. It is zero at the start of an
 episode.
@@ -46,6 +46,47 @@ class Gru(nn.GRU):
         return out, after.squeeze(0)
 
 
+class Attention(nn.Module):
+    """A transformer layer over the last steps of each row: steps [T, B, D] from state [B, S] -> outputs [T, B, H],
+    state after the last step. The state has the features of the steps before, oldest first, and for each a 1 if it is
+    of the same episode. How far back a step is enters as a learned number for each head."""
+
+    def __init__(self, inputs: int, size: int, window: int, heads: int) -> None:
+        super().__init__()
+        self.size, self.window, self.heads = size, window, heads
+        self.state_size = (window - 1) * (size + 1)
+        self.embed = nn.Linear(inputs, size)
+        self.norm = nn.LayerNorm(size)
+        self.query, self.key, self.value = (nn.Linear(size, size, bias=False) for _ in range(3))
+        self.distance = nn.Parameter(torch.zeros(heads, window))
+        """Added to the scores [H, W], of the oldest step first."""
+        self.joined = nn.Linear(size, size)
+        self.after = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+
+    def run(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        before = self.window - 1
+        past, there = state.split([before * self.size, before], 1)
+        steps = torch.cat([past.unflatten(1, (before, self.size)).transpose(0, 1), self.embed(x)])
+        there = torch.cat([there.t(), there.new_ones(x.shape[:2])])
+        features = steps[before:]
+        features = features + self.joined(self._seen(self.norm(steps), there))
+        out = features + self.after(features)
+        return out, torch.cat([steps[-before:].transpose(0, 1).flatten(1), there[-before:].t()], 1)
+
+    def _seen(self, steps: Tensor, there: Tensor) -> Tensor:
+        """Returns what each of T steps sees [T, B, H], from those of the window before it on [W - 1 + T, B, H]."""
+        query = self.query(steps[self.window - 1 :]).unflatten(2, (self.heads, -1))
+        key, value = (self._windows(part(steps)) for part in (self.key, self.value))
+        scores = torch.einsum("tbhd,tbhdw->tbhw", query, key) / (self.size // self.heads) ** 0.5 + self.distance
+        absent = there.unfold(0, self.window, 1).unsqueeze(2) == 0
+        share = scores.masked_fill(absent, -torch.inf).softmax(3)
+        return torch.einsum("tbhw,tbhdw->tbhd", share, value).flatten(2)
+
+    def _windows(self, steps: Tensor) -> Tensor:
+        """Returns the windows of each head [T, B, heads, H / heads, W]."""
+        return steps.unflatten(2, (self.heads, -1)).unfold(0, self.window, 1)
+
+
 class OwnCells(nn.Module):
     """A cell of its own for each of S agents: steps [T, B S, D] from state [B S, H], as other cells."""
 
@@ -65,7 +106,7 @@ class OwnCells(nn.Module):
         return torch.stack(outs, 2).flatten(1, 2), torch.stack(after, 1).flatten(0, 1)
 
 
-CELLS = Lstm, Gru, CustomCell, OwnCells
+CELLS = Lstm, Gru, Attention, CustomCell, OwnCells
 """Stages that carry a state."""
 
 
@@ -144,7 +185,11 @@ def _bounds(first: Tensor) -> list[int]:
 
 
 def _runs(
-    cell: Lstm | Gru | CustomCell | OwnCells, x: Tensor, state: Tensor, bounds: list[int], first: Tensor | None
+    cell: Lstm | Gru | Attention | CustomCell | OwnCells,
+    x: Tensor,
+    state: Tensor,
+    bounds: list[int],
+    first: Tensor | None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yields for each run the cell's outputs [T, B, H] and the state after it."""
     for start, stop in pairwise(bounds):

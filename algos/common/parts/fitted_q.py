@@ -1,5 +1,6 @@
 """The value of a policy from given steps alone: fitted Q evaluation (Le, Voloshin and Yue, 2019)."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -15,6 +16,7 @@ from algos.common.nets import critics, custom
 from algos.common.nets.encoder import encode, has_pixels
 from algos.common.parts import optim
 from algos.common.settings import NetworkConfig
+from config.model.composite import Composite
 from config.model.layers import LayerNorm, Layers, Linear
 
 LAYERS: Layers = [layer for _ in range(2) for layer in (Linear(layer_size=[256]), LayerNorm())]
@@ -22,9 +24,18 @@ MEMBERS = 3
 """Number of critics, which differ in their first weights: their spread says how sure the value is."""
 BATCH = 256
 LR = 1e-3
-TAU = 0.01
+SLOWEST, FASTEST = 0.01, 0.5
+"""Limits of the share of the critics in a step of their targets."""
+SETTLED = 4.0
+"""Negative logarithm of what the first values count at the end."""
 AT_ONCE = 4096
 """Number of observations that pass the networks at once where nothing is learned."""
+
+
+def tau_for(gamma: float, updates: int) -> float:
+    """Returns the share of the critics in a step of their targets, which in each update come nearer to the values by
+    (1 - gamma) tau of their distance: with a small share values of far rewards stay near 0, where they begin."""
+    return min(max(SETTLED / max((1.0 - gamma) * updates, 1e-9), SLOWEST), FASTEST)
 
 
 class FittedQ:
@@ -45,7 +56,7 @@ class FittedQ:
         front, shape = encode(spec.action_space)
         self._encode = nn.Sequential(*front, nn.Flatten()).to(device)
         taken = self._encode(on_device(steps["action"], device))
-        scaled = isinstance(spec.action_space, Box)
+        scaled = isinstance(spec.action_space, Box | Composite)
         self._middle = taken.mean(0) if scaled else torch.zeros(shape, device=device).flatten()
         self._deviation = taken.std(0).clamp(min=1e-3) if scaled else torch.ones_like(self._middle)
         self.critic = critics.build(
@@ -60,13 +71,18 @@ class FittedQ:
         self._slow: list[Tensor] = list(self.target.parameters())
         self.optimizer = optim.make(self._online, cfg, LR)
 
+    def least_updates(self) -> int:
+        """Returns the number of updates that bring values near to where they settle; 0 without a discount, where the
+        length of the episodes decides."""
+        return math.ceil(SETTLED / (FASTEST * (1.0 - self.gamma))) if self.gamma < 1.0 else 0
+
     def features(self, action: Array) -> Tensor:
         """Returns actions [B, ...] as the critics see them [B, A]."""
         return (self._encode(on_device(action, self.device)) - self._middle) / self._deviation
 
     def fit(self, next_action: Array, updates: int) -> Iterator[None]:
         """Makes gradient steps for a policy that takes these actions [K, ...] in the next states; yields after each."""
-        steps = self.steps
+        steps, tau = self.steps, tau_for(self.gamma, updates)
         for _ in range(updates):
             chosen = self.rng.integers(len(steps["reward"]), size=BATCH)
             obs, next_obs = (on_device(column[chosen], self.device) for column in (steps["obs"], steps["next_obs"]))
@@ -79,7 +95,7 @@ class FittedQ:
             loss = (q - target).square().mean(1).sum()
             custom.completed(loss, self._online, obs).backward()
             optim.apply_gradients(self.optimizer, self._online, None, lambda grads: None)
-            targets.soft_update(self._slow, self._online, TAU)
+            targets.soft_update(self._slow, self._online, tau)
             self.made += 1
             yield
 

@@ -153,7 +153,7 @@ class Outcome(NamedTuple):
     """Number of each sample [M] that the update needs, such as its priority."""
 
 
-NOT_COMPILED = frozenset({"lstm", "gru", "custom", "dropout", "batchnorm"})
+NOT_COMPILED = frozenset({"lstm", "gru", "attention", "custom", "dropout", "batchnorm"})
 """Layers that draw random numbers, change statistics, loop over steps, or are the user's own."""
 
 

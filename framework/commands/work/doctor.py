@@ -98,6 +98,7 @@ def findings() -> Iterator[Finding]:
     yield _memory()
     yield _cuda()
     yield from _fast()
+    yield from _kernels()
     yield from _ray()
     yield _display()
     yield from _folder()
@@ -221,6 +222,39 @@ def _fast() -> Iterator[Finding]:
             why=reworded(why, switch.REASONS),
         )
         yield Finding("note", tr("fast"), text)
+
+
+def _kernels() -> Iterator[Finding]:
+    """Yields which kernels take the place of torch's own here, with the times that decide."""
+    if importlib.util.find_spec("torch") is None:
+        return
+    from algos.common.fast import choices, measuring, switch
+
+    if switch.PLAIN:  # which has a line of its own
+        return
+    choice = measuring.chosen()
+    if choice.folder is None:
+        kernels = choices.state(choice.kernels)
+        if measuring.are_fixed():
+            text = tr("the same on every machine ({variable}): {kernels}", variable=measuring.FIXED, kernels=kernels)
+            yield Finding("note", tr("kernels"), text)
+        else:
+            text = tr("not measured, since no folder of this user's own keeps the answer: {kernels}", kernels=kernels)
+            yield Finding("note", tr("kernels"), text, variable("XDG_CACHE_HOME", "FOLDER"))
+        return
+    for row in measuring.rows(choice):
+        values = {"name": row.name, "library": row.library, "own": _time(row.own), "other": _time(row.other)}
+        if row.amount is None:
+            text = tr("{name}: torch, {own}; {library} {other}", **values)
+        elif row.is_most:
+            text = tr("{name}: {library} up to {amount:,}, {other}; torch {own}", **values, amount=row.amount)
+        else:
+            text = tr("{name}: {library} from {amount:,} on, {other}; torch {own}", **values, amount=row.amount)
+        yield Finding("ok", tr("kernels"), text)
+
+
+def _time(seconds: float) -> str:
+    return f"{1e6 * seconds:,.0f} us"
 
 
 def _ray() -> Iterator[Finding]:

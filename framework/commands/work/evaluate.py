@@ -38,6 +38,8 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     returns = f" ({listed(its)})" if (its := evaluation.metrics()) else ""
     text = f"{as_written(model.saved.path)}: {scored(evaluation.facts())}{returns}"
     print(fitted(tr("{score}, {taken:,} steps", score=text, taken=taken)))
+    if endless := evaluation.endless():
+        print(fitted(endless))
     return 0
 
 

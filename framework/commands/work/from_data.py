@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from framework.seeding import number
 AT_ONCE = 4096
 """Number of observations that a policy sees at once."""
 UPDATES = 5000
-"""Number of gradient steps for each model, if none is written."""
+"""Number of gradient steps for each model, if none is written and no more are needed."""
 
 
 class Value(NamedTuple):
@@ -52,8 +53,9 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     with opened(config) as model:
         agent = evaluable(model)
         masked = getattr(model.env, "masked", False)
-        data = select_data(DataSpec((request.from_data,), start=config.start), agent.spec, config.general.seed, masked)
-        steps, masks = loaded(data)
+        with errors_of_the_flag():
+            spec = DataSpec((request.from_data,), start=config.start)
+            steps, masks = loaded(select_data(spec, agent.spec, config.general.seed, masked))
         values = []
         for name in names(config, model):
             signals.check()
@@ -61,7 +63,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
                 saved = CheckpointStore(model.saved.path.parent).read(name, with_journal=False)
                 agent.load_state(saved.tree["agent"])
             label = str(as_written(model.saved.path)) if name is None else str(name)
-            values.append(value_of(label, agent, steps, masks, config, request.updates or UPDATES, signals.check))
+            values.append(value_of(label, agent, steps, masks, config, request.updates, signals.check))
     if request.out:
         write_whole(file, "".join(json.dumps(value._asdict()) + "\n" for value in values).encode())
     if model.note:
@@ -71,6 +73,15 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
         best = max(values, key=lambda value: value.mean).model
         print(tr("best by these data: {model} (--model {model})", model=best))
     return 0
+
+
+@contextmanager
+def errors_of_the_flag() -> Iterator[None]:
+    """Context in which errors of the data name the flag instead of the setting of a run that learns from data."""
+    try:
+        yield
+    except JoystickError as error:
+        raise JoystickError(str(error).replace("algo_cfg.data:", "--from-data:")) from error
 
 
 def evaluable(model: Model) -> Agent:
@@ -109,18 +120,19 @@ def loaded(data: OfflineData) -> tuple[Columns, Array | None]:
 
 
 def value_of(
-    label: str, agent: Agent, steps: Columns, masks: Array | None, config: RunConfig, updates: int,
+    label: str, agent: Agent, steps: Columns, masks: Array | None, config: RunConfig, updates: int | None,
     check: Callable[[], None],
 ) -> Value:  # fmt: skip
-    """Returns the value of the agent with its present weights."""
+    """Returns the value of the agent with its present weights. updates: None for as many as are needed."""
     states = np.concatenate([steps["next_obs"], steps["obs"][steps["start"]]])
     actions = np.concatenate(list(chosen(agent, states, masks)))
     count = len(steps["reward"])
     fitted = algos.fitted_q(
         agent.spec, steps, config.algo.gamma, number(config.general.seed or 1, "init"), agent.device
     )
-    with stage(tr("fitting the values of {model}", model=label), lambda: part(fitted.made, updates, tr("updates"))):
-        for _ in fitted.fit(actions[:count], updates):
+    planned = updates or max(UPDATES, fitted.least_updates())
+    with stage(tr("fitting the values of {model}", model=label), lambda: part(fitted.made, planned, tr("updates"))):
+        for _ in fitted.fit(actions[:count], planned):
             check()
     return Value(label, *fitted.value(actions[count:]))
 

@@ -87,6 +87,8 @@ class _Test:
         ):
             self.console.note(line)
         evaluation, tape = self._play(cfg.max_episode)
+        if endless := evaluation.endless():
+            self.console.warn(endless)
         self._write(evaluation)
         compared = self._online(evaluation)
         told = compared and sentences.shown(compared)

@@ -377,7 +377,7 @@ b: {run: Sarsa, env: shifted, stop: {timesteps_total: 150}, config: {gamma: 0.5}
     assert Path("alone/results/train.csv").read_bytes() == (group / "b/results/train.csv").read_bytes()
     assert main(["resume", group.name]) == 2
     assert (
-        f"all of its runs have finished; to train one of them further, name it: {PROGRAM} resume {group / 'a-1'} "
+        f"all of its runs have finished; to train them further, give a higher limit: {PROGRAM} resume {group.name} "
         in capsys.readouterr().err
     )
 

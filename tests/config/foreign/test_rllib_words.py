@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from config.foreign import names as foreign_names
@@ -169,6 +170,8 @@ def test_a_switch_takes_true_and_false_alone(word: str, value: Any) -> None:
         ("DQN", {"exploration_fraction": 7}),
         ("DQN", {"exploration_config": {"epsilon_timesteps": -3}}),
         ("PPO", {"lr_schedule": [[0, 1], [float("inf"), 0]]}),
+        ("PPO", {"lr": [[100, 1e-3], [0, 1e-4]]}),
+        ("PPO", {"entropy_coeff_schedule": [0.01, 0.0]}),
         ("PPO", {"preprocessor_pref": "nonsense"}),
     ],
     ids=str,
@@ -281,12 +284,38 @@ def test_exploration_of_old_files_is_a_line_in_steps() -> None:
     assert of("DQN", exploration_fraction=0.5).algo.epsilon_decay == 50_000
 
 
-def test_a_falling_rate_ends_with_the_run() -> None:
-    line = [[0, 5e-4], [20_000_000, 1e-12]]
-    run = of("IMPALA", lr_schedule=line)
-    assert (run.algo.lr, run.algo.lr_schedule, run.general.max_total_step) == (5e-4, "linear", 20_000_000)
-    limited = loaded(algo="IMPALA", config=json.dumps({"lr_schedule": line}), stop='{"timesteps_total": 500}')
-    assert limited.general.max_total_step == 500
+LINE = [[0, 5e-4], [20_000_000, 1e-12]]
+STEPS = [[0, 1e-3], [1000, 1e-3], [4000, 4e-4]]
+
+
+@pytest.mark.parametrize(
+    ("words", "limit", "setting", "schedule", "steps"),
+    [
+        ({"lr_schedule": LINE}, None, "lr", {"linear": [5e-4, 1e-12]}, 20_000_000),
+        ({"lr": LINE}, None, "lr", {"linear": [5e-4, 1e-12]}, 20_000_000),
+        ({"lr": STEPS}, None, "lr", {"piecewise": [[0, 1e-3], [0.25, 1e-3], [1, 4e-4]]}, 4000),
+        ({"lr": STEPS}, 2000, "lr", {"piecewise": [[0, 1e-3], [0.5, 1e-3], [1, 8e-4]]}, 2000),  # a third of the fall
+        ({"lr": STEPS}, 8000, "lr", {"piecewise": [[0, 1e-3], [0.125, 1e-3], [0.5, 4e-4]]}, 8000),
+        ({"lr": 1e-4, "lr_schedule": STEPS[1:]}, 500, "lr", {"constant": 1e-3}, 500),
+        ({"entropy_coeff": [[0, 0.01], [100, 0.0]]}, 100, "entropy_coef", {"linear": [0.01, 0.0]}, 100),
+        ({"entropy_coeff_schedule": [[0, 0.01], [100, 0.0]]}, None, "entropy_coef", {"linear": [0.01, 0.0]}, 100),
+    ],
+)  # fmt: skip
+def test_points_in_steps_are_a_schedule_over_the_run(
+    words: dict[str, Any], limit: int | None, setting: str, schedule: dict[str, Any], steps: int
+) -> None:
+    stop = {} if limit is None else {"stop": json.dumps({"timesteps_total": limit})}
+    run = loaded(algo="IMPALA", config=json.dumps(words), **stop)
+    [(kind, numbers)], [(expected, values)] = getattr(run.algo, setting).items(), schedule.items()
+    assert kind == expected
+    np.testing.assert_allclose(numbers, values)
+    assert run.general.max_total_step == steps
+
+
+def test_points_in_steps_need_a_run_that_is_counted_in_steps() -> None:
+    with pytest.raises(ConfigError) as refused:
+        loaded(algo="PPO", config=json.dumps({"lr": LINE}), stop='{"episodes_total": 500}')
+    assert "its points are steps, and the run ends by episodes; write algo_cfg.lr" in str(refused.value)
 
 
 def test_parts_of_an_experiment_that_need_nothing_are_notes(tmp_path: Path) -> None:

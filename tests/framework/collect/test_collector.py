@@ -37,9 +37,9 @@ def test_the_loop_acts_steps_and_resets_in_this_order():
         ("step", c),
     ]
     (episode,) = episodes
-    assert episode == (0, 0, 0, 1, 3.0, 2, True, 2, None, {})
+    assert episode == (0, 0, 0, 1, 3.0, 2, True, 2, None, {}, False)
     assert episode._fields[:8] == ("worker", "row", "number", "seed", "total", "length", "terminated", "steps")
-    assert episode._fields[8:] == ("phase", "metrics")
+    assert episode._fields[8:] == ("phase", "metrics", "cut")
 
 
 def test_the_columns_hold_what_was_seen_done_and_given():

@@ -54,6 +54,11 @@ def test_one_model_is_named_by_its_folder(task: Path, capsys: pytest.CaptureFixt
     assert "best by" not in text
 
 
+def test_an_error_of_the_data_names_the_flag(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(task), "--from-data", "/nowhere.pkl"]) == 2
+    assert "error: --from-data: /nowhere.pkl does not exist" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

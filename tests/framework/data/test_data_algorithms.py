@@ -153,6 +153,15 @@ def test_new_observations_are_counted_once_also_after_the_buffer_was_emptied() -
     assert policy_count(policy) == 250
 
 
+def test_visits_are_counted_without_a_normalizer() -> None:
+    policy = joystick.policy("DQN", "FrozenLake-v1", bonus="count")
+    train = Collector(policy, "FrozenLake-v1", ReplayBuffer(1000))
+    train.collect(n_step=100)
+    policy.update(32, train.buffer)
+    begun, ended = 100, int(train.buffer.done.sum())
+    assert sum(policy.agent.bonus.counts.values()) == begun + ended
+
+
 def policy_count(policy: AlgorithmPolicy) -> int:
     """Returns the number of observations that the statistics have seen."""
     return round(float(policy.agent.normalizer.moments.count))

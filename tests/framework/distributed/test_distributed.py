@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import algos
+from algos.common.fast import choices, measuring
+from config.model.kernels import Kernels
 from config.model.memory_spec import MOST_AT_ONCE
 from framework.assemble import build
 from framework.distributed.data_server import DataServer
@@ -107,6 +109,17 @@ def test_learners_share_the_cores_and_a_worker_takes_one(monkeypatch):
     Worker(config, spec, 0)
     assert shares == [1, 3]
     assert threads[0] == 1
+
+
+@pytest.mark.parametrize("part", [LearnerActor, Worker])
+def test_each_process_computes_with_the_kernels_of_the_run_and_measures_none(part, monkeypatch):
+    """The driver has chosen them, and another machine would choose others."""
+    monkeypatch.setattr(measuring, "chosen", None)
+    config = config_of("DQN", "general_cfg.kernels={products: 5, tanh: 7}", workers=1)
+    with closing(build.make_env(config, 2)) as env:
+        spec = build.env_spec(config, env)
+    part(config, spec, 0, *([1] if part is LearnerActor else []))
+    assert choices.now == Kernels(products=5, tanh=7)
 
 
 # ------------------------------------------------------------------------------------------------- running ahead

@@ -180,6 +180,7 @@ FILES = [
     ("PPO", "image", {"actor_layers": [{"layer_type": "conv2d", "out_channel": 4, "kernel_size": 8, "stride": 4}]}),
     ("RecurrentPPO", "digits", {}),
     ("RainbowDQN", "masked", {}),
+    ("DRQN", "masked", {"value_layers": [{"layer_type": "attention", "layer_size": 8, "window": 3}]}),
     ("BCQ", "vector", {}),
 ]  # fmt: skip
 

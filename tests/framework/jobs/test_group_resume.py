@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from config.program import PROGRAM
 from framework.archive import task_list
 from framework.disk.task_dir import TaskDir, take_lock
 from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
+from framework.jobs.group import Group
 from tests.framework.jobs.test_seeds import PICKY, QUICK, run, wait_for, write_picky
 from tests.tools.fake_ray import Call
 from tests.tools.paths import in_the_suite
@@ -74,7 +76,7 @@ def test_a_group_whose_sessions_are_killed_ends_as_one_that_ran_through(words: l
             process = Forked("resume", "parts", "--jobs", "2")
     assert process.wait() in (0, 2), process.stderr
     if process.returncode == 2:
-        assert "all of its runs have finished; to train one of them further, name it: " in process.stderr
+        assert "all of its runs have finished; to train them further, give a higher limit: " in process.stderr
     assert outcome("parts") == outcome("whole")
     assert not list(Path("parts").glob("*.errors.txt"))
 
@@ -117,6 +119,22 @@ def test_after_ctrl_c_the_printed_command_trains_what_is_left_and_nothing_twice(
     assert '"finished": 3' in Path("here/group.json").read_text()
 
 
+def test_a_group_with_a_higher_limit_is_one_that_had_it_from_the_beginning(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = "general_cfg.max_total_step=400"
+    assert run(*GROUPS[0], limit, "--into", "whole", "--jobs", "2") == 0
+    assert run(*GROUPS[0], "--into", "parts", "--jobs", "2") == 0
+    assert run("resume", "parts/seed_2", limit) == 0, "one of them has been trained further already"
+    with monkeypatch.context() as cut:  # the session ends before a run has begun to go on
+        cut.setattr(Group, "take_up", lambda group: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert run("resume", "parts", limit) == 130
+    assert run("resume", "parts", "--jobs", "2") == 0
+    assert outcome("parts") == outcome("whole")
+    assert run("resume", "parts") == 2
+    assert f"give a higher limit: {PROGRAM} resume parts general_cfg.max_total_step=N" in capsys.readouterr().err
+
+
 def test_a_run_that_failed_is_tried_again() -> None:
     write_picky(RAISES=-1)
     assert run(*PICKY, "--seeds", "1..2", "general_cfg.max_total_step=60", "--into", "here") == 0
@@ -139,7 +157,8 @@ def a_group(into: str = "here") -> Path:
 def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     folder = a_group()
     for words, answer in {
-        ("algo_cfg.lr=0.5",): "resume continues a group with its own settings; leave out algo_cfg.lr=0.5",
+        ("algo_cfg.lr=0.5",): "its own settings, and higher limits; leave out algo_cfg.lr=0.5",
+        ("general_cfg.max_total_step=5",): "general_cfg.max_total_step=5: the runs of the group end at ",
         ("general_cfg.mp_backend=single",): "leave out general_cfg.mp_backend=single",
         ("--seeds", "1..3"): "--resume continues one run, and --seeds starts several",
     }.items():
@@ -153,7 +172,7 @@ def test_a_group_goes_on_with_its_own_settings_and_by_one_program_at_a_time(caps
     assert not Path("here/seed_2").exists()
     assert run("resume", "here") == 0
     assert run("resume", "here") == 2, "nothing is left to train"
-    assert "all of its runs have finished; to train one of them further, name it: " in capsys.readouterr().err
+    assert "all of its runs have finished; to train them further, give a higher limit: " in capsys.readouterr().err
 
 
 def test_a_group_of_an_earlier_version_is_listed_and_goes_on_where_its_files_say_how(

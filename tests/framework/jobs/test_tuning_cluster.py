@@ -4,6 +4,7 @@ import contextlib
 import io
 import signal
 import tarfile
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from framework.distributed.stage_tasks import MOST_LOSSES, StageActor, StageTask
 from framework.jobs import job, stages
 from framework.jobs.stages import Stage
 from tests.tools.fake_ray import Call, FakeRay
+from tests.tools.process import PATIENCE
 from tests.tools.tuning import GENERAL, cluster, forking, run, table, written
 
 __all__ = ["forking"]
@@ -126,13 +128,18 @@ def stage_of(steps: int, until: int | None = None) -> Stage:
     return Stage("000", "000", file, Path("trials/000"), until)
 
 
-def test_a_stage_that_is_stopped_comes_back_saved_and_goes_on_elsewhere() -> None:
+def test_a_stage_that_is_stopped_comes_back_saved_and_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(Path("temporary").absolute()))
     stage, actor, found = stage_of(10_000_000), StageActor(), []
     thread = threading.Thread(target=lambda: found.append(actor.run(stage, stage.file.read_bytes(), b"", b"")))
     thread.start()
-    time.sleep(1.0)
+    until = time.monotonic() + PATIENCE
+    while not any(path.stat().st_size > 300 for path in Path("temporary").glob("*/task/results/train.csv")):
+        assert time.monotonic() < until
+        time.sleep(0.05)
     actor.stop(signal.SIGTERM)
-    thread.join(30)
+    thread.join(PATIENCE)
     [result] = found
     assert (result.status, result.stopped, result.complaint) == (128 + signal.SIGTERM, True, "")
     unpack(result.task, stage.task)

@@ -105,3 +105,34 @@ def test_a_score_leaves_out_the_episodes_that_do_not_have_it():
     played = [episode._replace(metrics={"return_a": -10.0}), episode, episode._replace(metrics={"return_a": -20.0})]
     assert Evaluation(played, "return_a").mean == -15.0
     assert Evaluation(played).mean == -5.0
+
+
+@pytest.mark.parametrize(
+    ("ends", "sentence"),
+    [
+        ([(9, "terminated"), (9, "truncated")], "no episode came to an end: general_cfg.max_step cut off 4 episodes "
+                                                "after 5 steps"),
+        ([(9, "terminated"), (2, "terminated")], None),
+        ([(9, "terminated"), (5, "truncated")], None),
+    ],
+    ids=["none ends", "some end", "time limit"],
+)  # fmt: skip
+def test_it_is_said_if_every_episode_had_to_be_cut_off(ends, sentence):
+    """An end that the environment makes itself is one, also that of its own time limit at the same step."""
+    evaluator = Evaluator(CountingEnv(*ends), 1, 5)
+    assert evaluator.latest is None
+    assert evaluator.play(TapeAgent(), 4).endless() == sentence
+    assert evaluator.latest.endless() == sentence
+
+
+def test_what_nothing_else_cuts_off_is_cut_off_after_the_longest_episode(monkeypatch, caplog):
+    monkeypatch.setattr("framework.loop.evaluator.LONGEST_EPISODE", 7)
+    evaluator = Evaluator(CountingEnv((9, "terminated")), 1, -1)
+    for _ in range(2):
+        said = evaluator.play(TapeAgent(), 2).endless()
+        assert (
+            said
+            == "no episode came to an end: 2 episodes, cut off after 7 steps each; general_cfg.max_step does so earlier"
+        )
+    warnings = [record for record in caplog.records if "was cut off" in record.message]
+    assert len(warnings) <= 1

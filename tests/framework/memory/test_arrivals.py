@@ -114,3 +114,12 @@ def test_without_statistics_nothing_is_copied():
     memory = Replay(spec(statistics=False), np.random.default_rng(0))
     memory.add(of(range(10)))
     assert memory.take(0.0).arrived is None
+
+
+def test_the_last_observations_of_episodes_are_handed_out_where_they_are_asked_for():
+    """No step begins with them. The observations of a ramp are 0, 1, ..., the successor of a step is it and a half."""
+    ends = {(1, 0): "terminated", (2, 0): "truncated", (3, 0): "dummy"}
+    for final, expected in ((False, [0, 1, 2, 4]), (True, [0, 1, 2, 4, 1.5, 2.5])):
+        memory = Replay(spec(final_statistics=final), np.random.default_rng(0))
+        memory.add(ramp(0, 5, ends=ends))
+        assert memory.take(0.0, most=1).arrived.ravel().tolist() == expected

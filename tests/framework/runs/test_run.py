@@ -545,7 +545,9 @@ def test_an_environment_without_an_end_is_cut_off_in_evaluation(
     monkeypatch.setattr("framework.loop.evaluator.LONGEST_EPISODE", 50)
     endless = ["general_cfg.env_name=toy", "env_cfg.id=counter", "env_cfg.end=never", "general_cfg.max_step=-1"]
     assert main([*endless, "general_cfg.max_total_step=80", "general_cfg.save_fig=false"]) == 0
-    assert "was cut off after 50 steps; set general_cfg.max_step" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.count("was cut off after 50 steps; set general_cfg.max_step") == 1
+    assert "no episode came to an end: 20 episodes, cut off after 50 steps each" in said
 
 
 def test_a_last_model_that_could_not_be_saved_is_no_success(

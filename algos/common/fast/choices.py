@@ -1,0 +1,58 @@
+"""The kernels of this room that compute in this process: for each an amount of work from which it takes the place of
+torch's own (config/model/kernels.py), as measuring.py found it on this processor or a run recorded it.
+
+Numbers depend on them in their last bits, so a run sets them when it begins, and a resumed run sets those that it had.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from algos.common.fast import switch
+from config.model.kernels import Kernels
+
+FIXED = Kernels(
+    tanh=1 << 15,
+    acting_tanh=1 << 11,
+    narrow_gradients=1 << 15,
+    single_outputs=1,
+    few_rows=1 << 18,
+)
+"""Kernels where nothing is measured: those that pay on most processors."""
+PARTS = {
+    "products": "products",
+    "compiled_products": "products",
+    "tanh": "layers",
+    "acting_tanh": "layers",
+    "narrow_gradients": "layers",
+    "single_outputs": "layers",
+    "few_rows": "few rows",
+}
+"""Kernel -> the part of the room that it belongs to."""
+
+
+def older(facts: Mapping[str, Any]) -> Kernels:
+    """Returns the kernels of a run whose checkpoints do not record them. facts: of one; from 2,000,000 multiplications
+    on, products were made by the library that it names."""
+    by_onednn = (facts.get("exactness") or {}).get("matrix_products") == "oneDNN"
+    return FIXED.model_copy(update=dict.fromkeys(("products", "compiled_products"), 2_000_000 if by_onednn else None))
+
+
+def possible(kernels: Kernels) -> Kernels:
+    """Returns the kernels without those of parts that are off."""
+    return kernels.model_copy(update={name: None for name, part in PARTS.items() if not switch.on(part)})
+
+
+def use(kernels: Kernels) -> None:
+    """Lets these kernels compute from now on."""
+    global now
+    now = possible(kernels)
+
+
+def state(kernels: Kernels | None = None) -> str:
+    """Returns kernels, or those that compute, with their amounts: a fact of checkpoints."""
+    used = possible(kernels or now).model_dump(exclude_none=True)
+    return ", ".join(f"{name} {amount}" for name, amount in used.items()) or "torch"
+
+
+now = possible(FIXED)
+"""The kernels that compute."""
