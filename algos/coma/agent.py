@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.coma.config import Config
 from algos.common.maths import targets
-from algos.common.maths.normalize import RewardScaler
+from algos.common.maths.normalize import RewardScaler, rewards_of
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
 from algos.common.nets.encoder import encode
@@ -73,9 +73,7 @@ class Agent(PolicyAgent[TeamPolicy]):
         cfg, valid = self.cfg, window.get("valid")
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
-        reward, ended = window["reward"], window["terminated"] | window["truncated"]
-        if self.scaler is not None:
-            reward = self.scaler.scale(reward, ended, valid, window.get("cut"))
+        reward, ended = rewards_of(window, self.scaler), window["terminated"] | window["truncated"]
         index = self.policy.index(window["drawn"].flatten(0, 1)).view(*reward.shape, -1)
         value = self._of_taken(window[self.sees], index)
         following = torch.cat([value[1:], value[-1:]])

@@ -68,6 +68,7 @@ Exploration = Annotated[
 ActionNoise = Annotated[Literal["gaussian", "ou", "none"], BeforeValidator(lower)]
 TableExploration = Annotated[Literal["e-greedy", "softmax", "ucb", "none"], BeforeValidator(exploration)]
 Beta = Annotated[float, Field(ge=0.0, lt=1.0)]
+Betas = Annotated[list[Beta], Field(min_length=2, max_length=2)] | None
 RateCourse = Literal["constant", "linear", "cosine"]
 Loss = Literal["mse", "huber"]
 ReplayKind = Annotated[Literal["REPLAY_QUE", "REPLAY", "PER", "PER_QUE"], BeforeValidator(upper)]
@@ -138,7 +139,7 @@ class NetworkConfig(AlgoConfig):
 
     optimizer: Literal["adam", "adamw", "radam", "rmsprop", "sgd"] = "adam"
     """Optimizer of all networks."""
-    adam_betas: Annotated[list[Beta], Field(min_length=2, max_length=2)] | None = None
+    adam_betas: Betas = None
     """Decay rates of the averages of the gradient and of its square, with adam, adamw and radam. null: [0.9, 0.999], or
     the algorithm's own choice."""
     adam_epsilon: Positive | None = None

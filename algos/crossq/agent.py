@@ -10,7 +10,7 @@ from algos.common.maths import targets
 from algos.common.nets.layers import batch_statistics
 from algos.common.parts.optim import Outcome
 from algos.common.parts.sequences import Observed
-from algos.crossq.config import Config
+from algos.crossq.config import FIRST_BETA, Config
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.losses import soft_target
 
@@ -22,7 +22,7 @@ class Agent(SoftActorCritic):
     COMPILES: ClassVar = True
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
-        super().__init__(cfg, spec, streams, device, beta1=cfg.adam_beta1)
+        super().__init__(cfg, spec, streams, device, beta1=FIRST_BETA)
 
     def _loss(self, batch: Batch, noise: Tensor) -> tuple[Tensor, Outcome]:
         weight = batch.get("weight")

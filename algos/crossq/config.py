@@ -1,14 +1,17 @@
 """Defaults of CrossQ."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Any
 
-from pydantic import Field
+from pydantic import field_validator
 
-from algos.common.settings import SoftPolicyConfig, StateNoiseConfig
+from algos.common.settings import Betas, SoftPolicyConfig, StateNoiseConfig
 from config.model.fields import Problem
 from config.model.layers import BatchNorm, BatchRenorm, Layers, Linear, flat
 from config.tell.language import tr
+
+FIRST_BETA = 0.5
+"""Decay rate of the average of the gradient in Adam, of actor and critics."""
 
 
 def renormalized(*sizes: int) -> Layers:
@@ -21,15 +24,24 @@ class Config(SoftPolicyConfig, StateNoiseConfig):
     """CrossQ: SAC with batch renormalization in place of target networks."""
 
     SPECIAL_LAYERS = ("lstm", "gru", "batchnorm", "batchrenorm")
-    READ_WITH = {"adam_beta1": ("optimizer", ("adam", "adamw"))}
+    ALIASES = {"adam_beta1": "adam_betas"}
 
     actor_layers = renormalized(256, 256)
     critic_layers = renormalized(256, 256)
     actor_lr = 1e-3
     alpha_lr = 1e-3
     policy_freq = 3
-    adam_beta1: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.5
-    """Beta1 of Adam (decay rate of the first moment), with optimizer adam or adamw."""
+    adam_betas: Betas = None
+    """Decay rates of the averages of the gradient and of its square, with adam, adamw and radam. null: [0.5, 0.999],
+    and for alpha [0.9, 0.999]."""
+
+    @field_validator("adam_betas", mode="before")
+    @classmethod
+    def _of_first(cls, value: Any) -> Any:
+        """Reads the value of the former setting adam_beta1: the first rate, which was not that of alpha."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        return None if value == FIRST_BETA else [value, 0.999]
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler
+from algos.common.maths.normalize import RewardScaler, rewards_of
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
@@ -52,12 +52,9 @@ class Agent(PolicyAgent[TeamPolicy]):
         cfg, valid = self.cfg, window.get("valid")
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
-        reward, ended = window["reward"], window["terminated"] | window["truncated"]
-        if self.scaler is not None:
-            reward = self.scaler.scale(reward, ended, valid, window.get("cut"))
         seen_by_critic = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
         value, next_value = (out.squeeze(2) for out in sequences.of_window(self.critic, seen_by_critic))
-        flags = window["terminated"], window["truncated"]
+        reward, flags = rewards_of(window, self.scaler), (window["terminated"], window["truncated"])
         advantage, target = gae(reward, value, next_value, *flags, cfg.gamma, cfg.gae_lambda, valid)
         self.explained = explained_variance(value, target, valid)
         return {**seen(window), "advantage": advantage, "target": target}

@@ -8,7 +8,7 @@ from torch import Tensor
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer
-from algos.common.maths.normalize import RewardScaler
+from algos.common.maths.normalize import RewardScaler, rewards_of
 from algos.common.maths.returns import discounted_sums
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
@@ -62,12 +62,8 @@ class Agent(ValueAgent):
         _, next_values = sequences.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
-        terminated, truncated, reward = window["terminated"], window["truncated"], window["reward"]
-        if self.scaler is not None:
-            reward = self.scaler.scale(reward, terminated | truncated, window.get("valid"), window.get("cut"))
-        target = lambda_returns(
-            reward * cfg.reward_scale, next_values.amax(2), terminated, truncated, cfg.gamma, cfg.q_lambda
-        )
+        reward, flags = rewards_of(window, self.scaler), (window["terminated"], window["truncated"])
+        target = lambda_returns(reward * cfg.reward_scale, next_values.amax(2), *flags, cfg.gamma, cfg.q_lambda)
         names = ("obs", "action", "valid", *(("state", "first") if self.carried.size else ()))
         return {**{name: window[name] for name in names if name in window}, "target": target}
 

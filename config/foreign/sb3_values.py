@@ -224,11 +224,16 @@ def _network(sizes: list[Any], scope: Scope, recurrent: bool = False) -> Iterato
         yield linear([512], "relu")
     if recurrent:
         yield {"layer_type": "lstm", "layer_size": [scope.word("lstm_hidden_size")]}
-    norms = [{"layer_type": "batchrenorm"}] if scope.has("algo_cfg.adam_beta1") else []
+    norms = [{"layer_type": "batchrenorm"}] if _without_targets(scope) else []
     for group in [[size] for size in sizes] if norms else [sizes] if sizes else []:
         yield from norms
         yield linear(group, activation)
     yield from norms
+
+
+def _without_targets(scope: Scope) -> bool:
+    """Returns True for CrossQ, which has an entropy temperature and no target networks."""
+    return scope.has("algo_cfg.target_entropy") and not scope.has("algo_cfg.tau")
 
 
 def _activation(scope: Scope) -> str:

@@ -30,6 +30,14 @@ class Task(NamedTuple):
     """True if it has goals that can be replaced in hindsight."""
     several: bool = False
     """True if there are several agents."""
+    pictures: tuple[str, ...] = ()
+    """Parts of a Dict or Tuple observation that are images."""
+
+    @property
+    def sees(self) -> bool:
+        """True if observations are images, or have some."""
+        space = self.observations
+        return bool(self.pictures) or (isinstance(space, Box) and len(space.shape) >= 2)
 
 
 class Choice(NamedTuple):
@@ -43,7 +51,8 @@ class Choice(NamedTuple):
     def words(self) -> list[str]:
         """Returns the settings as words of a command line."""
         return [
-            f"{path}={json.dumps(value) if isinstance(value, bool) else value}" for path, value in self.settings.items()
+            f"{path}={json.dumps(value) if isinstance(value, bool | dict) else value}"
+            for path, value in self.settings.items()
         ]
 
 
@@ -61,14 +70,15 @@ def choose(task: Task) -> Choice:
         case Box():
             return _ppo(task, tr("continuous actions without bounds"))
         case _:
-            return _ppo(task, tr("actions of several numbers ({space})", space=type(task.actions).__name__))
+            source = getattr(task.actions, "source", task.actions)  # of the flat actions of a Tuple or Dict
+            return _ppo(task, tr("actions of several numbers ({space})", space=type(source).__name__))
 
 
 def _for_discrete(task: Task, count: int) -> Choice:
     if task.goals:
         why = tr("goals, and {count} actions: goals are replaced in hindsight", count=count)
         return _dqn(task, why, **{"algo_cfg.her_ratio": 0.8, "algo_cfg.n_step": 1})
-    if _images(task.observations):
+    if task.sees:
         return _ppo(task, tr("images, and {count} actions", count=count))
     if task.steps > SHORT:
         return _ppo(task, tr("{count} actions, and steps enough for fresh experience", count=count))
@@ -79,14 +89,12 @@ def _for_discrete(task: Task, count: int) -> Choice:
 def _for_box(task: Task) -> Choice:
     if task.goals:
         return _sac(task, "SAC_HER", tr("continuous actions and goals, which are replaced in hindsight"))
-    if _images(task.observations) or task.steps > LONG:
-        return _ppo(task, tr("continuous actions, and images or more than {steps:,} steps", steps=LONG))
+    if task.sees:
+        return _ppo(task, tr("images, and continuous actions"))
+    if task.steps > LONG:
+        return _ppo(task, tr("continuous actions, and more than {steps:,} steps", steps=LONG))
     why = tr("continuous actions, and at most {steps:,} steps: experience is used again", steps=LONG)
     return _sac(task, "SAC", why)
-
-
-def _images(space: Space) -> bool:
-    return isinstance(space, Box) and len(space.shape) >= 2
 
 
 def _table_of(task: Task) -> int | None:
@@ -132,7 +140,7 @@ def _dqn(task: Task, why: str, **more: Any) -> Choice:
     settings = {
         "gamma": 0.99, "lr": 1e-3, "batch_size": 64, "train_fre": 4, "updates_per_train": 4, "target_update": 200,
         "learning_starts": _warmup(task), "n_step": 3, "epsilon_decay": max(1, task.steps // 8), "epsilon_end": 0.02,
-        "normalize_obs": not _images(task.observations), "max_grad_norm": 10,
+        "normalize_obs": not task.sees, "max_grad_norm": 10,
     }  # fmt: skip
     return Choice("DQN", {**_run(task.steps, 1), **_section(settings), **more}, why)
 
@@ -147,7 +155,7 @@ def _sac(task: Task, algo: str, why: str) -> Choice:
 
 
 def _ppo(task: Task, why: str) -> Choice:
-    rows, images = 4 if task.several else 8, _images(task.observations)
+    rows, images = 4 if task.several else 8, task.sees
     window = min(max(2 ** int(math.log2(max(2, task.steps // 80))), 512), 4096)
     settings = {
         "gamma": 0.99, "gae_lambda": 0.95, "lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear",
@@ -155,6 +163,7 @@ def _ppo(task: Task, why: str) -> Choice:
         "normalize_obs": not images and isinstance(task.observations, Box),
         "normalize_reward": isinstance(task.actions, Box) and not task.several,
         "entropy_coef": 0.01 if images else 0.0,
+        **({"branches": {name: [] for name in task.pictures}} if task.pictures else {}),
     }  # fmt: skip
     return Choice("PPO", {**_run(task.steps, rows), **_section(settings)}, why)
 

@@ -69,6 +69,18 @@ def test_returns_of_a_bonus_go_on_where_episodes_end() -> None:
     assert advantage.flatten().tolist() == [0.5, 2.0, 1.0], "1 + 0 / 2 - 0.5, 1 + 2 / 2 - 0 and 1 + 4 / 2 - 2"
 
 
+def test_a_dummy_step_between_two_episodes_is_none_for_the_returns_of_a_bonus() -> None:
+    """d2 = 2 + 0.5 4 - 3 = 1; d0 = 1 + 0.5 3 - 1 = 1.5, with the value of the next episode's first state; A0 = d0 +
+    0.25 d2. With a ratio of 0.5 at the first step, A0 = 0.5 (1.5 + 0.25 1)."""
+    reward, value = torch.tensor([[1.0], [7.0], [2.0]]), torch.tensor([[1.0], [99.0], [3.0]])
+    next_value, valid = torch.tensor([[50.0], [50.0], [4.0]]), torch.tensor([[True], [False], [True]])
+    for first, expected in ((1.0, [1.75, 0.0, 1.0]), (0.5, [0.875, 0.0, 1.0])):
+        ratio = torch.tensor([[first], [9.0], [2.0]])
+        advantage, target = without_ends(reward, value, next_value, 0.5, 0.5, valid, ratio)
+        assert advantage.squeeze(1).tolist() == expected
+        assert torch.equal(target, advantage + value)
+
+
 def window(next_obs: Any, obs: Any = None) -> Batch:
     states = torch.as_tensor(next_obs)
     shape = states.shape[:2]

@@ -168,6 +168,15 @@ def test_the_average_of_gradients_is_shorter():
     torch.testing.assert_close(ours, theirs)
 
 
+def test_the_former_setting_of_the_first_rate_is_read():
+    """Its default was not that of alpha, as without a setting now."""
+    assert Config.field_name("adam_beta1") == "adam_betas"
+    former = {value: agent_for("CrossQ", adam_betas=value) for value in (0.5, 0.7)}
+    assert former[0.5].cfg.adam_betas is None
+    assert former[0.5].policy.temperature.optimizer.betas == (0.9, 0.999)
+    assert former[0.7].optimizer.betas == (0.7, 0.999)
+
+
 def test_a_single_transition_and_simba_and_a_layer_elsewhere_are_refused():
     cfg = agent_for("CrossQ").cfg
     assert [problem.key for problem in cfg.model_copy(update={"batch_size": 1}).checks()] == ["batch_size"]

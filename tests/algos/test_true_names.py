@@ -90,7 +90,7 @@ def test_a_loss_of_single_values_is_refused_for_distributions(algo: str) -> None
         ("DQN", ["lookup_step=4"], "lookup_step (no lstm or gru layers)"),
         ("PPO", ["lookup_step=4"], "lookup_step (no lstm or gru layers)"),
         ("QRDQN", ["optimizer=sgd", "adam_epsilon=0.1"], "adam_epsilon (optimizer is sgd)"),
-        ("CrossQ", ["optimizer=sgd", "adam_beta1=0.9"], "adam_beta1 (optimizer is sgd)"),
+        ("CrossQ", ["optimizer=sgd", "adam_beta1=0.9"], "adam_betas (optimizer is sgd)"),
         ("PPO", ["kl_lambda=2"], "kl_lambda (ppo_type is clip)"),
         ("DQN", ["exploration_type=none", "epsilon_start=0.5"], "epsilon_start (exploration_type is none)"),
         ("PQN", ["exploration_type=softmax", "epsilon_decay=9"], "epsilon_decay (exploration_type is softmax)"),

@@ -5,7 +5,7 @@ import torch
 from gymnasium.spaces import Box, Space
 from torch import Tensor, nn
 
-from algos.base import Tree
+from algos.base import Batch, Tree
 from algos.common.maths.returns import discounted_sums
 
 LIMIT = 10.0
@@ -121,3 +121,11 @@ class RewardScaler:
         self.carry = torch.zeros_like(self.carry)
         self.carry[: len(carry)] = carry
         self.moments.load_state_dict(arrays)
+
+
+def rewards_of(window: Batch, scaler: RewardScaler | None) -> Tensor:
+    """Returns the rewards of a window [T, N], scaled if there is a scaler."""
+    if scaler is None:
+        return window["reward"]
+    ended = window["terminated"] | window["truncated"]
+    return scaler.scale(window["reward"], ended, window.get("valid"), window.get("cut"))

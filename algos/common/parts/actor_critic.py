@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
-from algos.common.maths.normalize import Normalizer, RewardScaler
-from algos.common.maths.returns import gae
+from algos.common.maths.normalize import Normalizer, RewardScaler, rewards_of
+from algos.common.maths.returns import discounted_sums, gae
 from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.nets import joint, networks
 from algos.common.nets.layers import Features
@@ -175,9 +175,7 @@ def advantages(
     """Returns the columns `advantage`, `target` (of the value) and `value` of a window, [T, N] each. vtrace corrects
     for steps collected by an earlier version of the policy. coef: weight of a bonus; if it has values of its own,
     targets and values are [T, N, 2]."""
-    ended, valid, reward = window["terminated"] | window["truncated"], window.get("valid"), window["reward"]
-    if scaler is not None:
-        reward = scaler.scale(reward, ended, valid, window.get("cut"))
+    valid, reward = window.get("valid"), rewards_of(window, scaler)
     values, next_values = networks.values(window)
     ratio = (networks.before(window)[1] - window["log_prob"]).exp() if vtrace else None
     flags = window["terminated"], window["truncated"]
@@ -199,14 +197,20 @@ def advantages(
     return {"advantage": advantage, "target": target, "value": values, **columns}
 
 
+@torch.no_grad()
 def without_ends(
     reward: Tensor, value: Tensor, next_value: Tensor, gamma: float, lam: float, valid: Tensor | None,
     ratio: Tensor | None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns advantages and returns [T, N] that go on where episodes end: after the last step of one comes the first
-    of the next (Burda et al., 2019, section 2.3)."""
-    following, never = torch.cat([value[1:], next_value[-1:]]), torch.zeros_like(reward, dtype=torch.bool)
-    return gae(reward, value, following, never, never, gamma, lam, valid, ratio)
+    of the next (Burda et al., 2019, section 2.3), whether or not a dummy step is between them."""
+    last = next_value[-1:]
+    following, real = torch.cat([value[1:], last]), torch.ones_like(value, dtype=torch.bool) if valid is None else valid
+    following = torch.cat([torch.where(real, value, following)[1:], last])
+    weight = torch.ones_like(value) if ratio is None else ratio.clamp(max=1.0)
+    delta = torch.where(real, weight * (reward + gamma * following - value), 0.0)
+    advantage = discounted_sums(delta, torch.where(real, gamma * lam * weight, 1.0)) * real
+    return advantage, advantage + value
 
 
 def explained_variance(value: Tensor, target: Tensor, valid: Tensor | None = None) -> Tensor:

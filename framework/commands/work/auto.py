@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from config.read import presets
 from config.read.loader import ConfigError, load
 from config.read.run_config import RunConfig
+from config.system.terminal import quoted
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build
 from framework.assemble.choice import USUAL, Choice, Task, choose
 from framework.catalog import ALGOS, ENVS
+
+LEAST_OF_IMAGE = 3
+"""Number of axes from which a part of a Dict or Tuple observation is an image."""
 
 
 def chosen(request: Namespace, words: Sequence[str]) -> tuple[Choice, list[str]]:
@@ -34,14 +38,15 @@ def _task(config: RunConfig) -> Task:
     try:
         limit = config.general.max_total_step if "general_cfg.max_total_step" in config.explicit else USUAL
         steps, several = limit if limit > 0 else USUAL, env.joint is not None
-        return Task(env.action_space, env.observation_space, steps, env.goal is not None, several)
+        pictures = tuple(part.name for part in env.parts if len(part.shape) >= LEAST_OF_IMAGE)
+        return Task(env.action_space, env.observation_space, steps, env.goal is not None, several, pictures)
     finally:
         env.close()
 
 
 def _notes(choice: Choice, config: RunConfig) -> list[str]:
     """Returns what was chosen and why, what to write for the same, and which presets there are."""
-    settings = " ".join(choice.words())
+    settings = " ".join(map(quoted, choice.words()))
     notes = [
         tr("--algo auto: {algo}, since there are {why}", algo=choice.algo, why=choice.why),
         tr("the same is: --algo {algo} general_cfg.preset=none {settings}", algo=choice.algo, settings=settings),

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Tuple
 
+from config.model.composite import Composite
 from config.read.loader import load
 from framework.assemble.choice import Task, choose
 from framework.catalog import ALGOS, ENVS
@@ -25,7 +26,9 @@ BOUNDED, UNBOUNDED = Box(-2, 2, (2,), np.float32), Box(-np.inf, np.inf, (2,), np
         (Task(Discrete(6), VECTOR, goals=True), "DQN", "goals"),
         (Task(BOUNDED, VECTOR), "SAC", "at most 1,000,000 steps"),
         (Task(BOUNDED, VECTOR, 1_000_001), "PPO", "more than 1,000,000 steps"),
-        (Task(BOUNDED, IMAGE), "PPO", "images"),
+        (Task(BOUNDED, IMAGE), "PPO", "images, and continuous actions"),
+        (Task(Discrete(6), VECTOR, pictures=("camera",)), "PPO", "images, and 6 actions"),
+        (Task(Composite(Tuple((Discrete(2), BOUNDED))), VECTOR), "PPO", "several numbers (Tuple)"),
         (Task(BOUNDED, VECTOR, goals=True), "SAC_HER", "replaced in hindsight"),
         (Task(UNBOUNDED, VECTOR), "PPO", "without bounds"),
         (Task(MultiDiscrete([3, 3]), VECTOR), "PPO", "several numbers (MultiDiscrete)"),
@@ -36,6 +39,13 @@ def test_the_algorithm_follows_from_spaces_and_steps(task, algo, why):
     choice = choose(task)
     assert choice.algo == algo
     assert why in choice.why
+
+
+def test_each_image_among_the_parts_has_a_branch_of_its_own():
+    choice = choose(Task(Discrete(6), VECTOR, pictures=("front", "back")))
+    assert choice.settings["algo_cfg.branches"] == {"front": [], "back": []}
+    assert 'algo_cfg.branches={"front": [], "back": []}' in choice.words()
+    assert "algo_cfg.branches" not in choose(Task(Discrete(6), IMAGE)).settings
 
 
 @pytest.mark.parametrize("steps", [200, 5_000, 50_000, 600_000, 5_000_000])
