@@ -225,7 +225,7 @@ class Store:
             why = tr("{url}: no permission ({reason}); look at the credentials of this machine", url=self.url,
                      reason=reason)  # fmt: skip
             return StorageError(why, lasting=True)
-        if self._package == "ossfs" and "endpoint is required" in text:
+        if self._package == "ossfs" and type(error) is ValueError and "endpoint" in text:
             why = tr("{url}: the environment variable OSS_ENDPOINT has to name the server", url=self.url)
             return StorageError(why, lasting=True)
         if names & set(_WRONG) or "InvalidBucketName" in text or type(error) in _NOT_POSSIBLE:

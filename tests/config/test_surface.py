@@ -54,7 +54,6 @@ EXCEPTIONS = (
     ("framework/pages/cell.py", r"text \{.*", "a style sheet"),
     ("framework/pages/figures.py", "outside lower center", "a place, for matplotlib"),
     ("framework/storage/store.py", "Protocol not known|bucket does not exist", "words of fsspec and of S3"),
-    ("framework/storage/store.py", "endpoint is required", "words of ossfs"),
     ("framework/record/trackio_logger.py", r"SELECT .*", "SQL"),
     ("framework/sharing/card.py", r"\{\} (pull|film|test|--yaml) .*", "commands"),
     ("framework/*.js", r"Bearer \{\}|Escape", "a header of HTTP; the name of a key"),

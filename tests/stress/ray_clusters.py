@@ -20,7 +20,7 @@ import pytest
 from framework.archive.run import RecordedRun
 from tests.framework.distributed.test_ray_faults import PATIENCE, ROOT, counted_once
 from tests.tools.ray import RAY, TINY
-from tests.tools.tuning import forking, run, table, written
+from tests.tools.tuning import forking, table, written
 
 __all__ = ["forking"]
 
@@ -124,7 +124,10 @@ def test_a_real_cluster_trains_starts_a_killed_task_again_and_gives_everything_b
         nodes.wait(timeout=60)
     steps = [RecordedRun(Path("x/trials", name)).facts.step or 0 for name in ("000", "001")]
     assert 0 < max(steps) < 600, "what was trained by then has come back"
-    assert run("tune", "--resume", "x") == 0
+    # in a process of its own as above: defaults in this one are those of tests
+    resumed = [sys.executable, str(ROOT / "main.py"), "tune", "--resume", "x"]
+    done = subprocess.run(resumed, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert [(row["state"], row["step"]) for row in table("x")] == [("finished", "600")] * 2
 
 
