@@ -25,11 +25,13 @@ from tests.tools.tuning import forking, table, written
 __all__ = ["forking"]
 
 TWO_NODES = """
-import json, sys, time
+import json, sys, tempfile, time
 from ray.cluster_utils import Cluster
 
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-others = [cluster.add_node(num_cpus=2), cluster.add_node(num_cpus=2)]
+# with one folder for both, a node unpacks the program in the working directory of the other's processes, which die
+folders = [tempfile.TemporaryDirectory(prefix="node-", dir="/tmp") for _ in range(2)]
+others = [cluster.add_node(num_cpus=2, temp_dir=folder.name) for folder in folders]
 cluster.wait_for_nodes()
 print(json.dumps({"address": cluster.address}), flush=True)
 for line in sys.stdin:  # the node of the driver, which is to stay
