@@ -105,6 +105,11 @@ MORE = [
     Row("ray_faults", "lost processes of Ray are replaced, or the run stops with a checkpoint",
         "kills of workers, learner and data server, a worker and a learner that stand still, 64 MiB of shared memory",
         "pytest tests/stress/ray_faults.py"),
+    Row("ray_clusters", "nodes of a cluster that are lost are replaced, and stages of a tuning begin again elsewhere",
+        "a node that is killed, a task that is killed", "pytest tests/stress/ray_clusters.py"),
+    Row("ray_network", "a machine that cannot be reached is replaced; a run whose driver was killed goes on elsewhere",
+        "two network namespaces whose cable is pulled; SIGKILL of the driver, and its folder is gone: a copy is left",
+        "pytest tests/stress/ray_network.py"),
     Row("slurm", "a job of SLURM that is queued again equals a run without a break",
         "by hand, at the end of its time, for a more important job, after its node was lost, after scancel, with a Ray "
         "on two nodes", "slurm"),
