@@ -12,7 +12,11 @@ from main import main
 
 PRESET = str(Path(__file__).parents[2] / "presets" / "CartPole-v1" / "PPO.yaml")
 WORDS = {"general_cfg": {"seed": 3, "compile": "off", "kernels": {}}, "algo_cfg": {"gamma": 0.9}}
-FILE = "general_cfg: {algo_name: PPO, seed: 3, compile: off, kernels: {}, %s}\nalgo_cfg: {gamma: 0.9}\nenv_cfg: {id: CartPole-v1}\n"
+FILE = """\
+general_cfg: {algo_name: PPO, seed: 3, compile: off, kernels: {}, %s}
+algo_cfg: {gamma: 0.9}
+env_cfg: {id: CartPole-v1}
+"""
 LINE = ("general_cfg.seed=3", "general_cfg.compile=off", "general_cfg.kernels={}", "algo_cfg.gamma=0.9")
 
 
