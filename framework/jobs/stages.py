@@ -57,7 +57,7 @@ class Stage:
             words += ["--allow-import", package]
         if CheckpointStore(self.task / "models").numbers():
             words += ["resume", str(self.task.absolute()), *(word for word in self.words if word.startswith(WHERE))]
-            words += self._raised()
+            words += self._raised(RecordedRun(self.task))
         else:
             self._refuse_links()
             remove_folder(self.task)
@@ -72,12 +72,9 @@ class Stage:
         words += [] if self.evaluated else ["--no-evaluation"]
         return words if self.until is None else [*words, "--pause-at-step", str(self.until)]
 
-    def _raised(self) -> list[str]:
+    def _raised(self, run: RecordedRun) -> list[str]:
         """Returns the settings that raise the limits of the run to those of its group."""
-        if not self.limits:
-            return []
-        general = RecordedRun(self.task).general
-        present = {name: number(general.get(name)) or 0 for name, _ in self.limits}
+        present = {name: number(run.general.get(name)) or 0 for name, _ in self.limits}
         return [
             f"general_cfg.{name}={limit}"
             for name, limit in self.limits
@@ -111,5 +108,5 @@ class Stage:
         """Returns True if the run has reached its pause or its end."""
         run = RecordedRun(self.task)
         if run.facts.finished:
-            return not self._raised()
+            return not self._raised(run)
         return self.until is not None and run.paused(self.until) is not None

@@ -109,7 +109,7 @@ class Evaluator:
         self.recorders = tuple(recorders)
         self.longest = max_step if max_step > 0 else LONGEST_EPISODE
         self.latest: Evaluation | None = None
-        """What `play` has returned last."""
+        """Result of the last call of `play`; None before the first."""
         self._warned = False
 
     def play(

@@ -51,7 +51,7 @@ class Kernel(NamedTuple):
     """A kernel that can take the place of torch's own."""
 
     library: str
-    """What computes it."""
+    """Name of the library, or of the way, that computes it."""
     amounts: tuple[int, ...]
     """Amounts of work that are tried, until one does not gain: from where it gains most to where it gains least."""
     pairs: Callable[[int], list[Pair]]
