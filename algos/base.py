@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Space
 
-from algos.common.fast.tensors import on_device  # noqa: F401 - for the learner and the memory
+from algos.common.fast.tensors import columns_on_device, on_device  # noqa: F401 - for the learner and the memory
 from algos.common.nets import custom
 from algos.common.nets.custom import OwnLossError as OwnLossError
 from algos.common.nets.layers import draws, seed_dropout

@@ -1,7 +1,7 @@
 """Measures stable-baselines3 on the same workloads, in a virtual environment of its own.
 
-python sb3.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS | images STEPS | solved_ppo SEED |
-solved_dqn SEED
+python sb3.py DEVICE THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS | images STEPS |
+solved_ppo SEED | solved_dqn SEED
 Prints {"steps": ..., "seconds": ..., "solved": ...}; seconds is the duration of learn() alone.
 """
 
@@ -18,6 +18,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv
 
 ENV = "CartPole-v1"
+DEVICE = sys.argv[1]
 
 
 def dqn(steps: int) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def dqn(steps: int) -> dict[str, Any]:
         exploration_initial_eps=0.95,
         exploration_final_eps=0.01,
         policy_kwargs={"net_arch": [256, 256]},
-        device="cpu",
+        device=DEVICE,
         seed=1,
     )
     return learned(model, steps)
@@ -46,7 +47,7 @@ def dqn(steps: int) -> dict[str, Any]:
 def ppo(steps: int, rows: int, minibatch: int) -> dict[str, Any]:
     """Trains PPO with 128 steps per row and four epochs; 64x64 tanh is its default network."""
     env = make_vec_env(ENV, rows, seed=1)
-    return learned(PPO("MlpPolicy", env, n_steps=128, batch_size=minibatch, n_epochs=4, device="cpu", seed=1), steps)
+    return learned(PPO("MlpPolicy", env, n_steps=128, batch_size=minibatch, n_epochs=4, device=DEVICE, seed=1), steps)
 
 
 def continuous(kind: Any, steps: int) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def continuous(kind: Any, steps: int) -> dict[str, Any]:
     net = {"net_arch": [256, 256]}
     model = kind(
         "MlpPolicy", "Pendulum-v1", batch_size=256, learning_starts=100, train_freq=1, gradient_steps=1,
-        policy_kwargs=net, device="cpu", seed=1,
+        policy_kwargs=net, device=DEVICE, seed=1,
     )  # fmt: skip
     return {**learned(model, steps), "steps": model._n_updates}
 
@@ -65,7 +66,7 @@ def images(steps: int) -> dict[str, Any]:
 
     model = DQN(
         "CnnPolicy", blank_images.ID, buffer_size=10_000, learning_starts=100, batch_size=32, train_freq=4,
-        gradient_steps=1, target_update_interval=1000, device="cpu", seed=1,
+        gradient_steps=1, target_update_interval=1000, device=DEVICE, seed=1,
     )  # fmt: skip
     return learned(model, steps)
 
@@ -84,7 +85,7 @@ def solved_ppo(seed: int) -> dict[str, Any]:
         ent_coef=0.0,
         learning_rate=lambda left: left * 0.001,
         clip_range=lambda left: left * 0.2,
-        device="cpu",
+        device=DEVICE,
         seed=seed,
     )
     return learned(model, 100_000, evaluation(seed, every=4096 // env.num_envs))
@@ -106,7 +107,7 @@ def solved_dqn(seed: int) -> dict[str, Any]:
         exploration_fraction=0.16,
         exploration_final_eps=0.04,
         policy_kwargs={"net_arch": [256, 256]},
-        device="cpu",
+        device=DEVICE,
         seed=seed,
     )
     return learned(model, 50_000, evaluation(seed, every=2048))
@@ -130,7 +131,7 @@ def learned(model: Any, steps: int, callback: EvalCallback | None = None) -> dic
 
 def main() -> None:
     """Runs the workload that the command line names. Threads 0: as many as torch chooses."""
-    if threads := int(sys.argv[1]):
+    if threads := int(sys.argv[2]):
         torch.set_num_threads(threads)
     works: dict[str, Callable[..., dict[str, Any]]] = {
         "dqn": dqn,
@@ -141,8 +142,8 @@ def main() -> None:
         "solved_ppo": solved_ppo,
         "solved_dqn": solved_dqn,
     }
-    work = works[sys.argv[2]]
-    print(json.dumps(work(*map(int, sys.argv[3:]))))
+    work = works[sys.argv[3]]
+    print(json.dumps(work(*map(int, sys.argv[4:]))))
 
 
 if __name__ == "__main__":

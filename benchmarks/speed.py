@@ -1,6 +1,7 @@
 """Measures the speed of training, as ratios: our command line, a bare loop, stable-baselines3, Tianshou, the floor.
 
 python benchmarks/speed.py [--peers] [--only dqn,ppo,native,sac,td3,images,solved] [--threads 1,0] [--repeats 3]
+    [--device cuda] [--python PATH]
 
 The sides take turns, one process at a time, and a ratio is the median of the ratios of single turns, so that other load
 on the machine affects both sides. Threads 0: each side has the number that it chooses itself. Prints the table of
@@ -32,6 +33,8 @@ SIDES = {
 }  # fmt: skip
 """Side -> its column."""
 OTHERS = ("sb3", "tianshou")
+peers_python = PEERS / "bin" / "python"
+"""Python that has the packages of the others; --python names another one."""
 BLANK = "blank_images:JoystickBlank-v0"
 
 Measure = Callable[[int], float]
@@ -61,7 +64,7 @@ class BenchmarkError(Exception):
 # the sides ------------------------------------------------------------------------------------------------
 
 
-def ours(*words: str, threads: int, updates: bool = False, compiled: bool = False) -> Measure:
+def ours(*words: str, threads: int, updates: bool = False, compiled: bool = False, device: str = "cpu") -> Measure:
     """Returns the measurement of a run of main.py, from the steps (or updates) and seconds in its task directory,
     without those of compiling."""
     fixed = (
@@ -71,6 +74,7 @@ def ours(*words: str, threads: int, updates: bool = False, compiled: bool = Fals
         "general_cfg.save_fig=false",
         f"general_cfg.torch_threads={threads}",
         f"general_cfg.compile={'on' if compiled else 'off'}",
+        f"general_cfg.device={device}",
     )
 
     def measure(turn: int) -> float:
@@ -97,7 +101,11 @@ def ours_solving(preset: str) -> Measure:
 def train(words: Iterable[str]) -> dict[str, Any]:
     """Runs main.py in an empty directory; returns the facts in run.json."""
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        output([sys.executable, str(ROOT / "main.py"), *words], Path(folder), PYTHONPATH=str(ROOT / "benchmarks"))
+        output(
+            [sys.executable, str(ROOT / "main.py"), *words],
+            Path(folder),
+            PYTHONPATH=os.pathsep.join([str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]),
+        )
         [path] = Path(folder).glob("tasks/*/run.json")
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return facts
@@ -117,14 +125,14 @@ def floors(*works: tuple[object, ...], threads: int) -> dict[str, list[Measure]]
     return {side: [floor(side, work) for work in works] for side in ("floor", "fast")}
 
 
-def sb3(*words: object, threads: int) -> Measure:
+def sb3(*words: object, threads: int, device: str = "cpu") -> Measure:
     """Returns the measurement of stable-baselines3, by benchmarks/sb3.py."""
-    return lambda turn: script(PEERS / "bin" / "python", "sb3.py", threads, *words)
+    return lambda turn: script(peers_python, "sb3.py", device, threads, *words)
 
 
 def tianshou(*words: object, threads: int) -> Measure:
     """Returns the measurement of Tianshou, by benchmarks/tianshou_training.py."""
-    return lambda turn: script(PEERS / "bin" / "python", "tianshou_training.py", threads, *words)
+    return lambda turn: script(peers_python, "tianshou_training.py", threads, *words)
 
 
 def sb3_solving(name: str) -> Measure:
@@ -132,7 +140,7 @@ def sb3_solving(name: str) -> Measure:
 
     def measure(turn: int) -> float:
         begin = time.perf_counter()
-        facts = last_line(PEERS / "bin" / "python", "sb3.py", 1, name, turn)
+        facts = last_line(peers_python, "sb3.py", "cpu", 1, name, turn)
         return 1 / (time.perf_counter() - begin) if facts["solved"] else 0.0
 
     return measure
@@ -174,10 +182,12 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
     )
 
 
-def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Workload]]:
+def workloads(threads: int = 1, compiled: bool = False, device: str = "cpu") -> dict[str, list[Workload]]:
     """Returns the workloads by their name for --only. compiled: with general_cfg.compile on our side."""
-    own = partial(ours, threads=threads, compiled=compiled)
-    bare, peer, least = partial(lean, threads=threads), partial(sb3, threads=threads), partial(floors, threads=threads)
+    own = partial(ours, threads=threads, compiled=compiled, device=device)
+    bare, peer, least = (
+        partial(lean, threads=threads), partial(sb3, threads=threads, device=device), partial(floors, threads=threads)
+    )  # fmt: skip
     other = partial(tianshou, threads=threads)
     wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
     continuous = (
@@ -259,7 +269,15 @@ def workloads(threads: int = 1, compiled: bool = False) -> dict[str, list[Worklo
     }
     if compiled:
         found = {name: [replace(work, title=f"{work.title}, compiled") for work in found[name]] for name in found}
-    elif threads == 1:
+    if device != "cpu":  # the other sides are loops and kernels for a CPU
+        return {
+            name: [
+                replace(work, title=f"{work.title}, {device}", sides={k: work.sides[k] for k in ("ours", "sb3")})
+                for work in works
+            ]
+            for name, works in found.items()
+        }
+    if threads == 1 and not compiled:
         found["solved"] = [
             Workload(
                 f"{name} until CartPole-v1 is solved, whole process",
@@ -365,6 +383,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
     parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
     parser.add_argument("--compile", action="store_true", help="ours with general_cfg.compile: on")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of ours and stable-baselines3")
+    parser.add_argument("--python", help=f"Python with the packages of the others, instead of {PEERS.name}")
     parser.add_argument("--repeats", type=int, default=3, help="number of turns; the table shows medians")
     request = parser.parse_args(argv)
     request.only = request.only.split(",")
@@ -380,14 +400,17 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0, 1 if a goal was missed, or 2 if a side failed."""
+    global peers_python
     request = parse(argv)
+    if request.python:
+        peers_python = Path(request.python)
     sides = tuple(side for side in SIDES if request.peers or side not in OTHERS)
     missed, place = False, circumstances(request.repeats)
     try:
-        if request.peers:
+        if request.peers and not request.python:
             make_peers()
         lines = []
-        found = [workloads(threads, request.compile) for threads in request.threads]
+        found = [workloads(threads, request.compile, request.device) for threads in request.threads]
         chosen = [work for works in found for name in request.only for work in works.get(name, ())]
         for workload in chosen:
             speeds = measured(workload, sides, request.repeats)

@@ -182,8 +182,9 @@ class GeneralConfig(Strict):
     compile: Annotated[Literal["auto", "on", "off"], BeforeValidator(switch)] = "auto"
     """Compile each gradient step, from the loss to the optimizer, to machine code, which makes updates two to three
     times as fast. The first run of some sizes waits 10 to 60 seconds for it; later ones find it in the user's cache
-    (docs/speed.md). auto: where at least 10,000 updates are planned, in one process on the CPU, and the algorithm, its
-    layers, its optimizer (adam, adamw) and this machine can. The choice is recorded, and a resumed run keeps it."""
+    (docs/speed.md). On a GPU its kernels are captured as one CUDA graph, in a moment. auto: where at least 10,000
+    updates are planned or a GPU learns, in one process, and the algorithm, its layers, its optimizer (adam, adamw) and
+    this machine can. The choice is recorded, and a resumed run keeps it."""
     kernels: Kernels | None = None
     """Amounts of work from which kernels take the place of torch's own, as {tanh: 32768, few_rows: 262144}; {}: torch's
     own alone. null: as a measurement on this processor says, which is made once and kept in the user's cache

@@ -10,8 +10,8 @@ from config.read.task_config import load_task_config
 from config.tell.language import reworded, tr
 
 FROM_UPDATES = 10_000
-"""Least number of planned updates at which `auto` compiles: about as many as save what compiling costs the first run of
-these sizes (docs/speed.md)."""
+"""Least number of planned updates at which `auto` compiles for a CPU: about as many as save what compiling costs the
+first run of these sizes (docs/speed.md). For a GPU a step is captured in a few hundredths of a second."""
 
 
 def with_compile(config: RunConfig, several: bool) -> RunConfig:
@@ -23,8 +23,8 @@ def with_compile(config: RunConfig, several: bool) -> RunConfig:
     elif chosen == "auto":
         from framework.assemble.build import device_of  # imports torch
 
-        pays = planned_updates(config) >= FROM_UPDATES and config.general.mp_backend == "single"
-        chosen = "on" if pays and device_of(config).type == "cpu" else "off"
+        pays = device_of(config).type == "cuda" or planned_updates(config) >= FROM_UPDATES
+        chosen = "on" if pays and config.general.mp_backend == "single" else "off"
     if chosen == "on" and not is_asked_for(config) and reason_not(config, several) is not None:
         chosen = "off"
     return replace(config, general=config.general.model_copy(update={"compile": chosen}))
@@ -67,15 +67,14 @@ def _without_compiler(gpu: bool = False) -> str | None:
     """Returns why nothing is compiled on this machine; None if it can be. gpu: for a GPU, if there is one."""
     import torch
 
-    from algos.common.fast import compiler, packages, switch
+    from algos.common.fast import packages, switch
 
     if why := switch.OFF.get("compile") or switch.OFF.get("Adam"):  # a graph has our Adam in it
         return tr("steps are not compiled here: {why}", why=reworded(why, switch.REASONS))
+    if gpu and torch.cuda.is_available():
+        return None  # a graph is captured, by nobody's compiler
     try:
-        if gpu and torch.cuda.is_available():
-            compiler.attempt_on_gpu()
-        else:
-            packages.compiler()
-    except Exception as error:  # whatever a compiler and its caches can raise
+        packages.compiler()
+    except Exception as error:  # whatever a compiler can raise
         return tr("steps are not compiled here: {why}", why=(str(error).strip().splitlines() or [""])[0])
     return None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from algos.base import Agent, Batch, OwnLossError, Progress, Result, TrainableActor, on_device
+from algos.base import Agent, Batch, OwnLossError, Progress, Result, TrainableActor, columns_on_device, on_device
 from config.model.memory_spec import MemorySpec, RolloutSpec
 from config.tell.language import tr
 from framework.errors import JoystickError, NumericsError
@@ -95,7 +95,7 @@ class AgentLearner(Learner):
 
     def _learn(self, chunk: Chunk, progress: Progress) -> Learned:
         agent = self.agent
-        window = {name: on_device(value, agent.device) for name, value in chunk.columns.items()}
+        window = columns_on_device(chunk.columns, agent.device)
         if chunk.arrived is not None:
             agent.observe(on_device(chunk.arrived, agent.device))
         agent.follow(progress)

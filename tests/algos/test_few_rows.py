@@ -12,6 +12,7 @@ from torch import nn
 
 from algos.base import EnvSpec, Streams
 from algos.common.fast import choices
+from algos.common.fast.adam import FusedAdam
 from algos.common.fast.few_rows import STEPS, FewRows, few_rows
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
@@ -86,7 +87,28 @@ def test_other_layers_and_devices_are_left_to_torch() -> None:
     assert few_rows(nn.Linear(4, 4), CPU) is None
     assert few_rows(Network(nn.Linear(4, 4, bias=False)), CPU) is None
     assert few_rows(Network(nn.Flatten(2), nn.Linear(4, 4)), CPU) is None
-    assert few_rows(Network(Linear(4, 4)), torch.device("cuda")) is None
+
+
+def test_a_network_on_a_gpu_is_followed_by_a_copy_that_acts() -> None:
+    """The original is on the CPU here; a graph of a GPU counts its changes as the kernels of torch do."""
+    original = Network(Linear(4, 4), nn.ReLU(), Linear(4, 2))
+    acting = few_rows(original, torch.device("cuda"))
+    obs = np.ones((1, 4), np.float32)
+    assert acting is not None
+    assert acting.network is not original
+    before = acting(obs)
+    np.testing.assert_allclose(before, outputs(original, obs), atol=1e-6)
+    optimizer = FusedAdam(list(original.parameters()), 0.1, 1e-8, 0.0, False)
+    original(torch.from_numpy(obs)).sum().backward()
+    optimizer.step()
+    torch.autograd.graph.increment_version(list(original.parameters()))  # as on a GPU
+    np.testing.assert_allclose(acting(obs), outputs(original, obs), atol=1e-6)
+    assert not np.array_equal(acting(obs), before)
+    other = copy.deepcopy(acting)
+    with torch.no_grad():
+        original[0].weight.zero_()
+    np.testing.assert_allclose(acting(obs), outputs(original, obs), atol=1e-6)
+    assert not np.array_equal(acting(obs), other(obs))
 
 
 def test_many_rows_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:

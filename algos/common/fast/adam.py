@@ -42,6 +42,8 @@ class FusedAdam:
         self._kernel: Callable[..., None] = torch._fused_adamw_ if decoupled else torch._fused_adam_
         self._moments = [_Moments(group["params"]) for group in self.param_groups]
         self._rates = np.empty((len(self._moments), 3), np.float32)
+        self._there: Tensor | None = None
+        """Rates on a GPU."""
 
     @torch.no_grad()
     def step(self) -> None:
@@ -60,43 +62,67 @@ class FusedAdam:
             else:
                 moments.next()
                 moments.counts.add_(1)
-            self._kernel(
-                params,
-                grads,
-                means,
-                squares,
-                [],
-                steps,
-                lr=group["lr"],
-                beta1=self.betas[0],
-                beta2=self.betas[1],
-                weight_decay=self.weight_decay,
-                eps=self.epsilon,
-                amsgrad=False,
-                maximize=False,
-            )
+            lr = float(np.float32(group["lr"])) if moments.counts.is_cuda else group["lr"]  # as `move` has it
+            self._by_kernel(params, grads, means, squares, steps, lr)
+
+    def _by_kernel(
+        self,
+        params: Sequence[Tensor],
+        grads: Sequence[Tensor],
+        means: Sequence[Tensor],
+        squares: Sequence[Tensor],
+        steps: Sequence[Tensor],
+        lr: float | Tensor,
+    ) -> None:
+        self._kernel(
+            params,
+            grads,
+            means,
+            squares,
+            [],
+            steps,
+            lr=lr,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            weight_decay=self.weight_decay,
+            eps=self.epsilon,
+            amsgrad=False,
+            maximize=False,
+        )
+        if params[0].is_cuda:  # the kernel does not count its change, which a copy that acts must see
+            torch.autograd.graph.increment_version(params)
 
     def rates(self) -> Tensor:
         """Returns what the next `move` needs of each group [groups, 3]: the bias-corrected learning rate, the bias
-        correction of sqrt(v), and 1 - lr * weight_decay. On a CPU the next call writes over them."""
-        (beta1, beta2), rates = self.betas, self._rates
+        correction of sqrt(v), and 1 - lr * weight_decay. The next call writes over them. A GPU, whose kernel makes the
+        corrections, gets the learning rate alone, and only if it has changed."""
+        (beta1, beta2), rates, device = self.betas, self._rates, self._moments[0].counts.device
+        if device.type != "cpu":
+            new = np.array([[group["lr"], 1.0, 1.0] for group in self.param_groups], np.float32)
+            if self._there is None or not np.array_equal(new, rates):
+                self._rates, self._there = new, on_device(new, device)
+            return self._there
         for number, (group, moments) in enumerate(zip(self.param_groups, self._moments, strict=True)):
             steps, lr = moments.next(), group["lr"]
             rates[number] = lr / (1 - beta1**steps), (1 - beta2**steps) ** -0.5, 1 - lr * self.weight_decay
-        device = self._moments[0].counts.device
-        return on_device(rates if device.type == "cpu" else rates.copy(), device)
+        return on_device(rates, device)
 
     @torch.no_grad()
     def move(self, gradients: Sequence[Tensor | None], rates: Tensor) -> None:
-        """Does what the kernel does, in operations that can be compiled; parameters without a gradient are unchanged.
-        rates: of `rates`."""
+        """Does what `step` does, in operations that can be compiled, or captured on a GPU; parameters without a
+        gradient are unchanged. rates: of `rates`."""
         remaining = iter(gradients)
         for group, moments, of_group in zip(self.param_groups, self._moments, rates.unbind(), strict=True):
-            (rate, correction, left), of_params = of_group.unbind(), islice(remaining, len(moments.means))
             moments.counts.add_(1)
-            for p, mean, square, gradient in zip(
-                group["params"], moments.means, moments.squares, of_params, strict=True
-            ):
+            columns = group["params"], list(islice(remaining, len(moments.means))), moments.means, moments.squares
+            if rates.is_cuda:
+                counts = (moments.counts + 0).unbind()  # a program has what it changes apart
+                having = [row for row in zip(*columns, counts, strict=True) if row[1] is not None]
+                params, grads, means, squares, steps = map(list, zip(*having, strict=True))
+                self._by_kernel(params, list(map(_as_stored, grads, params)), means, squares, steps, of_group[0])
+                continue
+            rate, correction, left = of_group.unbind()
+            for p, gradient, mean, square in zip(*columns, strict=True):
                 if gradient is None:
                     continue
                 if self._decoupled:
@@ -106,11 +132,6 @@ class FusedAdam:
                 mean.lerp_(gradient, 1 - self.betas[0])
                 square.mul_(self.betas[1]).addcmul_(gradient, gradient, value=1 - self.betas[1])
                 p.sub_(rate * mean / (square.sqrt() * correction + self.epsilon))
-
-    def tensors(self) -> list[Tensor]:
-        """Returns what `move` changes."""
-        moments = [moment for group in self._moments for moment in (*group.means, *group.squares, group.counts)]
-        return [*(p for group in self.param_groups for p in group["params"]), *moments]
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the state in the format of torch.optim.Adam: moments by parameter index."""
@@ -135,6 +156,14 @@ class FusedAdam:
             step.copy_(entry["step"])
         for moments in self._moments:
             moments.highest = None
+
+
+def _as_stored(gradient: Tensor, parameter: Tensor) -> Tensor:
+    """Returns a gradient in the order of the parameter's memory, as `backward` leaves it: that of a convolution can
+    have its channels last."""
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_like(parameter).copy_(gradient)
 
 
 class _Moments:

@@ -1,46 +1,46 @@
-"""Functions of tensors that were compiled: for the CPU to packages (packages.py), which later runs load; for a GPU by
-torch.compile, in each run, whose compiler gets a folder that nobody else can write to."""
+"""Gradient steps as one call: their programs (program.py), for the CPU compiled to packages (packages.py), which later
+runs load; for a GPU captured as a CUDA graph, which starts all kernels of a step together and needs no compiler."""
 
-import os
-import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from algos.common.fast import packages, program
-from algos.common.fast.packages import Tell
-from config.system.name import user
+from algos.common.fast import packages, program, switch, tensors
+from algos.common.fast.packages import CompileError, Tell
+from algos.common.nets import custom
 
-TORCH_CACHE = "TORCHINDUCTOR_CACHE_DIR"
-"""Environment variable with the folder in which torch keeps compiled code between runs."""
-
-
-def prepare() -> None:
-    """Loads torch's compiler. It gets a folder of this user's own, unless the environment names one: its default is a
-    name in the shared folder for temporary files, and it runs what it finds there, whoever made it."""
-    if TORCH_CACHE not in os.environ and user() is not None:  # Windows gives each user a folder of its own
-        path = os.path.join(tempfile.gettempdir(), f"joystick-torch-{user()}")
-        os.environ[TORCH_CACHE] = path if packages.is_own(path) else str(packages.of_this_process())
-    import torch._dynamo  # takes a second to import; only runs on a GPU that compile need it
-    import torch._inductor.config  # which looks for the folder
-    from torch._inductor import codecache
-
-    torch._inductor.config.compile_threads = 1  # others would be processes that outlive the run
-    codecache._HEADER_DIR = os.path.join(os.environ[TORCH_CACHE], "precompiled_headers")
-    codecache._HEADER_LOCK_DIR = os.path.join(codecache._HEADER_DIR, "locks")
+Run = Callable[[list[Tensor]], Sequence[Tensor]]
+"""Function of all tensors that a program reads, some of which it changes, to its outputs."""
 
 
 class Graph:
-    """A function of rates and of inputs, which are tensors and dicts of them, that was compiled."""
+    """A function of rates and of inputs, which are tensors and dicts of them, as a compiled program. Python numbers and
+    modules are those of the first call; tensors are read at every call."""
 
     package: str | None = None
-    """Name of the package that computes it."""
+    """Name of the package that computes it; None on a GPU."""
 
-    def __init__(self, run: Callable[..., Any], inputs: Sequence[Any]) -> None:
-        """inputs: some that it was compiled for."""
-        self._run, self._forms = run, _forms(inputs)
+    def __init__(self, function: Callable[..., Any], rates: Tensor, inputs: Sequence[Any], tell: Tell) -> None:
+        """inputs: some of the sizes that it is for. tell: hears what one waits for. Raises CompileError."""
+        self._forms = _forms(inputs)
+        inputs = [_apart(part) for part in inputs]
+        try:
+            recording = program.record(function, (rates, *inputs))
+        except program.ProgramError as error:
+            raise CompileError(str(error)) from error
+        self._outputs = recording.outputs
+        numbers = {id(x): number for number, x in enumerate(_tensors(rates, inputs))}
+        self._read = [x.detach() for x in recording.inputs]
+        self._changing = [(place, numbers[id(x)]) for place, x in enumerate(recording.inputs) if id(x) in numbers]
+        """Places of what comes with each call: among what the program reads, and among the tensors of the call."""
+        if rates.is_cuda:
+            self._run = captured(recording.text, self._read, [place for place, _ in self._changing])
+        else:
+            package = packages.load(recording.text, tell)
+            self.package, self._run = package.name, package.run
 
     def fits(self, inputs: Sequence[Any]) -> bool:
         """Returns True if it was compiled for inputs of these sizes and types."""
@@ -48,7 +48,10 @@ class Graph:
 
     def __call__(self, rates: Tensor, *inputs: Any) -> Any:
         """Returns what the function returns. The inputs must fit: they are not looked at."""
-        return self._run(rates, *inputs)
+        read, called = self._read.copy(), _tensors(rates, inputs)
+        for place, number in self._changing:
+            read[place] = called[number]
+        return program.with_tensors(self._outputs, self._run(read))
 
 
 def _forms(inputs: Sequence[Any]) -> list[Any]:
@@ -59,52 +62,6 @@ def _forms(inputs: Sequence[Any]) -> list[Any]:
         for name, x in (part.items() if isinstance(part, dict) else (("", part),))
         if isinstance(x, Tensor)
     ]
-
-
-def graph_of(
-    function: Callable[..., Any], rates: Tensor, inputs: Sequence[Any], state: Sequence[Tensor], tell: Tell
-) -> Graph:
-    """Compiles a function of rates and inputs for inputs of these sizes. state: tensors that it changes. tell: hears
-    what one waits for. Raises CompileError."""
-    if state[0].device.type == "cpu":
-        return _Packaged(function, rates, inputs, tell)
-    return on_gpu(function, inputs, state)
-
-
-def on_gpu(function: Callable[..., Any], inputs: Sequence[Any], state: Sequence[Tensor]) -> Graph:
-    """Compiles a function for a GPU with its first call, in this process."""
-    prepare()
-    torch._dynamo.config.trace_autograd_ops = True
-
-    def unbound(*arguments: Any) -> Any:  # the compiler takes no bound method
-        return function(*arguments)
-
-    return Graph(_cuda_graph(unbound, state), inputs)
-
-
-class _Packaged(Graph):
-    """A function whose program was compiled to a package, which may be of an earlier run. Python numbers and modules
-    are those of the first call; tensors are read at every call."""
-
-    def __init__(self, function: Callable[..., Any], rates: Tensor, inputs: Sequence[Any], tell: Tell) -> None:
-        super().__init__(function, inputs)
-        inputs = [_apart(part) for part in inputs]
-        try:
-            recording = program.record(function, (rates, *inputs))
-        except program.ProgramError as error:
-            raise packages.CompileError(str(error)) from error
-        package = packages.load(recording.text, tell)
-        self.package, self._package, self._outputs = package.name, package.run, recording.outputs
-        numbers = {id(x): number for number, x in enumerate(_tensors(rates, inputs))}
-        self._read = [x.detach() for x in recording.inputs]
-        self._changing = [(place, numbers[id(x)]) for place, x in enumerate(recording.inputs) if id(x) in numbers]
-        """Places of what comes with each call: among what the program reads, and among the tensors of the call."""
-
-    def __call__(self, rates: Tensor, *inputs: Any) -> Any:
-        read, tensors = self._read.copy(), _tensors(rates, inputs)
-        for place, number in self._changing:
-            read[place] = tensors[number]
-        return program.with_tensors(self._outputs, self._package(read))
 
 
 def _apart(part: Any) -> Any:
@@ -120,24 +77,78 @@ def _tensors(rates: Tensor, inputs: Sequence[Any]) -> list[Tensor]:
     return [rates, *(x for part in parts for x in part if isinstance(x, Tensor))]
 
 
-def _cuda_graph(function: Callable[..., Any], state: Sequence[Tensor]) -> Callable[..., Any]:
-    """Compiles a function; its kernels are started together, as a CUDA graph. What it reads besides the state is copied
-    to where the graph has it. What it returns are copies, since the next call writes over it."""
-    from torch.utils._pytree import tree_map_only
+@torch.no_grad()
+def captured(text: str, read: list[Tensor], changing: Sequence[int]) -> Run:
+    """Captures a program as a CUDA graph, whose kernels have fixed addresses: what comes with each call is copied to
+    where the graph reads it, and the outputs are copied, since the next call writes over them. read: what the program
+    reads. changing: places of what comes with each call. Raises CompileError."""
+    step, _ = program.module(text)
+    fixed = read.copy()
+    for place in changing:
+        fixed[place] = read[place].clone()
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(read[0].device)
+    try:
+        stream.wait_stream(torch.cuda.current_stream(read[0].device))
+        with torch.cuda.stream(stream):  # libraries make their workspaces in a first call, which changes only copies
+            step(*(x.clone() for x in fixed))
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            outputs = step(*fixed)
+    except RuntimeError as error:
+        raise CompileError((str(error).strip().splitlines() or [""])[0]) from error
 
-    for tensor in state:
-        torch._dynamo.mark_static_address(tensor)
-    how: dict[str, Any] = {"isolate_recompiles": True, "options": {"triton.cudagraphs": True}}
-    graph: Any = torch.compile(function, fullgraph=True, dynamic=False, **how)
+    def run(read: list[Tensor]) -> list[Tensor]:
+        tensors.copy([fixed[place] for place in changing], [read[place] for place in changing])
+        graph.replay()
+        return [x.clone() for x in outputs]
 
-    def call(*inputs: Any) -> Any:
-        torch.compiler.cudagraph_mark_step_begin()
-        return tree_map_only(Tensor, Tensor.clone, graph(*inputs))
-
-    return call
+    return run
 
 
-def attempt_on_gpu() -> None:
-    """Compiles a small function for a GPU; raises whatever a compiler and its caches can raise."""
-    prepare()
-    torch.compile(torch.square, fullgraph=True)(torch.ones(3, device="cuda"))
+SEEN_BEFORE, MOST_SIZES = 10, 4
+"""Passes of some size without a graph before one is captured, and sizes that have one: episodes that end leave fewer
+rows, of which each number is seen for a few steps."""
+
+
+class Passes:
+    """Forward passes of a network on a GPU, as CUDA graphs for the sizes that come often."""
+
+    def __init__(self, network: nn.Module, device: torch.device) -> None:
+        self._network, self._device = network, device
+        self._seen: Counter[Any] = Counter()
+        self._graphs: dict[Any, tuple[Tensor, torch.cuda.CUDAGraph, Tensor]] = {}
+
+    @torch.inference_mode()
+    def __call__(self, x: Tensor) -> Tensor:
+        """Returns the outputs for observations on the CPU. The next call may write over them."""
+        size = x.shape, x.dtype
+        if (captured := self._graphs.get(size)) is None:
+            self._seen[size] += 1
+            if self._seen[size] <= SEEN_BEFORE or len(self._graphs) == MOST_SIZES:
+                outputs: Tensor = self._network.forward(x.to(self._device))
+                return outputs
+            captured = self._graphs[size] = self._captured(x.to(self._device))
+        fixed, graph, outputs = captured
+        fixed.copy_(x)
+        graph.replay()
+        return outputs
+
+    def _captured(self, fixed: Tensor) -> tuple[Tensor, torch.cuda.CUDAGraph, Tensor]:
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(self._device)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            self._network.forward(fixed)
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            outputs = self._network.forward(fixed)
+        return fixed, graph, outputs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy has graphs of its own."""
+        return type(self), (self._network, self._device)
+
+
+def passes(network: nn.Module, device: torch.device) -> Passes | None:
+    """Returns the graphs of a network's passes; None on a CPU, and for layers of the user's own, which may do what a
+    graph cannot."""
+    if device.type != "cuda" or not switch.on("compile") or any(map(custom.is_own, network.modules())):
+        return None
+    return Passes(network, device)

@@ -3,6 +3,7 @@
 What this gains is in docs/speed.md. The numbers are those of torch up to rounding; learning is torch's alone.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -70,9 +71,13 @@ def _is_known(layer: nn.Module) -> bool:
 
 
 def few_rows(network: nn.Module, device: torch.device) -> "FewRows | None":
-    """Returns the network for a few observations; None if it is not on a CPU, or has other layers than these."""
-    suits = switch.on("few rows") and isinstance(network, Network) and all(_is_known(layer) for layer in network)
-    return FewRows(network) if suits and device.type == "cpu" else None  # type: ignore[arg-type]
+    """Returns the network for a few observations; None if it has other layers than these. Of one on a GPU a copy on the
+    CPU acts: its answer would take longer to arrive than to compute."""
+    if not (switch.on("few rows") and isinstance(network, Network) and all(_is_known(layer) for layer in network)):
+        return None
+    if device.type == "cpu":
+        return FewRows(network)
+    return Followed(network) if all(x.dtype == torch.float32 for x in _state(network)) else None
 
 
 class FewRows:
@@ -95,3 +100,33 @@ class FewRows:
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuilds the views when copied or pickled."""
         return type(self), (self.network,)
+
+
+class Followed(FewRows):
+    """A network on a GPU, whose weights are copied to the CPU when they have changed, all in one copy."""
+
+    def __init__(self, network: Network) -> None:
+        here = copy.deepcopy(network).to("cpu")
+        self._original, self._theirs = network, _state(network)
+        self._versions = [theirs._version for theirs in self._theirs]
+        self._memory = torch.cat([mine.detach().flatten() for mine in _state(here)])
+        parts = self._memory.split([mine.numel() for mine in _state(here)])
+        for mine, part in zip(_state(here), parts, strict=True):
+            mine.data = part.view(mine.shape)
+        super().__init__(here)
+
+    @torch.no_grad()
+    def __call__(self, obs: Array) -> Array:
+        versions = [theirs._version for theirs in self._theirs]
+        if versions != self._versions:
+            self._memory.copy_(torch.cat([theirs.flatten() for theirs in self._theirs]))
+            self._versions = versions
+        return super().__call__(obs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._original,)
+
+
+def _state(network: nn.Module) -> list[Tensor]:
+    """Returns the parameters and buffers of a network."""
+    return [*network.parameters(), *network.buffers()]

@@ -1,7 +1,7 @@
 """Operations on lists of tensors, all of a list in one call as torch's optimizers do or one after the other; and copies
 of arrays on the device that learns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,3 +48,34 @@ def on_device(array: np.ndarray | Tensor, device: torch.device) -> Tensor:
         return array
     tensor = torch.from_numpy(array)
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+
+
+ALIGNED = 256
+"""Bytes at whose multiples tensors begin that share memory on a GPU, as its kernels want them."""
+
+
+def columns_on_device(columns: Mapping[str, np.ndarray | Tensor], device: torch.device) -> dict[str, Tensor]:
+    """Returns columns as tensors on the device. To a GPU all go in one copy: starting one takes longer than its bytes
+    do."""
+    if device.type == "cpu":
+        return {name: on_device(column, device) for name, column in columns.items()}
+    arrays = {name: column for name, column in columns.items() if not isinstance(column, Tensor)}
+    begins, size = {}, 0
+    for name, array in arrays.items():
+        begins[name] = size
+        size += -(-array.nbytes // ALIGNED) * ALIGNED
+    packed = torch.empty(size, dtype=torch.uint8, pin_memory=device.type == "cuda")
+    here = packed.numpy()
+    for name, array in arrays.items():
+        here[begins[name] : begins[name] + array.nbytes].view(array.dtype).reshape(array.shape)[...] = array
+    there = packed.to(device, non_blocking=True)
+    return {
+        name: column if isinstance(column, Tensor) else _part(there, begins[name], column)
+        for name, column in columns.items()
+    }
+
+
+def _part(memory: Tensor, begin: int, column: np.ndarray) -> Tensor:
+    """Returns the tensor of a column in memory that several share."""
+    kind = torch.from_numpy(np.empty(0, column.dtype)).dtype
+    return memory[begin : begin + column.nbytes].view(kind).view(column.shape)

@@ -52,6 +52,11 @@ class CustomCell(nn.Module):
         return out, after
 
 
+def is_own(layer: nn.Module) -> bool:
+    """Returns True for a layer of the user's own."""
+    return isinstance(layer, Custom | CustomCell)
+
+
 def _in_mode(module: Any, learning: bool) -> Any:
     if module.training is not learning:
         module.train(learning)

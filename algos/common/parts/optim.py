@@ -230,10 +230,9 @@ class GradientStep:
         """Compiles the step, or loads what an earlier run has compiled."""
         assert isinstance(self._optimizer, FusedAdam)
         began, self.compiles = time.perf_counter(), True
-        changed = self._optimizer.tensors()
-        rates = torch.ones(len(self._optimizer.param_groups), 3, device=changed[0].device)
+        rates = torch.ones(len(self._optimizer.param_groups), 3, device=self._parameters[0].device)
         try:
-            self._graph = compiler.graph_of(self._step, rates, inputs, changed, self.tell)
+            self._graph = compiler.Graph(self._step, rates, inputs, self.tell)
         except CompileError as error:
             self.compile(None)
             self.give_up(str(error))
@@ -243,7 +242,9 @@ class GradientStep:
         """Makes the step by the graph; returns what __call__ returns."""
         assert isinstance(self._optimizer, FusedAdam)
         assert self._graph is not None
-        self._optimizer.grad_norm, extra = self._graph(self._optimizer.rates(), *inputs)
+        self._optimizer.grad_norm, extra = self._graph(rates := self._optimizer.rates(), *inputs)
+        if rates.is_cuda:
+            torch.autograd.graph.increment_version(self._parameters)  # for the copy that acts on the CPU
         return extra
 
     def _step(self, rates: Tensor, *inputs: Any) -> tuple[Tensor, Any]:
@@ -251,9 +252,14 @@ class GradientStep:
         assert isinstance(self._optimizer, FusedAdam)
         loss, extra = self._loss(*inputs)
         gradients = torch.autograd.grad(loss, self._parameters, allow_unused=True)
-        norm = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum().sqrt()
-        if self._max_norm is not None:
-            scale = clip_factor(norm, self._max_norm)
-            gradients = tuple(None if gradient is None else gradient * scale for gradient in gradients)
+        if rates.is_cuda:  # few kernels; a compiler for the CPU unites single operations instead
+            norm = norm_of(some := [gradient for gradient in gradients if gradient is not None])
+            if self._max_norm is not None:
+                tensors.multiply(some, clip_factor(norm, self._max_norm))
+        else:
+            norm = torch.stack([gradient.square().sum() for gradient in gradients if gradient is not None]).sum().sqrt()
+            if self._max_norm is not None:
+                scale = clip_factor(norm, self._max_norm)
+                gradients = tuple(None if gradient is None else gradient * scale for gradient in gradients)
         self._optimizer.move(gradients, rates)
         return norm, extra

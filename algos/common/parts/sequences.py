@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Array, Batch
+from algos.common.fast import compiler
 from algos.common.fast.few_rows import few_rows
 from algos.common.nets.recurrent import Recurrent
 
@@ -151,7 +152,7 @@ class Carried:
         self.networks: dict[str, Recurrent] = {}
         self.sizes: list[int] = []
         self.size = 0
-        self.few = few_rows(network, device)
+        self.few, self._passes = few_rows(network, device), compiler.passes(network, device)
         self.add(ACTING, network)
 
     def add(self, name: str, network: nn.Module | None) -> None:
@@ -181,6 +182,8 @@ class Carried:
 
     @torch.inference_mode()
     def _through_torch(self, obs: Array, state: Array | None) -> tuple[Tensor, Array | None]:
+        if state is None and self._passes is not None:
+            return self._passes(torch.from_numpy(obs)), None
         x = torch.from_numpy(obs).to(self.device)
         if state is None:
             return self.network.forward(x), None
