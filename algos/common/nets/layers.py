@@ -315,12 +315,19 @@ class BatchNorm(nn.Module):
         return torch.addcmul(self.bias - self.mean * factor, x, factor)
 
     def _by_the_batch(self, x: Tensor) -> Tensor:
-        """batch_norm moves mean and variance (over B - 1) towards those of the batch."""
-        columns = map(_rows, (self.mean, self.variance, self.weight, self.bias))
+        """With a momentum of 1, batch_norm writes mean and variance (over B - 1) of the batch, towards which the running
+        ones move. Those are not passed to it: a step that is compiled changes no part of a tensor."""
+        mean, variance = torch.zeros(2, *self.weight.shape, device=x.device)
+        columns = map(_rows, (mean, variance, self.weight, self.bias))
         members = zip(x.reshape(-1, *x.shape[-2:]), *columns, strict=True)
-        momentum = self.layer.momentum
-        normed = [F.batch_norm(y, m, v, w, b, True, momentum, BATCH_EPSILON) for y, m, v, w, b in members]
+        normed = [F.batch_norm(y, m, v, w, b, True, 1.0, BATCH_EPSILON) for y, m, v, w, b in members]
+        self._learn(mean, variance)
         return torch.stack(normed).view(x.shape) if len(normed) > 1 else normed[0].view(x.shape)
+
+    @torch.no_grad()
+    def _learn(self, mean: Tensor, variance: Tensor) -> None:
+        self.mean.lerp_(mean, self.layer.momentum)
+        self.variance.lerp_(variance, self.layer.momentum)
 
 
 RMS_EPSILON = 1e-6
