@@ -1,7 +1,7 @@
 """Shortest possible learning time: the matrix products (or convolutions) of all updates, and one pass of Adam for each.
 
 python benchmarks/floor.py floor|fast THREADS WORK
-WORK: dqn STEPS | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
+WORK: dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac UPDATES | td3 UPDATES | images STEPS
 Prints {"steps": ..., "seconds": ...}. Nothing is acted, sampled, logged or summed up: no framework can be faster with
 the same kernels. floor: products as torch makes them; fast: as fast/layers.py does here (general_cfg.kernels).
 """
@@ -62,9 +62,9 @@ def adam_of(weights: list[Tensor]) -> Work:
     return optimizer.step
 
 
-def dqn(updates: int) -> tuple[int, list[Work]]:
-    """256x256, batch 64: target and online network."""
-    sizes = (4, 256, 256, 2)
+def dqn(updates: int, width: int) -> tuple[int, list[Work]]:
+    """Two layers of this width, batch 64: target and online network."""
+    sizes = (4, width, width, 2)
     return updates, [*mlp(64, *sizes, learns=False), *mlp(64, *sizes), adam(sizes)]
 
 

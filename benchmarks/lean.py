@@ -1,6 +1,6 @@
 """Lower bound for the training time: each algorithm as a bare loop, without evaluation, logs or checkpoints.
 
-python benchmarks/lean.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH
+python benchmarks/lean.py THREADS dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | env STEPS ROWS ENV
 Prints {"steps": ..., "seconds": ...}.
 """
 
@@ -50,10 +50,10 @@ class Ring:
         return [torch.from_numpy(column[at]) for column in columns]
 
 
-def dqn(steps: int) -> None:
-    """Runs the quick start: 256x256, batch 64, an update each step, a hard target update every fourth step."""
+def dqn(steps: int, width: int) -> None:
+    """Runs the quick start: two layers of `width`, batch 64, an update each step, a hard target update every fourth."""
     env, rng, ring = gymnasium.make("CartPole-v1", disable_env_checker=True), np.random.default_rng(0), Ring()
-    online = mlp(4, 256, 2, nn.ReLU)
+    online = mlp(4, width, 2, nn.ReLU)
     target = deepcopy(online).requires_grad_(False)
     optimizer = torch.optim.Adam(online.parameters(), 1e-4, fused=True)
     obs, _ = env.reset(seed=0)
@@ -170,14 +170,22 @@ def ppo_update(
     optimizer.step()
 
 
+def env(steps: int, rows: int, name: str) -> None:
+    """Steps an environment with random actions, and learns nothing."""
+    envs = gymnasium.make_vec(name, rows, vectorization_mode="sync")
+    envs.reset(seed=0)
+    for _ in range(steps // rows):
+        envs.step(envs.action_space.sample())
+
+
 def main() -> None:
     """Runs the loop that the command line names. Threads 0: as many as torch chooses."""
     if threads := int(sys.argv[1]):
         torch.set_num_threads(threads)
     torch.manual_seed(0)
-    loops: dict[str, Callable[..., None]] = {"dqn": dqn, "ppo": ppo}
+    loops: dict[str, Callable[..., None]] = {"dqn": dqn, "ppo": ppo, "env": env}
     loop = loops[sys.argv[2]]
-    numbers = [int(word) for word in sys.argv[3:]]
+    numbers = [int(word) if word.isdecimal() else word for word in sys.argv[3:]]
     begin = time.perf_counter()
     loop(*numbers)
     print(json.dumps({"steps": numbers[0], "seconds": time.perf_counter() - begin}))

@@ -222,7 +222,7 @@ def _alone(rows: int, learning: Learning) -> float:
 
 def _rllib(python: str, envs: int, learning: Learning, width: int | None) -> float:
     words = (2, envs, WINDOW // (2 * envs), learning.minibatch, learning.epochs, 15, *([width] if width else []))
-    facts = last_line(python, "rllib.py", *words)
+    facts = last_line(python, "peers/rllib_ppo.py", *words)
     return float(facts["steps"] / facts["seconds"])
 
 

@@ -1,11 +1,12 @@
-"""Measures the speed of training, as ratios: our command line, a bare loop, stable-baselines3, Tianshou, the floor.
+"""Measures the speed of training, as ratios: our command line, a bare loop, other frameworks, the floor.
 
-python benchmarks/speed.py [--peers] [--only dqn,ppo,native,sac,td3,images,solved] [--threads 1,0] [--repeats 3]
-    [--device cuda] [--python PATH]
+python benchmarks/speed.py [--peers] [--only dqn,small,ppo,native,sac,td3,images,zoo,solved] [--threads 1,0]
+    [--repeats 3] [--device cuda] [--python PATH]
 
 The sides take turns, one process at a time, and a ratio is the median of the ratios of single turns, so that other load
-on the machine affects both sides. Threads 0: each side has the number that it chooses itself. Prints the table of
-docs/speed.md. Exit status 1: a goal was missed.
+on the machine affects all sides. Threads 0: each side has the number that it chooses itself. Speeds are without what
+comes before steady training: compiling, and with JAX and RLlib a short training, whose seconds have a table of their
+own. Prints the tables of docs/speed.md. Exit status 1: a goal was missed.
 """
 
 import argparse
@@ -26,19 +27,36 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".venv-peers"
-PEER_PACKAGES = ("stable-baselines3==2.9.2", "tianshou==2.0.1", "torch==2.13.0")
+PACKAGES = {
+    "sb3": ("stable-baselines3==2.9.2", "gymnasium[classic-control,box2d,mujoco]==1.4.0", "torch==2.13.0"),
+    "tianshou": ("tianshou==2.0.1", "torch==2.13.0"),
+    "sbx": ("sbx-rl==0.28.0", "torch==2.13.0"),
+    "rlox": ("rlox==1.2.0", "gymnasium==1.4.0", "torch==2.13.0"),
+    "rllib": ("ray[rllib]==2.60.0", "torch==2.13.0"),
+}
+"""Other framework -> packages of its virtual environment."""
 SIDES = {
-    "ours": "ours", "lean": "lean loop", "sb3": "stable-baselines3", "tianshou": "Tianshou", "floor": "floor",
-    "fast": "our floor",
+    "ours": "ours", "plain": "ours by autograd", "lean": "lean loop", "sb3": "stable-baselines3",
+    "tianshou": "Tianshou", "sbx": "sbx (JAX)", "rlox": "rlox (Rust)", "rllib": "RLlib", "floor": "floor", "fast": "our floor",
+    "env": "environment alone",
 }  # fmt: skip
-"""Side -> its column."""
-OTHERS = ("sb3", "tianshou")
-peers_python = PEERS / "bin" / "python"
-"""Python that has the packages of the others; --python names another one."""
+"""Side -> its column. Ours are compiled, if their settings can be."""
+OTHERS = tuple(PACKAGES)
 BLANK = "blank_images:JoystickBlank-v0"
 
+
+class Speed(float):
+    """Steps per second; for a workload until a task is solved, runs per second."""
+
+    first: float | None = None
+    """Seconds before steady training, if they are told apart."""
+
+
 Measure = Callable[[int], float]
-"""Number of the turn -> steps per second; for a workload until a task is solved, runs per second."""
+"""Number of the turn -> speed."""
+
+own_python: Path | None = None
+"""Python with the packages of all others, if --python names one."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +65,12 @@ class Workload:
 
     title: str
     goal: float
-    """Smallest ratio of our speed to that of the faster one of the others."""
+    """Smallest ratio of our speed to that of stable-baselines3."""
     sides: dict[str, list[Measure]]
     solving: bool = False
     """True if the seconds until the task is solved are measured."""
     share: float | None = None
-    """Smallest ratio of our speed to that of the floor."""
+    """Smallest ratio of our speed to our floor."""
     threads: int = 1
     """Threads of each side; 0: as many as it chooses."""
 
@@ -79,7 +97,10 @@ def ours(*words: str, threads: int, updates: bool = False, compiled: bool = Fals
 
     def measure(turn: int) -> float:
         run = train((*fixed, *words, f"general_cfg.seed={turn}"))
-        return float(run["update" if updates else "step"] / (run["seconds"] - run.get("compile_seconds", 0.0)))
+        compiling = run.get("compile_seconds", 0.0)
+        speed = Speed(run["update" if updates else "step"] / (run["seconds"] - compiling))
+        speed.first = compiling
+        return speed
 
     return measure
 
@@ -125,14 +146,25 @@ def floors(*works: tuple[object, ...], threads: int) -> dict[str, list[Measure]]
     return {side: [floor(side, work) for work in works] for side in ("floor", "fast")}
 
 
+def python_of(side: str) -> Path:
+    """Returns the Python that has a framework."""
+    return own_python or PEERS / side / "bin" / "python"
+
+
+def peer(side: str, *words: object, threads: int) -> Measure:
+    """Returns the measurement of another framework, by its script in benchmarks/peers."""
+    return lambda turn: script(python_of(side), f"peers/{side}_training.py", threads, *words)
+
+
 def sb3(*words: object, threads: int, device: str = "cpu") -> Measure:
-    """Returns the measurement of stable-baselines3, by benchmarks/sb3.py."""
-    return lambda turn: script(peers_python, "sb3.py", device, threads, *words)
+    """Returns the measurement of stable-baselines3."""
+    return lambda turn: script(python_of("sb3"), "peers/sb3_training.py", device, threads, *words)
 
 
-def tianshou(*words: object, threads: int) -> Measure:
-    """Returns the measurement of Tianshou, by benchmarks/tianshou_training.py."""
-    return lambda turn: script(peers_python, "tianshou_training.py", threads, *words)
+def everyone(*words: object, threads: int, device: str, but: tuple[str, ...] = ()) -> dict[str, list[Measure]]:
+    """Returns the measurements of all frameworks that have this work."""
+    sides = {side: [peer(side, *words, threads=threads)] for side in OTHERS if side not in ("sb3", *but)}
+    return {"sb3": [sb3(*words, threads=threads, device=device)], **sides}
 
 
 def sb3_solving(name: str) -> Measure:
@@ -140,7 +172,7 @@ def sb3_solving(name: str) -> Measure:
 
     def measure(turn: int) -> float:
         begin = time.perf_counter()
-        facts = last_line(peers_python, "sb3.py", "cpu", 1, name, turn)
+        facts = last_line(python_of("sb3"), "peers/sb3_training.py", "cpu", 1, name, turn)
         return 1 / (time.perf_counter() - begin) if facts["solved"] else 0.0
 
     return measure
@@ -148,7 +180,9 @@ def sb3_solving(name: str) -> Measure:
 
 def script(python: Path, name: str, *words: object) -> float:
     facts = last_line(python, name, *words)
-    return float(facts["steps"] / facts["seconds"])
+    speed = Speed(facts["steps"] / facts["seconds"])
+    speed.first = facts.get("first")
+    return speed
 
 
 def last_line(python: Path, name: str, *words: object) -> dict[str, Any]:
@@ -182,13 +216,30 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
     )
 
 
-def workloads(threads: int = 1, compiled: bool = False, device: str = "cpu") -> dict[str, list[Workload]]:
-    """Returns the workloads by their name for --only. compiled: with general_cfg.compile on our side."""
-    own = partial(ours, threads=threads, compiled=compiled, device=device)
-    bare, peer, least = (
-        partial(lean, threads=threads), partial(sb3, threads=threads, device=device), partial(floors, threads=threads)
-    )  # fmt: skip
-    other = partial(tianshou, threads=threads)
+ZOO = {
+    "LunarLander-v3": (
+        16, 65_536, "env_cfg.n_envs=16", "algo_cfg.batch_size=16384", "algo_cfg.sgd_batch_size=64",
+        "algo_cfg.k_epochs=4",
+    ),
+    "Acrobot-v1": (
+        16, 65_536, "env_cfg.n_envs=16", "algo_cfg.batch_size=4096", "algo_cfg.sgd_batch_size=64",
+        "algo_cfg.k_epochs=4", "algo_cfg.normalize_obs=true", "algo_cfg.normalize_reward=true",
+    ),
+    "HalfCheetah-v5": (
+        1, 8_192, "env_cfg.n_envs=1", "algo_cfg.batch_size=512", "algo_cfg.sgd_batch_size=64", "algo_cfg.k_epochs=20",
+        "algo_cfg.normalize_obs=true", "algo_cfg.normalize_reward=true",
+        "algo_cfg.actor_layers=[{layer_type: linear, layer_size: [256, 256], activation: relu}]",
+        "algo_cfg.critic_layers=[{layer_type: linear, layer_size: [256, 256], activation: relu}]",
+    ),
+}  # fmt: skip
+"""Environment -> rows, steps, and the settings of PPO in rl-baselines3-zoo that its speed depends on."""
+
+
+def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]]:
+    """Returns the workloads by their name for --only."""
+    own, plain = (partial(ours, threads=threads, compiled=compiled, device=device) for compiled in (True, False))
+    bare, least = partial(lean, threads=threads), partial(floors, threads=threads)
+    others = partial(everyone, threads=threads, device=device)
     wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
     continuous = (
         "env_cfg.id=Pendulum-v1", "general_cfg.max_total_step=1500", "algo_cfg.batch_size=256",
@@ -196,47 +247,43 @@ def workloads(threads: int = 1, compiled: bool = False, device: str = "cpu") -> 
         "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1",
     )  # fmt: skip
     made = partial(Workload, threads=threads)
+
+    def both(*words: str, updates: bool = False) -> dict[str, list[Measure]]:
+        return {"ours": [own(*words, updates=updates)], "plain": [plain(*words, updates=updates)]}
+
+    def dqn(title: str, width: int, goal: float, share: float | None) -> Workload:
+        layers = f"algo_cfg.value_layers=[{{layer_type: linear, layer_size: [{width}, {width}], activation: relu}}]"
+        work = ("dqn", 4000, width)
+        sides = {**both("general_cfg.max_total_step=4000", layers), "lean": [bare(*work)], **others(*work)}
+        return made(title, goal, {**sides, **least(*[work])}, share=share)
+
+    one = ("ppo", 61_440, 8, 256)
+    many = tuple(("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024))
+    fewer = tuple(("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64))
     found = {
-        "dqn": [
-            made(
-                "DQN, 256x256, batch 64, an update each step",
-                2.2,
-                {
-                    "ours": [own("general_cfg.max_total_step=4000")],
-                    "lean": [bare("dqn", 4000)],
-                    "sb3": [peer("dqn", 4000)],
-                    "tianshou": [other("dqn", 4000)],
-                    **least(("dqn", 4000)),
-                },
-                share=0.65,
-            )
-        ],
+        "dqn": [dqn("DQN, 256x256, batch 64, an update each step", 256, 2.2, 0.75)],
+        "small": [dqn("DQN, 64x64, batch 64, an update each step", 64, 3.0, None)],
         "ppo": [
             made(
-                "PPO, 8 rows x 128 steps, minibatch 256, 4 epochs",
-                2.5,
-                {
-                    "ours": [own(*rows_of_ppo(8, 61_440))],
-                    "lean": [bare("ppo", 61_440, 8, 256)],
-                    "sb3": [peer("ppo", 61_440, 8, 256)],
-                    "tianshou": [other("ppo", 61_440, 8, 256)],
-                    **least(("ppo", 61_440, 8, 256)),
-                },
-                share=0.5,
+                "PPO, 64x64, 8 rows x 128 steps, minibatch 256, 4 epochs",
+                5.0,
+                {**both(*rows_of_ppo(8, 61_440)), "lean": [bare(*one)], **others(*one), **least(one)},
             )
         ],
         "native": [
             made(
                 "PPO, vector CartPole, 256 and 1024 rows (the slower) against 8 to 64 (the fastest)",
-                3.0,
+                4.0,
                 {
-                    "ours": [own(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)],
-                    "lean": [bare("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024)],
-                    "sb3": [peer("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
-                    "tianshou": [other("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64)],
-                    **least(*(("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024))),
+                    **{
+                        side: [mine(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)]
+                        for side, mine in (("ours", own), ("plain", plain))
+                    },
+                    "lean": [bare(*work) for work in many],
+                    "sb3": [sb3(*work, threads=threads, device=device) for work in fewer],
+                    "rlox": [peer("rlox", *work, threads=threads) for work in many],
+                    **least(*many),
                 },
-                share=0.5,
             )
         ],
         **{
@@ -245,12 +292,11 @@ def workloads(threads: int = 1, compiled: bool = False, device: str = "cpu") -> 
                     f"{name}, Pendulum, 256x256, batch 256, updates",
                     goal,
                     {
-                        "ours": [own(f"general_cfg.algo_name={name}", *continuous, updates=True)],
-                        "sb3": [peer(name.lower(), 1500)],
-                        "tianshou": [other(name.lower(), 1500)],
+                        **both(f"general_cfg.algo_name={name}", *continuous, updates=True),
+                        **others(name.lower(), 1500, but=("rllib",)),
                         **least((name.lower(), 1400)),
                     },
-                    share=0.8,
+                    share=0.9,
                 )
             ]
             for name, goal in (("SAC", 1.6), ("TD3", 1.5))
@@ -258,26 +304,42 @@ def workloads(threads: int = 1, compiled: bool = False, device: str = "cpu") -> 
         "images": [
             made(
                 "DQN, images of 84x84x4 that cost nothing, Nature network, batch 32, an update per 4 steps",
-                1.5 if threads == 1 else 2.5,
+                1.5,
                 {
-                    "ours": [own(*nature_dqn(1000))],
-                    "sb3": [peer("images", 1000)],
+                    **both(*nature_dqn(1000)),
+                    "sb3": [sb3("images", 1000, threads=threads, device=device)],
                     **least(("images", 1000)),
                 },
+                share=0.85,
             )
         ],
-    }
-    if compiled:
-        found = {name: [replace(work, title=f"{work.title}, compiled") for work in found[name]] for name in found}
+        "zoo": [
+            made(
+                f"PPO, {name}, settings of rl-baselines3-zoo, environment included",
+                2.0,
+                {
+                    **both(
+                        f"env_cfg.id={name}", "general_cfg.algo_name=PPO", f"general_cfg.max_total_step={steps}", *words
+                    ),
+                    "sb3": [sb3("zoo", steps, name, threads=threads, device=device)],
+                    "env": [bare("env", steps, rows, name)],
+                },
+            )
+            for name, (rows, steps, *words) in ZOO.items()
+        ],
+    }  # fmt: skip
     if device != "cpu":  # the other sides are loops and kernels for a CPU
+        kept = ("ours", "plain", "sb3")
         return {
             name: [
-                replace(work, title=f"{work.title}, {device}", sides={k: work.sides[k] for k in ("ours", "sb3")})
+                replace(
+                    work, title=f"{work.title}, {device}", share=None, sides={side: work.sides[side] for side in kept}
+                )
                 for work in works
             ]
             for name, works in found.items()
         }
-    if threads == 1 and not compiled:
+    if threads == 1:
         found["solved"] = [
             Workload(
                 f"{name} until CartPole-v1 is solved, whole process",
@@ -285,7 +347,7 @@ def workloads(threads: int = 1, compiled: bool = False, device: str = "cpu") -> 
                 {"ours": [ours_solving(f"{name}.yaml")], "sb3": [sb3_solving(f"solved_{name.lower()}")]},
                 solving=True,
             )
-            for name, goal in (("PPO", 2.2), ("DQN", 4.0))
+            for name, goal in (("PPO", 2.5), ("DQN", 4.0))
         ]
     return found
 
@@ -309,7 +371,7 @@ def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[s
     speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
     for turn in range(1, repeats + 1):
         for side, found in speeds.items():
-            choose = min if side in ("ours", "floor", "fast") else max
+            choose = min if side in ("ours", "plain", "floor", "fast") else max
             found.append(choose(measure(turn) for measure in workload.sides[side]))
             print(f"{workload.title}: turn {turn}, {side} {shown(workload, found[-1])}", file=sys.stderr, flush=True)
     return speeds
@@ -324,18 +386,34 @@ def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
 
 
 def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
-    """Returns a line of the table."""
-    values = [shown(workload, median(speeds[side])) if side in speeds else "" for side in SIDES]
-    ratios = ["" if (r := ratio(speeds, side)) is None else f"{r:.2f}" for side in list(SIDES)[1:]]
-    goal = f"{workload.goal:.1f}" + ("" if workload.share is None else f", {workload.share:g} of the floor")
-    cells = [workload.title, str(workload.threads or "own"), *values, *ratios, goal]
-    return f"| {' | '.join(cells)} |"
+    """Returns a line of the table: the speed of each side, and in brackets the ratio of ours to it."""
+
+    def cell(side: str) -> str:
+        if side not in speeds:
+            return ""
+        text = shown(workload, median(speeds[side]))
+        return text if side == "ours" else f"{text} ({ratio(speeds, side):.2f})"
+
+    goal = f"{workload.goal:.1f}" + ("" if workload.share is None else f", {workload.share:g} of our floor")
+    return f"| {' | '.join([workload.title, str(workload.threads or 'own'), *map(cell, SIDES), goal])} |"
+
+
+def before(workload: Workload, speeds: dict[str, list[float]]) -> str:
+    """Returns a line of the table of what comes before steady training, in seconds of each turn."""
+
+    def cell(side: str) -> str:
+        firsts = (speed.first for speed in speeds.get(side, ()) if isinstance(speed, Speed))
+        return ", ".join(f"{first:.1f}" for first in firsts if first is not None)
+
+    return f"| {' | '.join([workload.title, *map(cell, BEFORE)])} |"
+
+
+BEFORE = ("ours", "sbx", "rlox", "rllib")
 
 
 def is_missed(workload: Workload, speeds: dict[str, list[float]]) -> bool:
     """Returns True if a goal that was measured is not reached."""
-    theirs = min((found for side in OTHERS if (found := ratio(speeds, side)) is not None), default=None)
-    least = ratio(speeds, "floor")
+    theirs, least = ratio(speeds, "sb3"), ratio(speeds, "fast")
     return (theirs is not None and theirs < workload.goal) or (
         least is not None and workload.share is not None and least < workload.share
     )
@@ -347,8 +425,9 @@ def shown(workload: Workload, speed: float) -> str:
     return f"{speed:,.0f} /s"
 
 
-COLUMNS = ("work", "threads", *SIDES.values(), *(f"ours : {name}" for name in list(SIDES.values())[1:]), "goal")
+COLUMNS = ("work", "threads", *SIDES.values(), "goal")
 HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
+FIRSTS = f"| seconds before steady training | {' | '.join(SIDES[side] for side in BEFORE)} |\n{'|---' * 5}|"
 
 
 def circumstances(repeats: int) -> str:
@@ -364,25 +443,25 @@ def circumstances(repeats: int) -> str:
 
 
 def make_peers() -> None:
-    """Creates the virtual environment of the others, once."""
-    ready = PEERS / ".ready"
-    if ready.exists() and ready.read_text(encoding="utf-8").split() == list(PEER_PACKAGES):
-        return
-    print(f"creating {PEERS} with {' and '.join(PEER_PACKAGES)}", file=sys.stderr)
-    subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
-    subprocess.run([str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
-    ready.write_text("\n".join(PEER_PACKAGES), encoding="utf-8")
+    """Creates a virtual environment for each of the others, once."""
+    for side, packages in PACKAGES.items():
+        ready = PEERS / side / ".ready"
+        if ready.exists() and ready.read_text(encoding="utf-8").split() == list(packages):
+            continue
+        print(f"creating {PEERS / side} with {' and '.join(packages)}", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(PEERS / side)], check=True)
+        subprocess.run([str(python_of(side)), "-m", "pip", "install", "--quiet", *packages], check=True)
+        ready.write_text("\n".join(packages), encoding="utf-8")
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     names = list(workloads())
     parser = argparse.ArgumentParser(description="Measures the speed of training. Run nothing else at the same time.")
     parser.add_argument(
-        "--peers", action="store_true", help=f"measure {' and '.join(PEER_PACKAGES[:2])} too, in {PEERS.name}"
+        "--peers", action="store_true", help=f"measure other frameworks too, each in its environment in {PEERS.name}"
     )
     parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
     parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
-    parser.add_argument("--compile", action="store_true", help="ours with general_cfg.compile: on")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of ours and stable-baselines3")
     parser.add_argument("--python", help=f"Python with the packages of the others, instead of {PEERS.name}")
     parser.add_argument("--repeats", type=int, default=3, help="number of turns; the table shows medians")
@@ -400,26 +479,26 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0, 1 if a goal was missed, or 2 if a side failed."""
-    global peers_python
+    global own_python
     request = parse(argv)
-    if request.python:
-        peers_python = Path(request.python)
+    own_python = Path(request.python) if request.python else None
     sides = tuple(side for side in SIDES if request.peers or side not in OTHERS)
     missed, place = False, circumstances(request.repeats)
     try:
         if request.peers and not request.python:
             make_peers()
-        lines = []
-        found = [workloads(threads, request.compile, request.device) for threads in request.threads]
+        lines, firsts = [], []
+        found = [workloads(threads, request.device) for threads in request.threads]
         chosen = [work for works in found for name in request.only for work in works.get(name, ())]
         for workload in chosen:
             speeds = measured(workload, sides, request.repeats)
             lines.append(row(workload, speeds))
+            firsts.append(before(workload, speeds))
             missed |= is_missed(workload, speeds)
     except (BenchmarkError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(place, "", HEADER, *lines, sep="\n")
+    print(place, "", HEADER, *lines, "", FIRSTS, *firsts, sep="\n")
     return int(missed)
 
 

@@ -315,8 +315,8 @@ class BatchNorm(nn.Module):
         return torch.addcmul(self.bias - self.mean * factor, x, factor)
 
     def _by_the_batch(self, x: Tensor) -> Tensor:
-        """With a momentum of 1, batch_norm writes mean and variance (over B - 1) of the batch, towards which the running
-        ones move. Those are not passed to it: a step that is compiled changes no part of a tensor."""
+        """With a momentum of 1, batch_norm writes mean and variance (over B - 1) of the batch, towards which the
+        running ones move. It does not get those: a step that is compiled changes no part of a tensor."""
         mean, variance = torch.zeros(2, *self.weight.shape, device=x.device)
         columns = map(_rows, (mean, variance, self.weight, self.bias))
         members = zip(x.reshape(-1, *x.shape[-2:]), *columns, strict=True)

@@ -1,6 +1,6 @@
 """RLlib's PPO on CartPole, for benchmarks/ray_topology.py: prints {"steps": ..., "seconds": ...}.
 
-python rllib.py RUNNERS ENVS HORIZON MINIBATCH EPOCHS SECONDS [WIDTH]
+python rllib_ppo.py RUNNERS ENVS HORIZON MINIBATCH EPOCHS SECONDS [WIDTH]
 
 WIDTH is the width of both hidden layers; without it RLlib builds its default network.
 """

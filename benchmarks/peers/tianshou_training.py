@@ -1,6 +1,6 @@
 """Measures the training of Tianshou on the same workloads, in a virtual environment of its own.
 
-python tianshou_training.py THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS
+python tianshou_training.py THREADS dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS
 Prints {"steps": ..., "seconds": ...}; seconds is the duration of collecting and training, without evaluation.
 """
 
@@ -54,10 +54,10 @@ def off_policy(algorithm: Any, collector: Any, steps: int, first: int, batch: in
     return {"steps": steps, "seconds": time.perf_counter() - begin}
 
 
-def dqn(steps: int) -> dict[str, Any]:
+def dqn(steps: int, width: int) -> dict[str, Any]:
     """Trains DQN with the settings of the quick start."""
     envs, seen, actions = rows_of("CartPole-v1", 1)
-    model = Net(state_shape=seen.shape, action_shape=actions.n, hidden_sizes=(256, 256))
+    model = Net(state_shape=seen.shape, action_shape=actions.n, hidden_sizes=(width, width))
     policy = DiscreteQLearningPolicy(model=model, action_space=actions, observation_space=seen, eps_training=0.1)
     algorithm = DQN(
         policy=policy, optim=AdamOptimizerFactory(lr=1e-4), gamma=0.95, target_update_freq=4, is_double=False

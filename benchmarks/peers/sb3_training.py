@@ -1,7 +1,7 @@
 """Measures stable-baselines3 on the same workloads, in a virtual environment of its own.
 
-python sb3.py DEVICE THREADS dqn STEPS | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS | images STEPS |
-solved_ppo SEED | solved_dqn SEED
+python sb3_training.py DEVICE THREADS dqn STEPS WIDTH | ppo STEPS ROWS MINIBATCH | sac STEPS | td3 STEPS |
+images STEPS | zoo STEPS ENV | solved_ppo SEED | solved_dqn SEED
 Prints {"steps": ..., "seconds": ..., "solved": ...}; seconds is the duration of learn() alone.
 """
 
@@ -9,19 +9,20 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 from stable_baselines3 import DQN, PPO, SAC, TD3
 from stable_baselines3.common.callbacks import EvalCallback, StopTrainingOnRewardThreshold
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 ENV = "CartPole-v1"
 DEVICE = sys.argv[1]
 
 
-def dqn(steps: int) -> dict[str, Any]:
+def dqn(steps: int, width: int) -> dict[str, Any]:
     """Trains DQN with the settings of the quick start."""
     model = DQN(
         "MlpPolicy",
@@ -37,7 +38,7 @@ def dqn(steps: int) -> dict[str, Any]:
         exploration_fraction=1.0,
         exploration_initial_eps=0.95,
         exploration_final_eps=0.01,
-        policy_kwargs={"net_arch": [256, 256]},
+        policy_kwargs={"net_arch": [width, width]},
         device=DEVICE,
         seed=1,
     )
@@ -60,8 +61,39 @@ def continuous(kind: Any, steps: int) -> dict[str, Any]:
     return {**learned(model, steps), "steps": model._n_updates}
 
 
+ZOO: dict[str, dict[str, Any]] = {
+    "LunarLander-v3": {
+        "rows": 16, "n_steps": 1024, "batch_size": 64, "n_epochs": 4, "gae_lambda": 0.98, "gamma": 0.999,
+        "ent_coef": 0.01,
+    },
+    "Acrobot-v1": {
+        "rows": 16, "normalize": True, "n_steps": 256, "batch_size": 64, "n_epochs": 4, "gae_lambda": 0.94,
+        "gamma": 0.99, "ent_coef": 0.0,
+    },
+    "HalfCheetah-v5": {
+        "rows": 1, "normalize": True, "n_steps": 512, "batch_size": 64, "n_epochs": 20, "gae_lambda": 0.92,
+        "gamma": 0.98, "ent_coef": 0.000401762, "learning_rate": 2.0633e-05, "clip_range": 0.1, "vf_coef": 0.58096,
+        "max_grad_norm": 0.8,
+        "policy_kwargs": {
+            "net_arch": [256, 256], "activation_fn": torch.nn.ReLU, "log_std_init": -2.0, "ortho_init": False,
+        },
+    },
+}  # fmt: skip
+"""Settings of PPO in rl-baselines3-zoo."""
+
+
+def zoo(steps: int, name: str) -> dict[str, Any]:
+    """Trains PPO with the zoo's settings."""
+    settings = dict(ZOO[name])
+    env = make_vec_env(name, settings.pop("rows"), seed=1)
+    if settings.pop("normalize", False):
+        env = VecNormalize(env, gamma=settings["gamma"])
+    return learned(PPO("MlpPolicy", env, device=DEVICE, seed=1, **settings), steps)
+
+
 def images(steps: int) -> dict[str, Any]:
     """Trains DQN on images that cost nothing, with an update in each fourth step after 100."""
+    sys.path.insert(0, str(Path(__file__).parent.parent))
     import blank_images
 
     model = DQN(
@@ -139,11 +171,12 @@ def main() -> None:
         "sac": lambda steps: continuous(SAC, steps),
         "td3": lambda steps: continuous(TD3, steps),
         "images": images,
+        "zoo": zoo,
         "solved_ppo": solved_ppo,
         "solved_dqn": solved_dqn,
     }
     work = works[sys.argv[3]]
-    print(json.dumps(work(*map(int, sys.argv[4:]))))
+    print(json.dumps(work(*(int(word) if word.isdecimal() else word for word in sys.argv[4:]))))
 
 
 if __name__ == "__main__":
