@@ -37,7 +37,8 @@ PACKAGES = {
 """Other framework -> packages of its virtual environment."""
 SIDES = {
     "ours": "ours", "plain": "ours by autograd", "lean": "lean loop", "sb3": "stable-baselines3",
-    "tianshou": "Tianshou", "sbx": "sbx (JAX)", "rlox": "rlox (Rust)", "rllib": "RLlib", "floor": "floor", "fast": "our floor",
+    "tianshou": "Tianshou", "sbx": "sbx (JAX)", "rlox": "rlox (Rust)", "rllib": "RLlib",
+    "floor": "floor", "fast": "our floor",
     "env": "environment alone",
 }  # fmt: skip
 """Side -> its column. Ours are compiled, if their settings can be."""
