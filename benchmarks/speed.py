@@ -87,6 +87,7 @@ def ours(*words: str, threads: int, updates: bool = False, compiled: bool = Fals
     """Returns the measurement of a run of main.py, from the steps (or updates) and seconds in its task directory,
     without those of compiling."""
     fixed = (
+        "general_cfg.preset=none",
         "general_cfg.max_episode=-1",
         "general_cfg.max_step=-1",
         "general_cfg.model_save_fre=1000000000",
@@ -217,6 +218,12 @@ def rows_of_ppo(rows: int, steps: int) -> tuple[str, ...]:
     )
 
 
+QUICK_START = (
+    "general_cfg.algo_name=DQN", "algo_cfg.lr=0.0001", "algo_cfg.gamma=0.95", "algo_cfg.batch_size=64",
+    "algo_cfg.buffer_size=100000", "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1",
+    "algo_cfg.learning_starts=64", "algo_cfg.target_update=4",
+)  # fmt: skip
+"""Settings of DQN in the guide's quick start, with an update in each step."""
 ZOO = {
     "LunarLander-v3": (
         16, 65_536, "env_cfg.n_envs=16", "algo_cfg.batch_size=16384", "algo_cfg.sgd_batch_size=64",
@@ -255,7 +262,11 @@ def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]
     def dqn(title: str, width: int, goal: float, share: float | None) -> Workload:
         layers = f"algo_cfg.value_layers=[{{layer_type: linear, layer_size: [{width}, {width}], activation: relu}}]"
         work = ("dqn", 4000, width)
-        sides = {**both("general_cfg.max_total_step=4000", layers), "lean": [bare(*work)], **others(*work)}
+        sides = {
+            **both("general_cfg.max_total_step=4000", layers, *QUICK_START, updates=True),
+            "lean": [bare(*work)],
+            **others(*work),
+        }
         return made(title, goal, {**sides, **least(*[work])}, share=share)
 
     one = ("ppo", 61_440, 8, 256)
