@@ -1,7 +1,7 @@
 """Measures the speed of training, as ratios: our command line, a bare loop, other frameworks, the floor.
 
 python benchmarks/speed.py [--peers] [--only dqn,small,ppo,native,sac,td3,images,zoo,solved] [--threads 1,0]
-    [--repeats 3] [--device cuda] [--python PATH]
+    [--repeats 3] [--device cuda] [--python PATH] [--record [--kind NAME]]
 
 The sides take turns, one process at a time, and a ratio is the median of the ratios of single turns, so that other load
 on the machine affects all sides. Threads 0: each side has the number that it chooses itself. Speeds are without what
@@ -11,7 +11,6 @@ own. Prints the tables of docs/speed.md. Exit status 1: a goal was missed.
 
 import argparse
 import json
-import math
 import os
 import platform
 import subprocess
@@ -22,10 +21,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import speed_page  # noqa: E402
+
 PEERS = ROOT / ".venv-peers"
 PACKAGES = {
     "sb3": ("stable-baselines3==2.9.2", "gymnasium[classic-control,box2d,mujoco]==1.4.0", "torch==2.13.0"),
@@ -35,13 +37,6 @@ PACKAGES = {
     "rllib": ("ray[rllib]==2.60.0", "torch==2.13.0"),
 }
 """Other framework -> packages of its virtual environment."""
-SIDES = {
-    "ours": "ours", "plain": "ours by autograd", "lean": "lean loop", "sb3": "stable-baselines3",
-    "tianshou": "Tianshou", "sbx": "sbx (JAX)", "rlox": "rlox (Rust)", "rllib": "RLlib",
-    "floor": "floor", "fast": "our floor",
-    "env": "environment alone",
-}  # fmt: skip
-"""Side -> its column. Ours are compiled, if their settings can be."""
 OTHERS = tuple(PACKAGES)
 BLANK = "blank_images:JoystickBlank-v0"
 
@@ -378,68 +373,37 @@ def nature_dqn(steps: int) -> tuple[str, ...]:
 # measuring and showing ------------------------------------------------------------------------------------
 
 
-def measured(workload: Workload, sides: tuple[str, ...], repeats: int) -> dict[str, list[float]]:
+def measured(workload: Workload, sides: Iterable[str], repeats: int) -> dict[str, list[float]]:
     """Returns the speeds of each side, one for each turn."""
     speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
     for turn in range(1, repeats + 1):
         for side, found in speeds.items():
             choose = min if side in ("ours", "plain", "floor", "fast") else max
             found.append(choose(measure(turn) for measure in workload.sides[side]))
-            print(f"{workload.title}: turn {turn}, {side} {shown(workload, found[-1])}", file=sys.stderr, flush=True)
+            text = f"{found[-1]:.3g} runs/s" if workload.solving else f"{found[-1]:,.0f} /s"
+            print(f"{workload.title}: turn {turn}, {side} {text}", file=sys.stderr, flush=True)
     return speeds
 
 
-def ratio(speeds: dict[str, list[float]], side: str) -> float | None:
-    """Returns the median ratio of our speed to that of a side in the same turn; None if it was not measured."""
-    if side not in speeds:
-        return None
-    pairs = zip(speeds["ours"], speeds[side], strict=True)
-    return median(mine / theirs if theirs else math.inf if mine else 0.0 for mine, theirs in pairs)
+def measurement(workload: Workload, speeds: dict[str, list[float]], place: str, kind: str) -> dict[str, Any]:
+    """Returns a measurement as benchmarks/speed_page.py reads it."""
+    firsts = {
+        side: [round(speed.first, 1) for speed in found if isinstance(speed, Speed) and speed.first is not None]
+        for side, found in speeds.items()
+    }
+    return {
+        "work": workload.title, "threads": workload.threads, "kind": kind, "place": place,
+        "solving": workload.solving, "goal": workload.goal, "share": workload.share, "speeds": speeds,
+        "firsts": {side: found for side, found in firsts.items() if found},
+    }  # fmt: skip
 
 
-def row(workload: Workload, speeds: dict[str, list[float]]) -> str:
-    """Returns a line of the table: the speed of each side, and in brackets the ratio of ours to it."""
-
-    def cell(side: str) -> str:
-        if side not in speeds:
-            return ""
-        text = shown(workload, median(speeds[side]))
-        return text if side == "ours" else f"{text} ({ratio(speeds, side):.2f})"
-
-    goal = f"{workload.goal:.1f}" + ("" if workload.share is None else f", {workload.share:g} of our floor")
-    return f"| {' | '.join([workload.title, str(workload.threads or 'own'), *map(cell, SIDES), goal])} |"
-
-
-def before(workload: Workload, speeds: dict[str, list[float]]) -> str:
-    """Returns a line of the table of what comes before steady training, in seconds of each turn."""
-
-    def cell(side: str) -> str:
-        firsts = (speed.first for speed in speeds.get(side, ()) if isinstance(speed, Speed))
-        return ", ".join(f"{first:.1f}" for first in firsts if first is not None)
-
-    return f"| {' | '.join([workload.title, *map(cell, BEFORE)])} |"
-
-
-BEFORE = ("ours", "sbx", "rlox", "rllib")
-
-
-def is_missed(workload: Workload, speeds: dict[str, list[float]]) -> bool:
+def is_missed(one: speed_page.Measured) -> bool:
     """Returns True if a goal that was measured is not reached."""
-    theirs, least = ratio(speeds, "sb3"), ratio(speeds, "fast")
-    return (theirs is not None and theirs < workload.goal) or (
-        least is not None and workload.share is not None and least < workload.share
+    theirs, least = speed_page.ratio(one, "sb3"), speed_page.ratio(one, "fast")
+    return (theirs is not None and theirs < one["goal"]) or (
+        least is not None and one["share"] is not None and least < one["share"]
     )
-
-
-def shown(workload: Workload, speed: float) -> str:
-    if workload.solving:
-        return f"{1 / speed:.1f} s" if speed else "not solved"
-    return f"{speed:,.0f} /s"
-
-
-COLUMNS = ("work", "threads", *SIDES.values(), "goal")
-HEADER = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|"
-FIRSTS = f"| seconds before steady training | {' | '.join(SIDES[side] for side in BEFORE)} |\n{'|---' * 5}|"
 
 
 def circumstances(repeats: int) -> str:
@@ -476,6 +440,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of ours and stable-baselines3")
     parser.add_argument("--python", help=f"Python with the packages of the others, instead of {PEERS.name}")
+    parser.add_argument("--record", action="store_true", help="store the measurements in benchmarks/results/speed.json")
+    parser.add_argument("--kind", help="kind of machine under which they are stored; its device, if left out")
     parser.add_argument("--repeats", type=int, default=3, help="number of turns; the table shows medians")
     request = parser.parse_args(argv)
     request.only = request.only.split(",")
@@ -494,24 +460,22 @@ def main(argv: list[str] | None = None) -> int:
     global own_python
     request = parse(argv)
     own_python = Path(request.python) if request.python else None
-    sides = tuple(side for side in SIDES if request.peers or side not in OTHERS)
-    missed, place = False, circumstances(request.repeats)
+    sides = [side for side in speed_page.SIDES if request.peers or side not in OTHERS]
+    place, results = circumstances(request.repeats), []
     try:
         if request.peers and not request.python:
             make_peers()
-        lines, firsts = [], []
         found = [workloads(threads, request.device) for threads in request.threads]
-        chosen = [work for works in found for name in request.only for work in works.get(name, ())]
-        for workload in chosen:
+        for workload in [work for works in found for name in request.only for work in works.get(name, ())]:
             speeds = measured(workload, sides, request.repeats)
-            lines.append(row(workload, speeds))
-            firsts.append(before(workload, speeds))
-            missed |= is_missed(workload, speeds)
+            results.append(measurement(workload, speeds, place, request.kind or request.device))
+            if request.record:
+                speed_page.record(results[-1:])
     except (BenchmarkError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(place, "", HEADER, *lines, "", FIRSTS, *firsts, sep="\n")
-    return int(missed)
+    print(speed_page.tables(results))
+    return int(any(map(is_missed, results)))
 
 
 if __name__ == "__main__":

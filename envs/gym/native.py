@@ -57,7 +57,7 @@ class Rows(ABC):
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         reward, terminated = self.move(actions)
         self.steps += 1
-        ended = np.broadcast_to(terminated, self.num_envs)
+        ended = terminated if isinstance(terminated, np.ndarray) else np.full(self.num_envs, terminated)
         return self.observed(), reward, ended, self.steps >= self.limit, {}
 
     def close(self) -> None:
@@ -82,15 +82,16 @@ class CartPole(Rows):
 
     SETTINGS = ("sutton_barto_reward",)
     size = 4
+    _lines: ClassVar[Array] = np.array([1, 1, 3, 3])
 
     def start(self, rng: np.random.Generator) -> Array:
         return rng.uniform(low=-0.05, high=0.05, size=(4,))
 
     def move(self, actions: Array) -> Moved:
         env = self.scalar
-        force = np.array([-env.force_mag, env.force_mag])[actions]
+        force = np.where(actions == 1, env.force_mag, -env.force_mag)
         cos, sin = np.cos(self.state[2]), np.sin(self.state[2])
-        rate = self.state[[1, 1, 3, 3]]  # lines 1 and 3 become the accelerations
+        rate = self.state.take(self._lines, 0)  # lines 1 and 3 become the accelerations
         push = (force + env.polemass_length * np.square(rate[2]) * sin) / env.total_mass
         inertia = env.length * (4.0 / 3.0 - env.masspole * np.square(cos) / env.total_mass)
         np.divide(env.gravity * sin - cos * push, inertia, out=rate[3])

@@ -96,3 +96,19 @@ def test_a_kernel_without_an_amount_never_computes(calls: list[str], monkeypatch
         assert calls == expected
     monkeypatch.setattr(choices, "now", Kernels())
     assert torch.equal(torch.stack(found(ours, x)[:1]), torch.stack(found(theirs, x)[:1]))
+
+
+def test_tanh_of_a_compiled_step_is_tanh_up_to_rounding() -> None:
+    """The bound is that of docs: 4e-7, also where numbers are tiny or saturate."""
+    x = torch.cat([torch.linspace(-12, 12, 20_001), torch.logspace(-8, 1, 2_001), -torch.logspace(-8, 1, 2_001)])
+    y, expected = fast_layers.tanh_by_polynomials(x), torch.tanh(x.double())
+    assert (y.double() - expected).abs().max() < 4e-7
+    assert ((y.double() - expected) / expected).abs()[expected != 0].max() < 4e-7
+    assert y.abs().max() <= 1.0
+    ends = fast_layers.tanh_by_polynomials(torch.tensor([0.0, float("inf"), -float("inf"), float("nan")]))
+    assert ends[:3].tolist() == [0.0, 1.0, -1.0]
+    assert ends[3].isnan()
+    x.requires_grad_()
+    fast_layers.tanh_by_polynomials(x).sum().backward()
+    assert x.grad is not None
+    assert (x.grad.double() - (1 - expected**2)).abs().max() < 1e-6
