@@ -2,6 +2,7 @@
 
 python benchmarks/speed.py [--peers] [--only dqn,small,ppo,native,sac,td3,images,zoo,solved] [--threads 1,0]
     [--repeats 3] [--device cuda] [--python PATH] [--record [--kind NAME]]
+    [--sides ours,sb3]
 
 The sides take turns, one process at a time, and a ratio is the median of the ratios of single turns, so that other load
 on the machine affects all sides. Threads 0: each side has the number that it chooses itself. Speeds are without what
@@ -437,6 +438,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         "--peers", action="store_true", help=f"measure other frameworks too, each in its environment in {PEERS.name}"
     )
     parser.add_argument("--only", default=",".join(names), help=f"some of {', '.join(names)}, separated by commas")
+    parser.add_argument("--sides", help=f"some of {', '.join(speed_page.SIDES)}, separated by commas")
     parser.add_argument("--threads", default="1", help="1, 0 (each side chooses), or both, separated by commas")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of ours and stable-baselines3")
     parser.add_argument("--python", help=f"Python with the packages of the others, instead of {PEERS.name}")
@@ -447,6 +449,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     request.only = request.only.split(",")
     if unknown := set(request.only) - set(names):
         parser.error(f"--only: {', '.join(sorted(unknown))} is none of {', '.join(names)}")
+    if request.sides and not {"ours"} <= set(request.sides.split(",")) <= set(speed_page.SIDES):
+        parser.error(f"--sides: ours, and others of {', '.join(speed_page.SIDES)}")
     if not set(request.threads.split(",")) <= {"0", "1"}:
         parser.error("--threads: 1, 0, or 1,0")
     request.threads = [int(word) for word in request.threads.split(",")]
@@ -460,7 +464,8 @@ def main(argv: list[str] | None = None) -> int:
     global own_python
     request = parse(argv)
     own_python = Path(request.python) if request.python else None
-    sides = [side for side in speed_page.SIDES if request.peers or side not in OTHERS]
+    asked = request.sides.split(",") if request.sides else list(speed_page.SIDES)
+    sides = [side for side in speed_page.SIDES if side in asked and (request.peers or side not in OTHERS)]
     place, results = circumstances(request.repeats), []
     try:
         if request.peers and not request.python:

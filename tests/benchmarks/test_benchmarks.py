@@ -9,12 +9,22 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from benchmarks import bottleneck, data_layer, learning, learning_curves, learning_page, learning_plan, speed
+from benchmarks import (
+    bottleneck,
+    data_layer,
+    learning,
+    learning_curves,
+    learning_page,
+    learning_plan,
+    speed,
+    speed_page,
+)
 from benchmarks.learning_page import Row
-from benchmarks.speed import BenchmarkError, Measure, Workload
+from benchmarks.speed import BenchmarkError, Measure, Speed, Workload
 from framework.disk.csv_table import read_csv
 from framework.seeding import number
 from tests.tools.process import Forked
@@ -26,15 +36,43 @@ def told(*speeds: float) -> Measure:
     return lambda turn: next(values)
 
 
+def one(speeds: dict[str, list[float]], **facts: Any) -> dict[str, Any]:
+    """Returns a measurement of some work."""
+    return speed.measurement(Workload("work", **{"goal": 2.0, "sides": {}, **facts}), speeds, "here", "cpu")
+
+
 def test_the_ratio_is_the_median_over_turns_and_not_the_ratio_of_medians() -> None:
     # the turns give 2, 3 and 1; the medians would give 300 / 100 = 3
     speeds = {"ours": [200.0, 300.0, 400.0], "sb3": [100.0, 100.0, 400.0]}
-    assert speed.ratio(speeds, "sb3") == 2.0
+    assert speed_page.ratio(one(speeds), "sb3") == 2.0
 
 
 def test_a_side_that_was_not_measured_has_no_ratio_and_empty_cells() -> None:
-    line = speed.row(Workload("work", 2.0, {}), {"ours": [1500.0], "lean": [1000.0]})
-    assert line == "| work | 1 | 1,500 /s | 1,000 /s |  |  |  |  | 1.50 |  |  |  |  | 2.0 |"
+    line = speed_page.row(one({"ours": [1500.0], "lean": [1000.0]}))
+    assert line == "| work | 1 | 1,500 /s |  | 1,000 /s (1.50) |  |  |  |  |  |  |  |  | 2.0 |"
+
+
+def test_the_seconds_before_steady_training_have_a_table_of_their_own() -> None:
+    measured = Speed(100.0)
+    measured.first = 12.34
+    tables = speed_page.tables([one({"ours": [measured], "sb3": [50.0]})])
+    assert "| work | 12.3 |  |  |  |" in tables
+    assert "seconds before" not in speed_page.tables([one({"ours": [100.0], "sb3": [50.0]})])
+
+
+def test_a_work_measured_again_takes_the_place_of_the_earlier_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed_page, "RESULTS", tmp_path / "speed.json")
+    for kind, ours in (("cpu", 1.0), ("cuda", 2.0), ("cpu", 3.0)):
+        speed_page.record([{**one({"ours": [ours]}), "kind": kind}])
+    assert [each["speeds"]["ours"] for each in speed_page.read()] == [[2.0], [3.0]]
+
+
+def test_the_picture_has_a_bar_for_each_framework() -> None:
+    image = speed_page.picture([one({"ours": [200.0], "sb3": [100.0], "floor": [400.0]})])
+    assert image.count("<rect") == 2
+    assert "100 /s, 0.50 of ours" in image
 
 
 def test_our_worst_variant_stands_against_their_best() -> None:
@@ -44,12 +82,11 @@ def test_our_worst_variant_stands_against_their_best() -> None:
 
 
 def test_a_share_of_the_floor_is_a_goal_too() -> None:
-    workload = Workload("work", 2.0, {}, share=0.5, threads=0)
     for least, missed in ((100.0, False), (130.0, True)):
-        speeds = {"ours": [60.0], "sb3": [20.0], "floor": [least]}
-        assert speed.is_missed(workload, speeds) is missed
-    assert speed.row(workload, speeds).endswith("| 3.00 |  | 0.46 |  | 2.0, 0.5 of the floor |")
-    assert "| own |" in speed.row(workload, speeds)
+        measured = one({"ours": [60.0], "sb3": [20.0], "fast": [least]}, share=0.5, threads=0)
+        assert speed.is_missed(measured) is missed
+    assert speed_page.row(measured).endswith("| 130 /s (0.46) |  | 2.0, 0.5 of our floor |")
+    assert "| own |" in speed_page.row(measured)
 
 
 @pytest.mark.parametrize("threads", [0, 1])
@@ -70,11 +107,10 @@ def test_the_sides_take_turns() -> None:
 
 
 def test_a_task_that_was_not_solved_is_slower_than_any_that_was() -> None:
-    workload = Workload("work", 1.0, {}, solving=True)
-    line = speed.row(workload, {"ours": [0.5], "sb3": [0.0]})
-    assert line == "| work | 1 | 2.0 s |  | not solved |  |  |  |  | inf |  |  |  | 1.0 |"
-    assert speed.ratio({"ours": [0.5], "sb3": [0.0]}, "sb3") == math.inf
-    assert speed.ratio({"ours": [0.0], "sb3": [0.0]}, "sb3") == 0.0
+    line = speed_page.row(one({"ours": [0.5], "sb3": [0.0]}, solving=True))
+    assert line == "| work | 1 | 2.0 s |  |  | not solved (inf) |  |  |  |  |  |  |  | 2.0 |"
+    assert speed_page.ratio(one({"ours": [0.5], "sb3": [0.0]}), "sb3") == math.inf
+    assert speed_page.ratio(one({"ours": [0.0], "sb3": [0.0]}), "sb3") == 0.0
 
 
 def test_a_side_that_fails_is_named_with_its_last_words(tmp_path: Path) -> None:
@@ -89,12 +125,12 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(speed, "make_peers", lambda: None)
     for theirs, status in ((1.0, 0), (2.0, 1)):
         works = iter([only(theirs), only(theirs)])
-        monkeypatch.setattr(speed, "workloads", lambda threads=1, compiled=False, works=works: next(works))
+        monkeypatch.setattr(speed, "workloads", lambda threads=1, device="cpu", works=works: next(works))
         assert speed.main(["--peers", "--only", "dqn", "--repeats", "1"]) == status
-    assert "| work | 1 | 3 /s |  | 2 /s |  |  |  |  | 1.50 |  |  |  | 2.0 |" in capsys.readouterr().out
+    assert "| work | 1 | 3 /s |  |  | 2 /s (1.50) |  |  |  |  |  |  |  | 2.0 |" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"], ["--threads", "2"]])
+@pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"], ["--threads", "2"], ["--sides", "sb3"]])
 def test_a_wrong_word_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         speed.main(words)
