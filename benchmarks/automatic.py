@@ -42,6 +42,8 @@ class Task(NamedTuple):
     """Name of the environment in the rows, if it is another one."""
     words: tuple[str, ...] = ()
     """Further settings of the environment."""
+    toy: bool = False
+    """True for a toy of this project."""
 
     @property
     def name(self) -> str:
@@ -65,9 +67,9 @@ TASKS = [
     Task("Hopper-v5", 1_010_000),
     Task("Walker2d-v5", 1_010_000),
     Task("HalfCheetah-v5", 1_010_000),
-    Task("modes", 31_000, "toy modes, 10 steps"),
-    Task("levels", 41_000),
-    Task("poles", 61_000),
+    Task("modes", 31_000, "toy modes, 10 steps", toy=True),
+    Task("levels", 41_000, toy=True),
+    Task("poles", 61_000, toy=True),
     Task("MinAtar/Breakout-v1", 504_000, "MinAtar/Breakout-v1"),
     Task("mpe/simple_spread_v3", 500_000),
     Task("BipedalWalker-v3", 3_020_000),
@@ -93,7 +95,8 @@ def measure(task: Task, seed: int) -> dict[str, Any]:
     folder = Path("tasks") / f"Auto_{task.name.replace('/', '_').replace(' ', '_').replace(',', '')}_{seed}"
     if not folder.exists():
         length = f"general_cfg.max_total_step={task.steps}"
-        words = ["--env", task.env, "--algo", "auto", length, f"general_cfg.seed={seed}", *task.words]
+        env = ["general_cfg.env_name=toy", f"env_cfg.id={task.env}"] if task.toy else ["--env", task.env]
+        words = [*env, "--algo", "auto", length, f"general_cfg.seed={seed}", *task.words]
         run([*words, "--into", str(folder)])
     elif RecordedRun(folder).state != "finished":
         run(["resume", str(folder)])
