@@ -22,7 +22,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.learning import TEST_SEED, machine  # noqa: E402
+from benchmarks.learning import machine, words_of_test  # noqa: E402
 from framework.archive.run import RecordedRun  # noqa: E402
 from framework.disk.atomic import write_whole  # noqa: E402
 from framework.disk.csv_table import read_csv  # noqa: E402
@@ -70,7 +70,7 @@ TASKS = [
     Task("modes", 31_000, "toy modes, 10 steps", toy=True),
     Task("levels", 41_000, toy=True),
     Task("poles", 61_000, toy=True),
-    Task("MinAtar/Breakout-v1", 504_000, "MinAtar/Breakout-v1"),
+    Task("MinAtar/Breakout-v1", 504_000),
     Task("mpe/simple_spread_v3", 500_000),
     Task("BipedalWalker-v3", 3_020_000),
 ]
@@ -102,18 +102,7 @@ def measure(task: Task, seed: int) -> dict[str, Any]:
         run(["resume", str(folder)])
     test = folder.with_name(f"{folder.name}_test")
     if not test.exists() or RecordedRun(test).state != "finished":
-        run(
-            [
-                "general_cfg.mode=test",
-                "general_cfg.load_checkpoint=true",
-                f"general_cfg.load_path={folder}",
-                "general_cfg.load_model_step=best",
-                "general_cfg.max_episode=100",
-                f"general_cfg.seed={TEST_SEED + seed}",
-                "--into",
-                str(test),
-            ]
-        )
+        run(words_of_test(folder, "best", 100, seed, test))
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     return {
         "date": time.strftime("%Y-%m-%d"),

@@ -58,6 +58,20 @@ MODELS = {"best": "best", "last": "latest"}
 # measuring ------------------------------------------------------------------------------------------------
 
 
+def words_of_test(run: Path, step: str, episodes: int, seed: int, place: Path) -> list[str]:
+    """Returns the words that play a run's model on new start states, with a task directory of this name."""
+    return [
+        "general_cfg.mode=test",
+        "general_cfg.load_checkpoint=true",
+        f"general_cfg.load_path={run}",
+        f"general_cfg.load_model_step={step}",
+        f"general_cfg.max_episode={episodes}",
+        f"general_cfg.seed={TEST_SEED + seed}",
+        "--into",
+        str(place),
+    ]
+
+
 class StoppedError(Exception):
     """Raised if the time is over, or after Ctrl-C; what was trained is saved."""
 
@@ -114,19 +128,7 @@ class Measurement:
         place = folder / f"test_{seed}_{step}_{self.episodes}"
         if not place.exists() or RecordedRun(place).state != "finished":
             shutil.rmtree(place, ignore_errors=True)
-            self.run(
-                [
-                    "general_cfg.mode=test",
-                    "general_cfg.load_checkpoint=true",
-                    f"general_cfg.load_path={folder / f'seed_{seed}'}",
-                    f"general_cfg.load_model_step={step}",
-                    f"general_cfg.max_episode={self.episodes}",
-                    f"general_cfg.seed={TEST_SEED + seed}",
-                    "--into",
-                    str(place),
-                ],
-                quiet=True,
-            )
+            self.run(words_of_test(folder / f"seed_{seed}", step, self.episodes, seed, place), quiet=True)
         column = "terminated" if row.score == "success" else row.score
         return float(np.mean([float(episode[column]) for episode in read_csv(place / "results" / "test.csv")]))
 
