@@ -20,7 +20,7 @@ TESTED = $(if $(CONSTRAINTS),-c $(CONSTRAINTS))
 help:
 	@echo 'make run     install what a run needs, then python main.py; more words go into ARGS="--algo PPO"'
 	@echo 'make extra   install what the MuJoCo and Atari environments need'
-	@echo 'make test    install what the checks need, then the tests that start no runs; ARGS="-k replay" chooses others'
+	@echo 'make test    install what the checks need, then the tests that take no long time; ARGS="-k replay" chooses others'
 	@echo 'make check   lint, format, types, and then all tests'
 	@echo 'make docs    build the pages as a site, in site/; make docs-serve shows it while pages change'
 	@echo 'make bench   measure the speed (minutes)'
@@ -33,7 +33,7 @@ extra: $(VENV)/.made
 	$(PIP_INSTALL) $(TESTED) -r requirements-extra.txt
 
 test: $(CHECK_READY)
-	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-m "not run and not ray")
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),-m "not run and not ray and not long")
 
 check: lint format types
 	$(BIN)/python -m pytest

@@ -36,7 +36,7 @@ STARTS = re.compile(
     r"^(?:from|import) .*\b(?:main|joystick|subprocess|Run|forking|forked\w*|io_faults|Browser)\b", re.MULTILINE
 )
 """Imports of a module of tests that starts whole runs, processes or a browser."""
-LONG = ("test_io_faults", "test_product", "test_benchmarks", "test_ray_")
+COMPILING = ("test_io_faults", "test_product", "test_benchmarks", "test_ray_")
 """Further modules that start runs or a compiler."""
 FIRST = (
     "test_ray_faults", "test_compile", "test_ray_start", "test_run", "test_hangs", "test_export", "test_io_faults",
@@ -46,7 +46,7 @@ FIRST = (
 )  # fmt: skip
 """Modules that take longest, in the order in which they begin; a module is run by one process, which makes its fixtures
 and imports once. The last to begin are short, so that no process waits for another at the end."""
-QUICK = "not run and not ray"
+QUICK = "not run and not ray and not long"
 """Expression of `make test`."""
 
 
@@ -57,8 +57,8 @@ def pytest_xdist_auto_num_workers(config):
 
 @cache
 def starts_runs(path: Path) -> bool:
-    """Returns True for a module whose tests `make test` leaves to `make check`."""
-    return path.name.startswith(LONG) or bool(STARTS.search(path.read_text(encoding="utf-8")))
+    """Returns True for a module all of whose tests `make test` leaves to `make check`."""
+    return path.name.startswith(COMPILING) or bool(STARTS.search(path.read_text(encoding="utf-8")))
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -64,6 +64,7 @@ class Distant(VectorEnv):
         return Step(np.zeros((self.rows, 1), np.float32), -distance.astype(np.float32), over, np.zeros(self.rows, bool))
 
 
+@pytest.mark.long
 def test_ppo_comes_near_a_point_within_unlike_bounds():
     """Random actions are about 16 away from it, a policy that is clipped to the nearest corner 33."""
     env = Distant(8)

@@ -300,6 +300,7 @@ def scored(algo, rounds=350, **settings):
     return score(trained(agent, env, rounds), env)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("algo", "rounds"),
     in_the_suite(
@@ -319,6 +320,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "settings"), in_the_suite(OTHERS, OTHERS[1]))
 def test_it_comes_there_with_other_settings_too(algo, settings):
     assert scored(algo, **settings) > -0.05

@@ -215,6 +215,7 @@ def test_the_step_of_what_predicts_is_compiled() -> None:
     np.testing.assert_allclose(weights[1], weights[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_sparse_reward_is_reached_with_counts_and_not_without() -> None:
     """One of 1024 random episodes finds it; these are 480."""
     returns = {}

@@ -259,6 +259,7 @@ def test_the_gradient_of_an_action_reaches_the_network_of_all_agents():
     assert [name for name, array in agent.weights().items() if (array == before[name]).all()] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shared", in_the_suite([True, False], True))
 def test_agents_learn_what_each_of_them_can_know(shared):
     layers = {"actor_layers": [Linear(layer_size=[32])], "critic_layers": [Linear(layer_size=[64])]}

@@ -321,6 +321,7 @@ except quantiles, whose best is that of their mean."""
 TRIED = in_the_suite(OF_MASKS, *((algo, "obs") for algo in one_of_each(MASKED)), ("QRDQN", "obs"), *OF_MASKS[-2:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "mask"), TRIED)
 def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo, mask):
     """The toy raises at one. What was learned from targets that knew the masks has no value of its own here, but must

@@ -154,6 +154,7 @@ def test_acting_changes_no_statistics_and_depends_on_them():
     assert "critic.body.0.deviation" in before
 
 
+@pytest.mark.long
 def test_the_average_of_gradients_is_shorter():
     """Bhatt et al. (2024), appendix: Adam with beta1 1/2."""
     agent = agent_for("CrossQ")

@@ -192,6 +192,7 @@ def test_the_value_goes_on_past_a_time_limit(n_step):
     assert values(agent, 0) == pytest.approx(5.0, abs=0.3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{}, {"double": True, "dueling": True}, {"n_step": 2}, {"buffer_type": "PER"}])
 def test_a_reward_one_step_later_is_worth_gamma(settings):
     """TRM-1: the second step ends the episode with 1, so that the first is worth 0.8 and nothing comes after."""

@@ -107,6 +107,7 @@ def test_a_checkpoint_of_before_goes_on() -> None:
         resume.changes(read, other)
 
 
+@pytest.mark.long
 def test_policies_of_before_go_on() -> None:
     pytest.importorskip("mpe2", reason="needs PettingZoo")
     words = (

@@ -122,6 +122,7 @@ def apart(one, other):
 WITH_NETWORK = [algo for algo in of_one_agent() if issubclass(algos.get(algo).Config, NetworkConfig)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algo", one_of_each(WITH_NETWORK))
 def test_learners_that_share_their_batches_keep_the_same_weights(algo):
     compared(algo, count=2)
@@ -152,6 +153,7 @@ EXACT = {
 """Those that draw nothing for each sample, so that they do the same whoever has it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXACT)
 def test_several_learners_learn_what_one_with_the_whole_batch_does(name):
     """The sums come in another order, and nothing else is different: after tens of updates a thousandth of the way that

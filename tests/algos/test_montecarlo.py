@@ -100,6 +100,7 @@ def test_every_visit_is_counted_for_the_upper_bound_not_only_the_first():
     assert agent.table.counts.tolist() == [[2, 0, 0], [0, 0, 1], [0, 0, 0]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lr", [None, 0.02])
 def test_by_chance_alone_the_values_of_chance_are_learned(lr):
     """Sutton and Barto (2018), example 6.2: going right from place i is worth (i + 1) / 6."""

@@ -137,6 +137,7 @@ def test_a_block_keeps_the_shape_and_has_no_cells(members: int) -> None:
         of([settings.Residual(layers=[settings.Gru(layer_size=[4])])])
 
 
+@pytest.mark.long
 def test_critics_with_blocks_are_the_single_networks_side_by_side() -> None:
     width = 6
     block = [Linear(layer_size=[8], bias=False), settings.RmsNorm(), Linear(layer_size=[width], bias=False)]

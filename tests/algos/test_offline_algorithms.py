@@ -183,6 +183,7 @@ SLOPES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "settings"), in_the_suite(SLOPES, SLOPES[0], SLOPES[1], SLOPES[3]))
 def test_the_best_action_of_the_data_is_chosen_and_valued(algo: str, settings: dict[str, Any]) -> None:
     action, value = on_slope(algo, data="x.npz", **settings)
@@ -190,6 +191,7 @@ def test_the_best_action_of_the_data_is_chosen_and_valued(algo: str, settings: d
     assert 0.1 * GAMMA < value < 0.5 * GAMMA
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("algo", "settings"),
     [("AWAC", {}), ("CRR", {}), ("IQL", {}), ("BC", {}), ("BC", {"head": "mixture", "components": 2})],
@@ -210,6 +212,7 @@ def test_actions_that_are_all_the_same_leave_the_policy_a_spread(algo: str, sett
     assert all(value.isfinite() for value in agent.update(other).metrics.values())
 
 
+@pytest.mark.long
 def test_without_a_constraint_the_action_without_data_is_chosen() -> None:
     action, value = on_slope("TD3")
     assert action > 0.9

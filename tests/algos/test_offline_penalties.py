@@ -122,6 +122,7 @@ def test_a_flow_goes_by_steps_of_its_velocity() -> None:
     assert agent._flown(torch.zeros(1, 3), noise).tolist() == [[0.5, 1.0]], "within the cube"
 
 
+@pytest.mark.long
 def test_it_imitates_two_ways_of_acting_and_not_their_mean() -> None:
     agent = agent_for(
         "FQL", data="x", actor_lr=3e-3, **{"actor_layers": [{"layer_type": "linear", "layer_size": [64]}]}
@@ -141,6 +142,7 @@ def test_it_imitates_two_ways_of_acting_and_not_their_mean() -> None:
 # fitted Q evaluation --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", [Discrete(2), Box(-1.0, 1.0, (1,))])
 def test_the_value_is_that_of_the_policy_and_not_of_the_data(space: Any) -> None:
     """Two states; an action of 1 pays 1, one of 0 pays 0, and the second step ends the episode. The data choose at
@@ -173,6 +175,7 @@ def test_targets_move_so_fast_that_far_rewards_arrive(gamma: float, updates: int
     assert tau_for(gamma, updates) == pytest.approx(tau)
 
 
+@pytest.mark.long
 def test_the_value_of_rewards_without_an_end_is_not_that_of_the_next_few() -> None:
     """1 / (1 - 0.95) = 20. Targets that move by 0.01 would be at 20 (1 - e^(-0.05 0.01 160)) = 1.5."""
     rng, count = np.random.default_rng(1), 64

@@ -28,6 +28,7 @@ def some_parameters() -> list[nn.Parameter]:
     return [nn.Parameter(torch.tensor(rng.standard_normal(shape), dtype=torch.float32)) for shape in ((37, 5), (7,))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["adam", "adamw"])
 def test_our_adam_gives_the_bits_of_torch(name: str) -> None:
     ours, theirs = some_parameters(), some_parameters()

@@ -164,6 +164,7 @@ def value_of(agent, obs):
     return agent.policy.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("algo", "settings", "rounds"),
     [
@@ -212,6 +213,7 @@ def test_the_right_action_is_learned_with_other_settings(algo, settings):
     assert score(agent, toy_of("match", 8)) == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algo", ["A2C", "REINFORCE", "TRPO"])
 def test_a_continuous_action_comes_to_its_target(algo):
     """The best return is 0, that of standing still -1/3."""

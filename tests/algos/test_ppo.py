@@ -270,6 +270,7 @@ def value_of(agent, obs):
     return agent.policy.critic(torch.tensor([[obs]], dtype=torch.float32)).item()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{}, {"value_clip": 5.0}])
 def test_the_value_goes_on_past_a_time_limit(settings):
     """TRM-1: 1 / (1 - 0.8) = 5, and not the 3.4 at most of one who takes the cut for an end."""
@@ -278,6 +279,7 @@ def test_the_value_goes_on_past_a_time_limit(settings):
     assert value_of(agent, 0.0) == pytest.approx(5.0, abs=0.2)
 
 
+@pytest.mark.long
 def test_a_reward_one_step_later_is_worth_gamma():
     """TRM-1"""
     env = toy_of("two_step", 4)
@@ -285,6 +287,7 @@ def test_a_reward_one_step_later_is_worth_gamma():
     assert [value_of(agent, obs) for obs in (0.0, 1.0)] == pytest.approx([0.8, 1.0], abs=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("toy", "settings"),
     [
@@ -302,6 +305,7 @@ def test_the_right_action_is_learned_in_every_discrete_space(toy, settings):
     assert score(agent, toy_of(toy, 8)) == 1.0
 
 
+@pytest.mark.long
 def test_a_continuous_action_comes_to_its_target():
     """The best return is 0, that of standing still -1/3."""
     env = toy_of("target", 8)

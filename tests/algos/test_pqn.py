@@ -55,11 +55,13 @@ SMALL = {"batch_size": 64, "sgd_batch_size": 32, "epsilon_decay": 2000, "lr": 3e
 CELLS = {"lookup_step": 4, "batch_size": 64, "sgd_batch_size": 32, "lr": 0.01, "epsilon_decay": 2000}
 
 
+@pytest.mark.long
 def test_the_action_that_fits_the_observation_is_learned():
     env = toy_of("match", rows=8)
     assert score(trained(agent_of("PQN", spec_of(env), **SMALL), env, 40), toy_of("match")) == 1.0
 
 
+@pytest.mark.long
 def test_a_cue_seen_at_the_first_step_is_remembered():
     env = toy_of("recall", rows=8, delay=2)
     layers = [Linear(layer_size=[16]), Gru(layer_size=[16])]
@@ -67,6 +69,7 @@ def test_a_cue_seen_at_the_first_step_is_remembered():
     assert score(trained(agent, env, 100), toy_of("recall", delay=2)) == 1.0
 
 
+@pytest.mark.long
 def test_the_value_goes_on_past_a_time_limit():
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 5. Taking the cut for an end gives at most 3.4."""
     env = toy_of("time_limit", rows=4, steps=5)

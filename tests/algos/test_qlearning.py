@@ -223,6 +223,7 @@ def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(kind, low, high
     assert ((low < agent.table.values) & (agent.table.values < high)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", in_the_suite([1, 4], 4))
 def test_the_frozen_lake_without_slipping_is_crossed_on_a_shortest_way(rows):
     """Six steps to the goal, which pays 1: the start is worth 0.9^5."""
@@ -260,6 +261,7 @@ def test_by_chance_alone_sarsa_learns_the_values_of_chance_and_q_learning_those_
     np.testing.assert_allclose(agent.table.values[1:6], known, atol=0.08)
 
 
+@pytest.mark.long
 @by_all_and_with_all
 def test_illegal_actions_are_never_taken_and_never_learned(algo, exploration):
     """The walk raises where one is taken; going left from place 3 is worth what it was at first."""

@@ -252,6 +252,7 @@ def test_actions_that_are_not_one_for_each_agent_are_refused(spec, text):
 GAMES = [(algo, best, state) for algo, best in (("QMIX", 8.0), ("VDN", 7.0)) for state in (True, False)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "best", "state"), in_the_suite(GAMES, *GAMES[:2], GAMES[3]))
 def test_the_two_step_game(algo, best, state):
     """QMIX finds the optimum, also if its mixer sees the observations; a sum cannot represent it."""

@@ -74,6 +74,7 @@ def by_hand(network, obs, state):
 CELLS = [*zip(SETTINGS, (Lstm, Gru, Lstm, Gru), strict=True), ("PPO", Attention)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "cell"), in_the_suite(CELLS, *(each for each in CELLS if each[0] != "TRPO")))
 def test_a_cue_seen_at_the_first_step_is_remembered(algo, cell):
     env = toy_of("recall", rows=8, delay=2)

@@ -79,6 +79,7 @@ def by_hand(network, batch, state, warm):
 # ------------------------------------------------------------------------------------------------------- what is seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("actor", "critic"), [(True, True), (True, False), (False, True)])
 @every
 def test_a_sequence_gives_what_acting_gave_step_by_step(algo, actor, critic):
@@ -141,6 +142,7 @@ def test_a_memory_of_another_size_than_the_noise_stays_apart_from_it():
 # ----------------------------------------------------------------------------------------------------- what is learned
 
 
+@pytest.mark.long
 @every
 def test_every_parameter_moves_and_targets_have_no_gradients(algo):
     """The cells of the actor and of the critics among them."""
@@ -205,6 +207,7 @@ def test_statistics_of_crossq_are_those_of_the_steps_that_are_learned_from():
 CUES = [("SAC_D", True), ("SAC_D", False), ("TD3", True), ("TD3", False), ("CrossQ", True)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "remembers"), in_the_suite(CUES, ("SAC_D", True), ("TD3", True), ("TD3", False)))
 def test_a_cue_seen_at_the_first_step_is_remembered_with_a_memory_only(algo, remembers):
     """The largest return is 1; who always says the same has 0 on average."""
@@ -288,6 +291,7 @@ def test_what_a_sequence_taught_becomes_its_priority_and_its_weight():
     np.testing.assert_allclose(stored, np.array(list(last.values())) + 0.5, rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_step", [1, 3])
 def test_r2d2_remembers_a_cue_seen_at_the_first_step(n_step):
     env = toy_of("recall", 8, delay=2)

@@ -150,6 +150,7 @@ QUICK = {
 }
 
 
+@pytest.mark.long
 def test_what_is_legal_is_learned_and_what_is_not_is_never_tried():
     env = Forbidden()
     agent = trained(agent_of("SAC_D", spec_of(env), **QUICK), env, 150)
@@ -176,6 +177,7 @@ def critic_at(agent, *obs):
         return agent.critic(torch.tensor(obs, dtype=torch.float32)[:, None]).mean(0)
 
 
+@pytest.mark.long
 def test_the_value_goes_on_past_a_time_limit():
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 1 / (1 - 0.8) = 5, and 3.4 with the cut as an end."""
     env = toy_of("time_limit", steps=5)
@@ -184,6 +186,7 @@ def test_the_value_goes_on_past_a_time_limit():
     assert critic_at(agent, 0.0).mean().item() == pytest.approx(5.0, abs=0.3)
 
 
+@pytest.mark.long
 def test_a_reward_one_step_later_is_worth_gamma():
     """TRM-1"""
     env = toy_of("two_step")

@@ -174,6 +174,7 @@ def test_a_soft_actor_sees_its_own_observation_and_the_critics_see_all(shared):
     assert (agent.critic(obs, action) != agent.critic(other, action)).all()
 
 
+@pytest.mark.long
 def test_soft_actors_learn_what_each_is_to_do():
     """The return of all is highest where each agent's action is its observation."""
     agent, rng = team("MASAC", actor_lr=3e-3, critic_lr=3e-3, alpha=0.01, batch_size=64), np.random.default_rng(0)
@@ -194,6 +195,7 @@ def played(agent):
     return (agent.predict_action(seen, None).action == cues).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algo", ["COMA", "HAPPO"])
 def test_a_team_learns_to_act_together(algo):
     settings = {"batch_size": 128, "sgd_batch_size": 64, "lr": 1e-2, "lr_schedule": "constant"}

@@ -178,6 +178,7 @@ KINDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "settings"), [(a, s) for a, s in KINDS if a != "QLearning"])
 def test_by_chance_alone_the_values_of_chance_are_learned(algo, settings):
     """Sutton and Barto (2018), example 6.2: going right from place i is worth (i + 1) / 6."""
@@ -190,6 +191,7 @@ def test_by_chance_alone_the_values_of_chance_are_learned(algo, settings):
     np.testing.assert_allclose(agent.table.values[1:6], known, atol=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "settings"), KINDS)
 def test_each_learns_the_action_that_fits_the_state_and_goes_on_as_if_it_had_not_stopped(algo, settings):
     """RES-1, in the middle of episodes."""

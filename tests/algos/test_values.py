@@ -36,6 +36,7 @@ def head(algo, actions=2, **settings):
 # -------------------------------------------------------------------------------------------------------- formulas
 
 
+@pytest.mark.long
 def test_a_projected_distribution_gives_each_atoms_share_to_its_two_neighbours():
     """Bellemare et al. (2017), algorithm 1, on the support -1, 0, 1, 2."""
     support = tensor(-1.0, 0.0, 1.0, 2.0)
@@ -356,6 +357,7 @@ def test_the_loss_of_implicit_quantiles_reads_the_fractions_of_its_own_outputs()
 SEQUENCES = {"lookup_step": 4, "burn_in": 2, "batch_size": 8, "train_fre": 2}
 
 
+@pytest.mark.long
 def test_a_cue_seen_at_the_first_step_is_remembered():
     env = toy_of("recall", delay=2)
     agent = agent_of(
@@ -504,6 +506,7 @@ def quick(algo, **settings):
     return {**QUICK, **(REMEMBERS if algo == "DRQN" else SMALL), **settings}
 
 
+@pytest.mark.long
 @ALL_OF_THEM
 def test_the_action_that_fits_the_observation_is_learned(algo):
     env = toy_of("match")
@@ -512,6 +515,7 @@ def test_the_action_that_fits_the_observation_is_learned(algo):
     assert score(trained(agent, env, 150), env) == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algo", in_the_suite(["NoisyDQN", "C51", "QRDQN", "IQN", "DRQN"], "C51", "QRDQN", "DRQN"))
 def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(algo):
     """TRM-1: reward 1 for ever, cut off after 5 steps, gamma 0.8: 1 / (1 - 0.8) = 5; whoever took the cut for an end
@@ -530,6 +534,7 @@ def test_the_value_goes_on_past_a_time_limit_and_not_past_an_end(algo):
         assert values == pytest.approx(expected, abs=0.35), name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "more", in_the_suite([{}, {"buffer_type": "PER"}, {"dueling": True}, REMEMBERS], {"dueling": True})
 )
@@ -544,6 +549,7 @@ def test_the_bonus_widens_the_gap_between_the_actions(more):
     assert score(agent, env) == 1.0
 
 
+@pytest.mark.long
 @ALL_OF_THEM
 def test_everything_that_learns_moves_and_the_target_network_only_by_its_own_rule(algo):
     env = toy_of("match", steps=3)

@@ -23,6 +23,7 @@ def test_the_answer_to_a_corner_is_the_middle() -> None:
     assert best_moves((-1, 0, 0, 0, 0, 0, 0, 0, 0)) == [4]
 
 
+@pytest.mark.long
 @installed
 def test_a_perfect_player_never_loses_and_draws_against_itself() -> None:
     env = make(Config(id="classic/tictactoe_v3"), 1, EnvContext())

@@ -118,6 +118,7 @@ def test_only_true_and_false_are_booleans(file: Callable[..., Path], word: str) 
     assert "expected true or false" in message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -770,6 +771,7 @@ def test_the_nearest_preset_is_taken_and_named(preset_root: Path, algo: str, env
         assert f"no preset for {asked}: the Python defaults are used" in config.notes[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("algo", "env", "words", "promised"),
     [
@@ -809,6 +811,7 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json_schema.schema(ALGOS, catalog.ENVS))
 
 
+@pytest.mark.long
 def test_the_schema_is_one(validator: jsonschema.Draft202012Validator) -> None:
     validator.check_schema(validator.schema)
 
@@ -881,6 +884,7 @@ def test_a_document_error_is_not_a_crash() -> None:
 # ------------------------------------------------------------------------------------------ messages and names
 
 
+@pytest.mark.long
 def test_messages_are_bounded_and_show_no_control_characters(file: Callable[..., Path]) -> None:
     long = refused(file(f"general_cfg:\n  {'k' * 10_000}: 1"))
     assert len(long) < 1_100
@@ -922,6 +926,7 @@ def test_swapped_letters_are_one_typing_mistake(a: str, b: str, mistakes: int) -
     assert names.distance(b, a) == mistakes
 
 
+@pytest.mark.long
 def test_every_foreign_name_leads_to_a_setting_that_exists() -> None:
     for name in foreign_names.NAMES:
         assert hints.setting_of(name, ALGOS, catalog.ENVS), name

@@ -35,6 +35,7 @@ def test_both_kinds_of_end_happen_in_what_is_compared():
     assert sum(step.truncated for step in played) > 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["async", "native"])
 def test_every_kind_gives_the_same_thousand_transitions_to_the_bit(kind):
     """TRM-5: rows, processes and the native vector environment, with both kinds of end; the seeds are the same."""

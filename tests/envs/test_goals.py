@@ -420,6 +420,7 @@ def moved_to_its_goal(algo, **settings):
 BY_HINDSIGHT = [("DDPG_HER", {}), ("SAC_HER", {"alpha_lr": 1e-2, "alpha_init": 0.1})]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "settings"), in_the_suite(BY_HINDSIGHT, BY_HINDSIGHT[0]))
 def test_a_point_learns_by_hindsight_to_go_where_it_is_told(algo, settings):
     """Goals are relabeled by the memory, which is the same for both."""

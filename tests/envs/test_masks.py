@@ -145,6 +145,7 @@ def test_the_mask_is_that_of_the_observation_and_the_next_one_that_of_its_true_s
     np.testing.assert_array_equal(columns["action_mask"][1:][running], columns["next_action_mask"][:-1][running])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factory", [Gates, GatesInObs, GatesAmongOthers])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", [SyncVectorEnv, AsyncVectorEnv])

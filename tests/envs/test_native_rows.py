@@ -21,6 +21,7 @@ def rows_of(env_id: str, rows: int, how: str, **settings: Any) -> Any:
     return envs.make(config.env_package, config.env, rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("env_id", IDS)
 def test_ten_thousand_random_steps_and_resets_have_the_same_bits(env_id: str) -> None:
     rows = 5

@@ -25,6 +25,7 @@ SLOW = ("highway-fast-v0", "parking-v0", "Meta-World/reach-v3", "ALE/Pong-v5")
 """Ids of which few steps are played."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("env_id", IDS)
 def test_an_episode_follows_from_its_seed_and_the_actions_and_writes_no_file(env_id, tmp_path, monkeypatch):
     row = env_packages.of_id(env_id)

@@ -49,6 +49,7 @@ KINDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", KINDS)
 def test_the_rule_policy_does_every_task_with_all_kinds_of_actions_and_features(settings: dict[str, Any]) -> None:
     env = single(Config(id="full", **settings))
@@ -117,6 +118,7 @@ def test_the_expert_of_single_acts_repeats_nothing_while_there_is_more_to_say(tm
 # ----------------------------------------------------------------------------- what must not be possible
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("env_id", "highest"), [("mini", 0.15), ("town", 0.03), ("full", 0.03)])
 def test_saying_everything_at_once_does_not_pay(env_id: str, highest: float) -> None:
     result = play(single(Config(id=env_id)), lambda env, obs: np.ones(env.action_space.shape, np.int8), 300)
@@ -222,6 +224,7 @@ def test_a_dialogue_that_was_cut_leaves_nothing_behind() -> None:
     assert fingerprint(env, 3) == expected
 
 
+@pytest.mark.long
 def test_a_thousand_dialogues_need_no_more_memory() -> None:
     env = single(Config(id="full"))
     play(env, expert, 300)

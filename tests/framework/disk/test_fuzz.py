@@ -55,6 +55,7 @@ def test_changed_bytes_are_answered(name: str, tmp_path: Path, monkeypatch: pyte
             reader.read(data, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in HERE if READERS[name].structured and name != "YAML and presets"])
 def test_changed_structures_are_answered(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hypothesis = pytest.importorskip("hypothesis")
@@ -108,6 +109,7 @@ class Bad:
             _ = b"x" * (200 * 2**20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["traceback", "slow", "signal", "code", "memory", "nothing"])
 def test_each_kind_of_fault_is_counted(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The harness would be worth nothing if it did not notice."""

@@ -43,6 +43,7 @@ def feed(agent, memory, collector, rounds):
             learner.learn(chunk, Progress())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("algo", "toy"), REPLAYS)
 def test_the_mean_of_a_feature_is_that_of_what_was_collected(algo, toy):
     """Drawn samples gave mean 1.55 and deviation 3.6 here, since early observations are drawn more often."""

@@ -76,6 +76,7 @@ def test_episodes_keep_the_return_of_the_environment(algo):
     assert chunk.columns["reward"].max() == 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("wish", "highest"), [({}, 10.0), ({"reward_clipping": True}, 1.0)])
 def test_games_of_atari_are_scored_by_their_own_rewards(wish, highest):
     """A dot of Ms. Pac-Man is 10 points. The vector environment of ale_py makes that 1, unless it is told not to."""

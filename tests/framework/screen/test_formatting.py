@@ -2,6 +2,8 @@
 
 import ast
 
+import pytest
+
 from config.program import ROOT
 from framework.screen import tables
 from framework.screen.formatting import COUNTED, between, counted, scored
@@ -22,6 +24,7 @@ def test_chinese_has_a_measure_word_and_no_plural(chinese):
     assert scored({"mean": 9.5, "std": 0.25, "episodes": 20}) == "9.5 ± 0.25（20 个回合）"
 
 
+@pytest.mark.long
 def test_all_nouns_that_are_counted_are_listed():
     files = (path for name in catalog.PACKAGES for path in (ROOT / name).rglob("*.py"))
     nouns = set(BY_VARIABLE)
