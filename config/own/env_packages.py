@@ -214,7 +214,7 @@ PACKAGES = (
     EnvPackage(
         "vmas", "vmas", r"^vmas/", "vmas/balance", family="_vmas", register="envs.gym.vmas:register", agents=True
     ),
-    EnvPackage("mpe2", "mpe2 pettingzoo", r"^mpe/", "mpe/simple_spread_v3", kind="pettingzoo"),
+    EnvPackage("mpe2", "mpe2 pettingzoo", r"^mpe2?/", "mpe/simple_spread_v3", kind="pettingzoo"),
     EnvPackage(
         "pettingzoo",
         "pettingzoo",

@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 def missing(env_id: str = "") -> str | None:
     """Returns the package that PettingZoo's environments need and that is not installed; None if there is none."""
-    packages = ("pettingzoo", "mpe2") if env_id.startswith("mpe/") or not env_id else ("pettingzoo",)
+    packages = ("pettingzoo", "mpe2") if canonical(env_id).startswith("mpe/") or not env_id else ("pettingzoo",)
     return next((name for name in packages if not env_packages.is_installed(name)), None)
 
 
@@ -87,8 +87,9 @@ def _of_mpe2() -> dict[str, Entry]:
 
 
 def canonical(env_id: str) -> str:
-    """Returns a name with its version as _v1; PettingZoo also has -v1."""
-    return _VERSION.sub("_v", env_id.strip())
+    """Returns a name with its version as _v1, where PettingZoo also has -v1, and mpe2's by the prefix in its list."""
+    name = _VERSION.sub("_v", env_id.strip())
+    return f"mpe/{name.removeprefix('mpe2/')}" if name.startswith("mpe2/") else name
 
 
 def lookup(env_id: str) -> Entry | None:

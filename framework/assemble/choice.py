@@ -155,17 +155,38 @@ def _sac(task: Task, algo: str, why: str) -> Choice:
 
 
 def _ppo(task: Task, why: str) -> Choice:
-    rows, images = 4 if task.several else 8, task.sees
-    window = min(max(2 ** int(math.log2(max(2, task.steps // 80))), 512), 4096)
-    settings = {
-        "gamma": 0.99, "gae_lambda": 0.95, "lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear",
-        "batch_size": window, "sgd_batch_size": max(64, window // 8), "k_epochs": 4 if images else 8,
+    if task.several or task.sees:
+        rows, settings = _ppo_of_several_or_images(task)
+    elif isinstance(task.actions, Box):
+        rows, settings = 8, {
+            "gamma": 0.99, "gae_lambda": 0.95, "batch_size": _window(task, 4096), "sgd_batch_size": 256, "k_epochs": 10,
+            "entropy_coef": 0.0, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": True,
+        }  # fmt: skip
+    else:
+        rows, settings = 16, {
+            "gamma": 0.999, "gae_lambda": 0.98, "batch_size": _window(task, 16384), "sgd_batch_size": 64, "k_epochs": 4,
+            "entropy_coef": 0.01, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": False,
+        }  # fmt: skip
+    lr = {"lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear"}
+    return Choice("PPO", {**_run(task.steps, rows), **_section({**settings, **lr})}, why)
+
+
+def _ppo_of_several_or_images(task: Task) -> tuple[int, dict[str, Any]]:
+    """Returns the number of rows and the settings of PPO for several agents, or for images."""
+    images = task.sees
+    window = _window(task, 4096)
+    return 4 if task.several else 8, {
+        "gamma": 0.99, "gae_lambda": 0.95, "batch_size": window, "sgd_batch_size": max(64, window // 8),
+        "k_epochs": 4 if images else 8, "entropy_coef": 0.01 if images else 0.0,
         "normalize_obs": not images and isinstance(task.observations, Box),
         "normalize_reward": isinstance(task.actions, Box) and not task.several,
-        "entropy_coef": 0.01 if images else 0.0,
         **({"branches": {name: [] for name in task.pictures}} if task.pictures else {}),
     }  # fmt: skip
-    return Choice("PPO", {**_run(task.steps, rows), **_section(settings)}, why)
+
+
+def _window(task: Task, most: int) -> int:
+    """Returns how much experience is learned from at once: a power of two, about a sixtieth of the run."""
+    return min(max(2 ** int(math.log2(max(2, task.steps // 60))), 512), most)
 
 
 def _warmup(task: Task) -> int:

@@ -343,3 +343,10 @@ def test_objects_and_classes_of_pettingzoo_are_environments_of_the_users_own(ent
     env = python.env.make(cfg, 2, EnvContext())
     reference = made("mpe/simple_tag_v3", 2, max_cycles=4, api="parallel" if entry == "parallel_env" else "aec")
     assert play(env, 3, 4, 12) == play(reference, 3, 4, 12)
+
+
+def test_the_name_of_the_package_is_understood_too() -> None:
+    """`from mpe2 import simple_spread_v3` is what its guide writes."""
+    assert registry.lookup("mpe2/simple_spread_v3") == registry.lookup("mpe/simple_spread_v3") is not None
+    assert "mpe/simple_spread_v3" in registry.unknown("mpe2/simple_spred_v3")
+    assert registry.lookup("mpe2/no_such_v3") is None
