@@ -18,10 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,7 +80,14 @@ class BenchmarkError(Exception):
 # the sides ------------------------------------------------------------------------------------------------
 
 
-def ours(*words: str, threads: int, updates: bool = False, compiled: bool = False, device: str = "cpu") -> Measure:
+def ours(
+    *words: str,
+    threads: int,
+    updates: bool = False,
+    compiled: bool = False,
+    device: str = "cpu",
+    surroundings: Mapping[str, str] = MappingProxyType({}),
+) -> Measure:
     """Returns the measurement of a run of main.py, from the steps (or updates) and seconds in its task directory,
     without those of compiling."""
     fixed = (
@@ -94,7 +102,7 @@ def ours(*words: str, threads: int, updates: bool = False, compiled: bool = Fals
     )
 
     def measure(turn: int) -> float:
-        run = train((*fixed, *words, f"general_cfg.seed={turn}"))
+        run = train((*fixed, *words, f"general_cfg.seed={turn}"), surroundings)
         compiling = run.get("compile_seconds", 0.0)
         speed = Speed(run["update" if updates else "step"] / (run["seconds"] - compiling))
         speed.first = compiling
@@ -117,13 +125,14 @@ def ours_solving(preset: str) -> Measure:
     return measure
 
 
-def train(words: Iterable[str]) -> dict[str, Any]:
+def train(words: Iterable[str], surroundings: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     """Runs main.py in an empty directory; returns the facts in run.json."""
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
         output(
             [sys.executable, str(ROOT / "main.py"), *words],
             Path(folder),
             PYTHONPATH=os.pathsep.join([str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]),
+            **surroundings,
         )
         [path] = Path(folder).glob("tasks/*/run.json")
         facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -242,6 +251,7 @@ ZOO = {
 def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]]:
     """Returns the workloads by their name for --only."""
     own, plain = (partial(ours, threads=threads, compiled=compiled, device=device) for compiled in (True, False))
+    public = partial(plain, surroundings={"JOYSTICK_PLAIN": "1"})
     bare, least = partial(lean, threads=threads), partial(floors, threads=threads)
     others = partial(everyone, threads=threads, device=device)
     wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
@@ -253,7 +263,8 @@ def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]
     made = partial(Workload, threads=threads)
 
     def both(*words: str, updates: bool = False) -> dict[str, list[Measure]]:
-        return {"ours": [own(*words, updates=updates)], "plain": [plain(*words, updates=updates)]}
+        sides = ("ours", own), ("plain", plain), ("public", public)
+        return {side: [mine(*words, updates=updates)] for side, mine in sides}
 
     def dqn(title: str, width: int, goal: float, share: float | None) -> Workload:
         layers = f"algo_cfg.value_layers=[{{layer_type: linear, layer_size: [{width}, {width}], activation: relu}}]"
@@ -379,7 +390,7 @@ def measured(workload: Workload, sides: Iterable[str], repeats: int) -> dict[str
     speeds: dict[str, list[float]] = {side: [] for side in sides if side in workload.sides}
     for turn in range(1, repeats + 1):
         for side, found in speeds.items():
-            choose = min if side in ("ours", "plain", "floor", "fast") else max
+            choose = min if side in ("ours", "plain", "public", "floor", "fast") else max
             found.append(choose(measure(turn) for measure in workload.sides[side]))
             text = f"{found[-1]:.3g} runs/s" if workload.solving else f"{found[-1]:,.0f} /s"
             print(f"{workload.title}: turn {turn}, {side} {text}", file=sys.stderr, flush=True)
@@ -479,7 +490,7 @@ def main(argv: list[str] | None = None) -> int:
     except (BenchmarkError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(speed_page.tables(results))
+    print(speed_page.tables(results) if results else "nothing was measured: no work of --only has these threads")
     return int(any(map(is_missed, results)))
 
 

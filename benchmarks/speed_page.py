@@ -18,8 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 PICTURE = ROOT / "docs" / "images" / "speed.svg"
 SIDES = {
-    "ours": "ours", "plain": "ours by autograd", "lean": "lean loop", "sb3": "stable-baselines3",
-    "tianshou": "Tianshou", "sbx": "sbx (JAX)", "rlox": "rlox (Rust)", "rllib": "RLlib", "floor": "floor",
+    "ours": "ours", "plain": "ours by autograd", "public": "with public functions alone",
+    "lean": "lean loop", "sb3": "stable-baselines3", "tianshou": "Tianshou", "sbx": "sbx (JAX)",
+    "rlox": "rlox (Rust)", "rllib": "RLlib", "floor": "floor",
     "fast": "our floor", "env": "environment alone",
 }  # fmt: skip
 """Side -> its column. Ours are compiled, if their settings can be."""

@@ -149,7 +149,8 @@ def _sac(task: Task, algo: str, why: str) -> Choice:
     short = task.steps <= SHORT // 4
     settings = {
         "gamma": 0.99, "actor_lr": 1e-3 if short else 3e-4, "critic_lr": 1e-3 if short else 3e-4,
-        "learning_starts": _warmup(task), "start_steps": _warmup(task),
+        # noise that lasts over steps finds a reward that noise in each step never reaches
+        "learning_starts": _warmup(task), "start_steps": 0, "noise_repeat": 16,
     }  # fmt: skip
     return Choice(algo, {**_run(task.steps, 1), **_section(settings)}, why)
 

@@ -4,7 +4,6 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -140,13 +139,14 @@ class AgentLearner(Learner):
 
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
-    """Returns the metrics of all updates, each from those that have it. From a GPU they are read in one go."""
+    """Returns the metrics of all updates, each from those that have it. Those on a GPU are read in one go."""
     names = dict.fromkeys(name for result in results for name in result.metrics)
     columns = {name: [result.metrics[name] for result in results if name in result.metrics] for name in names}
-    if not columns or next(iter(columns.values()))[0].is_cpu:
-        return {name: [value.item() for value in values] for name, values in columns.items()}
-    read = iter(torch.stack([value for values in columns.values() for value in values]).tolist())
-    return {name: list(islice(read, len(values))) for name, values in columns.items()}
+    elsewhere = [value for values in columns.values() for value in values if not value.is_cpu]
+    read = iter(torch.stack(elsewhere).tolist() if elsewhere else ())
+    return {
+        name: [value.item() if value.is_cpu else next(read) for value in values] for name, values in columns.items()
+    }
 
 
 def _check_finite(metrics: dict[str, list[float]], first_update: int) -> None:

@@ -103,8 +103,8 @@ def profiling(trainer: Any, log: Any) -> Iterator[Profile]:
         for optimizer in backend.agent.optimizers():
             profile.watch(optimizer, "step", english("learning: optimizer"))
         for step in backend.agent.gradient_steps():
-            profile.watch(step, "by_graph", english("learning: compiled steps"))
-            profile.watch(step, "make_graph", english("learning: compiling, or loading what was compiled"))
+            profile.watch(step, "by_compiled", english("learning: compiled steps"))
+            profile.watch(step, "make_compiled", english("learning: compiling, or loading what was compiled"))
     profile.watch(trainer.evaluator, "play", english("evaluation"))
     profile.watch(trainer.points.store, "save", english("saving"))
     for name in ("episodes", "updates", "evaluation", "result", "recorded", "flush"):

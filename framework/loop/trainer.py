@@ -58,6 +58,8 @@ class Trainer:
         self.asked_to_save = asked_to_save
         self.counter = Counter(cfg.length, self.phases)
         self.iteration = Iteration()
+        self.updates = 0
+        """Updates of this session."""
         self.last: Result | None = None
         """Result of the last complete iteration of this session."""
         self.last_return: float | None = None
@@ -212,6 +214,7 @@ class Trainer:
         for observer in self.observers:
             observer.updates(learned, first)
         self.counter.learned(learned.updates)
+        self.updates += learned.updates
 
     def seconds(self) -> float:
         """Returns the seconds of training over all sessions."""

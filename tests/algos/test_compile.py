@@ -12,7 +12,7 @@ import torch
 import yaml
 
 import algos
-from algos.common.fast import compiler, packages
+from algos.common.fast import compiled_steps, packages
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
 from config.read.loader import RunConfig, load
@@ -427,7 +427,7 @@ def test_gradients_of_convolutions_are_in_the_order_of_their_weights_cuda() -> N
 def test_graphs_that_act_are_the_passes_of_the_network_cuda() -> None:
     network = torch.nn.Sequential(torch.nn.Conv2d(4, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(72, 2))
     device = torch.device("cuda")
-    found = compiler.passes(network.to(device), device)
+    found = compiled_steps.passes(network.to(device), device)
     assert found is not None
     for turn in range(40):
         obs = torch.randn(1 + turn % 2, 4, 5, 5)

@@ -1,13 +1,13 @@
 """Packages of compiled gradient steps on disk (algos/common/fast/packages.py): whose they are, when they are made, and
 what happens to damaged ones. Here nothing is compiled: test_compile.py does."""
 
-import hashlib
 import json
 import os
 import shutil
 import stat
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ import torch
 
 from algos.common.fast import packages
 from config import machine
+from config.system.files import lock
+from config.system.folders import private_cache
 
 
 class Loader:
     """In place of torch's loader: reads a text."""
 
-    def __init__(self, path: str, *how: Any) -> None:
+    def __init__(self, path: str, models: int) -> None:
         text = Path(path).read_text()
         if not text.startswith("code"):
             raise RuntimeError("cannot be opened\nmore")
@@ -40,14 +42,13 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.append(text)
         time.sleep(0.05)
         place.mkdir(mode=0o700)
-        (place / packages.PACKAGE).write_text(f"code of {text}")
-        digest = hashlib.sha256((place / packages.PACKAGE).read_bytes()).hexdigest()
-        (place / packages.FACTS).write_text(json.dumps({"sha256": digest, **circumstances}))
+        (place / packages.LIBRARY).write_text(f"code of {text}")
+        (place / packages.FACTS).write_text(json.dumps({"sha256": packages._checksum(place), **circumstances}))
 
     monkeypatch.setattr(packages, "_make", make)
-    monkeypatch.setattr(packages, "folder", lambda: tmp_path)
+    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path))
     monkeypatch.setattr(packages, "compiler", lambda: "g++ 12")
-    monkeypatch.setattr(torch._C._aoti, "AOTIModelPackageLoader", Loader)
+    monkeypatch.setattr(torch._C._aoti, "AOTIModelContainerRunnerCpu", Loader)
     return texts
 
 
@@ -63,7 +64,7 @@ def test_a_package_is_made_once_and_loaded_then(made: list[str]) -> None:
     assert made == ["a", "b"]
 
 
-@pytest.mark.parametrize("change", ["torch", "processor", "compiler", "threads", "makers"])
+@pytest.mark.parametrize("change", ["torch", "processor", "vectors", "compiler", "threads", "makers"])
 def test_what_the_machine_code_depends_on_is_in_its_name(
     change: str, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,8 @@ def test_what_the_machine_code_depends_on_is_in_its_name(
             monkeypatch.setattr(torch.version, "__version__", "9.9")
         case "processor":
             monkeypatch.setattr(machine, "processor", lambda: "another one")
+        case "vectors":  # ATEN_CPU_CAPABILITY
+            monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "SSE2")
         case "compiler":
             monkeypatch.setattr(packages, "compiler", lambda: "g++ 13")
         case "threads":
@@ -86,21 +89,25 @@ def test_what_the_machine_code_depends_on_is_in_its_name(
 def harm(place: Path, how: str) -> None:
     match how:
         case "another content":
-            (place / packages.PACKAGE).write_text("code of another one")
+            (place / packages.LIBRARY).write_text("code of another one")
         case "cut":
-            (place / packages.PACKAGE).write_text("")
+            (place / packages.LIBRARY).write_text("")
         case "no package":
-            (place / packages.PACKAGE).unlink()
+            (place / packages.LIBRARY).unlink()
         case "no facts":
             (place / packages.FACTS).unlink()
         case "facts of nothing":
             (place / packages.FACTS).write_text("[]")
         case "others may write":
             place.chmod(0o777)
+        case "a file in its place":
+            shutil.rmtree(place)
+            place.touch()
 
 
 @pytest.mark.parametrize(
-    "how", ["another content", "cut", "no package", "no facts", "facts of nothing", "others may write"]
+    "how",
+    ["another content", "cut", "no package", "no facts", "facts of nothing", "others may write", "a file in its place"],
 )
 def test_a_damaged_package_is_deleted_with_a_line_and_made_again(how: str, made: list[str], tmp_path: Path) -> None:
     said: list[str] = []
@@ -114,14 +121,35 @@ def test_a_damaged_package_is_deleted_with_a_line_and_made_again(how: str, made:
     assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
 
 
-def test_what_cannot_be_loaded_is_no_package(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_package_that_cannot_be_loaded_is_kept(
+    made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file may be on a disk without the right to execute, or the memory full."""
+    name = packages.load("a", print).name
+
     class Never:
         def __init__(self, *how: Any) -> None:
             raise RuntimeError("undefined symbol")
 
-    monkeypatch.setattr(torch._C._aoti, "AOTIModelPackageLoader", Never)
-    with pytest.raises(packages.CompileError, match="cannot be loaded"):
+    monkeypatch.setattr(torch._C._aoti, "AOTIModelContainerRunnerCpu", Never)
+    with pytest.raises(packages.CompileError, match=r"cannot be loaded \(undefined symbol\)"):
         packages.load("a", print)
+    assert (tmp_path / name / packages.LIBRARY).exists()
+    assert made == ["a"]
+
+
+def test_one_waits_for_another_process_and_says_so_but_not_for_ever(
+    made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "PATIENCE", 0.3)
+    said: list[str] = []
+    name = packages.load("a", print).name
+    shutil.rmtree(tmp_path / name)
+    with open(tmp_path / f"{name}{packages.LOCK}", "ab") as file:
+        assert lock(file)
+        assert packages.load("a", said.append).name == name
+    assert ["another process" in text for text in said] == [True, False, False]
+    assert made == ["a", "a"]
 
 
 def test_two_that_need_the_same_package_at_once_make_it_once(made: list[str], tmp_path: Path) -> None:
@@ -136,37 +164,53 @@ def test_two_that_need_the_same_package_at_once_make_it_once(made: list[str], tm
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(names))
 
 
-def test_the_folder_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.fixture
+def no_folder_yet() -> Iterator[None]:
+    """Looks for the folder anew, and after the test, too."""
     packages.folder.cache_clear()
-    try:
-        place = packages.folder()
-        assert place == tmp_path / "cache" / "joystick" / "steps"
-        assert stat.S_IMODE(place.stat().st_mode) == 0o700
-        place.chmod(0o755)
-        packages.folder.cache_clear()
-        other = packages.folder()
-        assert other.parent != place.parent
-        assert stat.S_IMODE(other.stat().st_mode) == 0o700
-        shutil.rmtree(other)
-    finally:
-        packages.folder.cache_clear()
+    yield
+    packages.folder.cache_clear()
+
+
+def test_the_folder_is_the_users_own(no_folder_yet: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own = packages.folder()
+    assert own == packages.Folder(tmp_path / "cache" / "joystick" / "steps")
+    assert stat.S_IMODE(own.path.stat().st_mode) == 0o700
+    own.path.chmod(0o755)
+    packages.folder.cache_clear()
+    other = packages.folder()
+    assert str(own.path) in other.refusal
+    assert "open to other users" in other.refusal
+    assert other.path.parent != own.path.parent
+    assert stat.S_IMODE(other.path.stat().st_mode) == 0o700
+    shutil.rmtree(other.path)
+
+
+def test_a_run_says_if_it_compiles_for_itself_alone(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = packages.folder().path
+    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(folder, "/cache is full"))
+    said: list[str] = []
+    packages.load("a", said.append)
+    assert said[0] == "compiling a gradient step for this run alone, since /cache is full"
 
 
 def test_only_a_folder_of_ones_own_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "cache"
-    assert packages.is_own(path)
-    assert packages.is_own(path)
-    (tmp_path / "link").symlink_to(path)
-    assert not packages.is_own(tmp_path / "link")
-    (tmp_path / "file").touch(0o600)
-    assert not packages.is_own(tmp_path / "file")
-    assert not packages.is_own(tmp_path / "nothing" / "cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "joystick" / "cache"
+    assert private_cache("cache") == private_cache("cache") == path
+    path.with_name("link").symlink_to(path)
+    path.with_name("file").touch(0o600)
+    for name in ("link", "file"):
+        with pytest.raises(OSError, match=f"{name} is not a folder"):
+            private_cache(name)
     path.chmod(0o770)
-    assert not packages.is_own(path)
+    with pytest.raises(OSError, match="open to other users"):
+        private_cache("cache")
     path.chmod(0o700)
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-    assert not packages.is_own(path)
+    with pytest.raises(OSError, match="of another user"):
+        private_cache("cache")
 
 
 def test_the_packages_that_were_used_least_recently_go(
@@ -179,7 +223,11 @@ def test_the_packages_that_were_used_least_recently_go(
     abandoned, work = tmp_path / "making-old", tmp_path / "making-new"
     abandoned.mkdir()
     work.mkdir()
-    os.utime(abandoned, (0, 0))
+    others = [tmp_path / name for name in ("x.lock", "tmpfile", "compiler-1")]
+    for path in others:
+        path.touch()
+    for path in (abandoned, *others):
+        os.utime(path, (0, 0))
     packages._tidy()
     assert {path.name for path in tmp_path.iterdir()} == {names[0], names[2], work.name}
 
@@ -187,7 +235,7 @@ def test_the_packages_that_were_used_least_recently_go(
 @pytest.fixture
 def other_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Writes a program that takes the place of the C++ compiler."""
-    monkeypatch.setattr(packages, "folder", lambda: tmp_path)
+    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path))
 
     def write(code: str) -> None:
         path = tmp_path / "c++"
@@ -224,7 +272,7 @@ def test_a_compiler_that_fails_or_is_missing_is_said_in_a_sentence(
 
 
 def test_a_process_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "folder", lambda: tmp_path)
+    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path))
     monkeypatch.setattr(packages, "CODE", "raise SystemExit('first\\nstep.cpp:3: error: bad code\\nlast')")
     with pytest.raises(packages.CompileError, match="bad code"):
         packages._make(tmp_path / "name", "{}", {})

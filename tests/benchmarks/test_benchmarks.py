@@ -49,7 +49,7 @@ def test_the_ratio_is_the_median_over_turns_and_not_the_ratio_of_medians() -> No
 
 def test_a_side_that_was_not_measured_has_no_ratio_and_empty_cells() -> None:
     line = speed_page.row(one({"ours": [1500.0], "lean": [1000.0]}))
-    assert line == "| work | 1 | 1,500 /s |  | 1,000 /s (1.50) |  |  |  |  |  |  |  |  | 2.0 |"
+    assert line == "| work | 1 | 1,500 /s |  |  | 1,000 /s (1.50) |  |  |  |  |  |  |  |  | 2.0 |"
 
 
 def test_the_seconds_before_steady_training_have_a_table_of_their_own() -> None:
@@ -108,7 +108,7 @@ def test_the_sides_take_turns() -> None:
 
 def test_a_task_that_was_not_solved_is_slower_than_any_that_was() -> None:
     line = speed_page.row(one({"ours": [0.5], "sb3": [0.0]}, solving=True))
-    assert line == "| work | 1 | 2.0 s |  |  | not solved (inf) |  |  |  |  |  |  |  | 2.0 |"
+    assert line == "| work | 1 | 2.0 s |  |  |  | not solved (inf) |  |  |  |  |  |  |  | 2.0 |"
     assert speed_page.ratio(one({"ours": [0.5], "sb3": [0.0]}), "sb3") == math.inf
     assert speed_page.ratio(one({"ours": [0.0], "sb3": [0.0]}), "sb3") == 0.0
 
@@ -127,7 +127,7 @@ def test_a_missed_goal_is_the_exit_status(monkeypatch: pytest.MonkeyPatch, capsy
         works = iter([only(theirs), only(theirs)])
         monkeypatch.setattr(speed, "workloads", lambda threads=1, device="cpu", works=works: next(works))
         assert speed.main(["--peers", "--only", "dqn", "--repeats", "1"]) == status
-    assert "| work | 1 | 3 /s |  |  | 2 /s (1.50) |  |  |  |  |  |  |  | 2.0 |" in capsys.readouterr().out
+    assert "| work | 1 | 3 /s |  |  |  | 2 /s (1.50) |  |  |  |  |  |  |  | 2.0 |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--only", "dqn,qdn"], ["--repeats", "0"], ["--threads", "2"], ["--sides", "sb3"]])

@@ -51,6 +51,8 @@ class FusedAdam:
         for group, moments in zip(self.param_groups, self._moments, strict=True):
             params, means, squares, steps = group["params"], moments.means, moments.squares, moments.steps
             grads = [p.grad for p in params]
+            if all(grad is None for grad in grads):
+                continue
             if any(grad is None for grad in grads):
                 having = [i for i, grad in enumerate(grads) if grad is not None]
                 params, grads, means, squares, steps = (
@@ -118,6 +120,8 @@ class FusedAdam:
             if rates.is_cuda:
                 counts = (moments.counts + 0).unbind()  # a program has what it changes apart
                 having = [row for row in zip(*columns, counts, strict=True) if row[1] is not None]
+                if not having:
+                    continue
                 params, grads, means, squares, steps = map(list, zip(*having, strict=True))
                 self._by_kernel(params, list(map(_as_stored, grads, params)), means, squares, steps, of_group[0])
                 continue

@@ -1,6 +1,11 @@
 """Makes a package of a program, in a process of its own (algos/common/fast/packages.py). Nowhere else in a run on a CPU
 is torch's compiler imported."""
 
+import os
+import signal
+import sys
+import threading
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +13,15 @@ import torch
 
 from algos.common.fast import packages, program
 
+LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
+"""Ends of the names of libraries."""
 PRODUCT = "mkldnn._linear_pointwise.default"
 """Operation of layers.addmm: torch's compiler has rules for it that take constant weights only."""
 
 
 def main(source: str, target: str, threads: str) -> None:
-    """Reads a program, and writes its package. threads: number of threads that it computes with."""
+    """Reads a program, and writes the library of its package. threads: number of threads that it computes with."""
+    threading.Thread(target=_end_with_the_input, daemon=True).start()
     from torch._inductor import aoti_compile_and_package
 
     torch.set_num_threads(int(threads))
@@ -21,7 +29,30 @@ def main(source: str, target: str, threads: str) -> None:
     text = Path(source).read_text(encoding="utf-8")
     step, inputs = program.module(text, {PRODUCT: (torch.ops.joystick.product.default, 3)})
     exported = torch.export.export(step, inputs)
-    aoti_compile_and_package(exported, package_path=target, inductor_configs=packages.OPTIONS)
+    package = Path(target).parent.with_name("step.pt2")
+    aoti_compile_and_package(exported, package_path=str(package), inductor_configs=packages.OPTIONS)
+    _unpack(package, Path(target))
+
+
+def _end_with_the_input() -> None:
+    """Ends this process, and the compilers that it has started, when the input ends: its parent is gone, or waits no
+    more."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _unpack(package: Path, target: Path) -> None:
+    """Writes the library that a package of torch contains, and the list of the operations that it leaves to torch, if
+    there are some: torch would write them at each start into the folder for temporary files, and leave them there."""
+    with zipfile.ZipFile(package) as archive:
+        for name in archive.namelist():
+            if Path(name).suffix in LIBRARIES:
+                target.write_bytes(archive.read(name))
+            elif name.endswith(".json") and not name.endswith("_metadata.json"):
+                target.with_suffix(".json").write_bytes(archive.read(name))
 
 
 def _lower() -> None:

@@ -25,11 +25,11 @@ from torch.nn import functional as F
 
 from algos.common.fast import choices, layers, switch
 from algos.common.fast.few_rows import FewRows
-from algos.common.fast.packages import alone, digest, is_own
+from algos.common.fast.packages import alone, digest
 from config import machine
 from config.model.kernels import Kernels
 from config.system.files import is_private
-from config.system.folders import user_cache
+from config.system.folders import private_cache
 
 MARGIN = 1.1
 """Times that torch's own kernel must take of the other's: a smaller gain would be chosen by chance."""
@@ -235,11 +235,8 @@ def chosen() -> Choice:
     if switch.PLAIN:
         return Choice(Kernels(), {})
     if not choices.are_fixed():
-        with contextlib.suppress(OSError, RuntimeError):  # a user without a folder, a disk that is full
-            folder = user_cache() / "kernels"
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            if is_own(folder):
-                return _kept(folder)
+        with contextlib.suppress(OSError):  # a user without a folder, a disk that is full
+            return _kept(private_cache("kernels"))
     return Choice(choices.FIXED, {})
 
 

@@ -12,12 +12,12 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +26,9 @@ from torch import Tensor
 
 from config import machine
 from config.system.files import is_private, lock
-from config.system.folders import user_cache
+from config.system.folders import private_cache
 from config.system.name import NAME, is_windows
-from config.system.processes import out_of_reach
+from config.system.processes import end_group, out_of_reach
 from config.tell.language import tr
 
 Tell = Callable[[str], None]
@@ -41,14 +41,20 @@ OPTIONS: dict[str, Any] = {
     "cpp.vec_isa_ok": True,  # asks the compiler for seconds whether it knows this processor's vectors
 }
 """Settings of AOTInductor."""
-PACKAGE, FACTS = "step.pt2", "facts.json"
+LIBRARY, FACTS = "step.so", "facts.json"
 """Files in the folder of a package."""
 MOST = 200
 """Packages that are kept; those used least recently go first. One has 2 MB."""
 PAUSE = 0.1
 """Seconds between two looks whether another process has made a package."""
+PATIENCE = 180.0
+"""Seconds after which a process makes a package itself that another one has begun."""
+LOCK = ".lock"
+"""End of the name of the file that a process locks while it makes a package."""
 ABANDONED = 86_400
 """Age in seconds of what a process left that was killed while it made a package."""
+FOR_TORCH = ("TORCH_", "TORCHINDUCTOR_", "TORCHDYNAMO_", "AOT_INDUCTOR_")
+"""Beginnings of variables that would change what the compiler makes."""
 
 
 class CompileError(Exception):
@@ -70,14 +76,18 @@ def load(text: str, tell: Tell) -> Package:
     damaged. Raises CompileError."""
     circumstances = facts()
     name = hashlib.sha256(json.dumps([text, circumstances], sort_keys=True).encode()).hexdigest()[:40]
-    place = folder() / name
+    kept = folder()
+    place = kept.path / name
     if (run := _loaded(place, tell)) is not None:
         return Package(name, run, 0.0)
     began = time.perf_counter()
     try:
-        with alone(place):
+        with alone(place, partial(tell, tr("another process compiles this gradient step; this one waits for it"))):
             if (run := _loaded(place, tell)) is None:  # no other process has made it meanwhile
-                tell(tr("compiling a gradient step for this machine, once: later runs of these sizes load it"))
+                if kept.refusal is None:
+                    tell(tr("compiling a gradient step for this machine, once: later runs of these sizes load it"))
+                else:
+                    tell(tr("compiling a gradient step for this run alone, since {reason}", reason=kept.refusal))
                 _make(place, text, circumstances)
                 tell(tr("compiled in {seconds:.1f} s", seconds=time.perf_counter() - began))
                 run = _loaded(place, tell)
@@ -94,6 +104,7 @@ def facts() -> dict[str, Any]:
         "torch": [torch.version.__version__, torch.version.git_version],
         "processor": machine.processor(),
         "compiler": compiler(),
+        "vectors": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "options": OPTIONS,
         "makers": [digest(Path(__file__).with_name(name)) for name in ("program.py", "making.py")],
@@ -103,55 +114,72 @@ def facts() -> dict[str, Any]:
 # the folder -------------------------------------------------------------------------------------------------
 
 
+class Folder(NamedTuple):
+    """Where packages are."""
+
+    path: Path
+    refusal: str | None = None
+    """Why it is one of this process alone; None for the user's own."""
+
+
 @functools.cache
-def folder() -> Path:
+def folder() -> Folder:
     """Returns the folder with the packages, which nobody else can look into: what is there is executed. A folder of
-    this process takes its place where the user has none, or one that others can write to."""
-    with contextlib.suppress(OSError, RuntimeError):  # a user without a folder
-        place = user_cache() / "steps"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place if is_own(place) else of_this_process()
-    return of_this_process()
-
-
-def is_own(place: str | Path) -> bool:
-    """Makes a folder if there is none. Returns True if it is this user's, and nobody else may look into it."""
+    this process takes its place where the user has none, or one that others can look into."""
     try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(place, 0o700)
-        status = os.lstat(place)
-    except OSError:
-        return False
-    return stat.S_ISDIR(status.st_mode) and is_private(status, 0o077) and os.access(place, os.W_OK)
-
-
-def of_this_process() -> Path:
-    """Returns a new private folder, which is removed when this process ends."""
-    place = tempfile.mkdtemp(prefix="joystick-steps-")
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return Path(place)
+        return Folder(private_cache("steps"))
+    except OSError as error:
+        place = tempfile.mkdtemp(prefix="joystick-steps-")
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        return Folder(Path(place), str(error))
 
 
 def _loaded(place: Path, tell: Tell) -> Callable[[list[Tensor]], list[Tensor]] | None:
-    """Returns what runs a package; None if there is none. A damaged one is deleted."""
+    """Returns what runs a package; None if there is none. A damaged one is deleted. Raises CompileError if a whole one
+    cannot be loaded."""
     try:
         recorded = json.loads((place / FACTS).read_text(encoding="utf-8"))
-        if not is_private(os.lstat(place), 0o077) or recorded["sha256"] != digest(place / PACKAGE):
+        if not is_private(os.lstat(place), 0o077):
+            raise ValueError(tr("other users can look into its folder"))
+        if recorded["sha256"] != _checksum(place):
             raise ValueError(tr("wrong checksum"))
-        package = torch._C._aoti.AOTIModelPackageLoader(str(place / PACKAGE), "model", True, 1, -1)
-    except FileNotFoundError:
-        if not place.exists():
+    except (FileNotFoundError, NotADirectoryError):
+        if not os.path.lexists(place):
             return None
         reason = tr("a file is missing")
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = _first_line(error)
     else:
+        try:
+            library = torch._C._aoti.AOTIModelContainerRunnerCpu(str(place / LIBRARY), 1)
+        except RuntimeError as error:
+            message = tr("the package {name} cannot be loaded ({reason})", name=place.name, reason=_first_line(error))
+            raise CompileError(message) from error
         with contextlib.suppress(OSError):
             os.utime(place)  # used now
-        return package.run
+        return library.run
     tell(tr("a compiled gradient step is damaged and was deleted ({reason})", reason=reason))
-    shutil.rmtree(place, ignore_errors=True)
+    _delete(place)
     return None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0]
+
+
+def _delete(place: str | Path) -> None:
+    """Deletes a folder, or a file in its place."""
+    if os.path.isdir(place) and not os.path.islink(place):
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            os.unlink(place)
+
+
+def _checksum(place: Path) -> str:
+    """Returns the checksum of the files of a package, without that of its facts."""
+    files = sorted(path for path in place.iterdir() if path.name != FACTS)
+    return hashlib.sha256("".join(f"{path.name} {digest(path)}\n" for path in files).encode()).hexdigest()
 
 
 def digest(path: Path) -> str:
@@ -160,32 +188,38 @@ def digest(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def alone(place: Path) -> Iterator[None]:
-    """Context in which no other process makes this package. Where files have no locks, several may make it: the last
-    one to finish finds that it is there."""
-    path = place.with_name(f"{place.name}.lock")
-    with open(path, "ab") as file:
-        with contextlib.suppress(OSError):
-            while not lock(file):
-                time.sleep(PAUSE)
-        try:
+def alone(place: Path, waits: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Keeps other processes from making this package meanwhile. waits: called once if another one is at it. Where files
+    have no locks, or that process takes too long, several make it: the last one to finish leaves what is there."""
+    path = place.with_name(f"{place.name}{LOCK}")
+    try:
+        with open(path, "ab") as file:
+            with contextlib.suppress(OSError):
+                until = None
+                while not lock(file) and (until is None or time.monotonic() < until):
+                    if until is None:
+                        until = time.monotonic() + PATIENCE
+                        waits()
+                    time.sleep(PAUSE)
             yield
-        finally:
+    finally:
+        with contextlib.suppress(OSError):  # Windows deletes no file that another process has opened
             path.unlink(missing_ok=True)
 
 
 def _tidy() -> None:
-    """Deletes the packages that were used least recently, beyond the number that is kept, and what was abandoned."""
+    """Deletes the packages that were used least recently, beyond the number that is kept, and what was abandoned: all
+    else that is old, and that nothing needs."""
     kept: list[tuple[float, Path]] = []
     with contextlib.suppress(OSError):
-        for entry in os.scandir(folder()):
-            age = time.time() - entry.stat().st_mtime
-            if entry.name.startswith("making-") and age > ABANDONED:
-                shutil.rmtree(entry.path, ignore_errors=True)
-            elif entry.is_dir(follow_symlinks=False) and (Path(entry.path) / FACTS).is_file():
+        for entry in os.scandir(folder().path):
+            age = time.time() - entry.stat(follow_symlinks=False).st_mtime
+            if entry.is_dir(follow_symlinks=False) and (Path(entry.path) / FACTS).is_file():
                 kept.append((age, Path(entry.path)))
+            elif age > ABANDONED:
+                _delete(entry.path)
     for _, place in sorted(kept)[MOST:]:
-        shutil.rmtree(place, ignore_errors=True)
+        _delete(place)
 
 
 # making -----------------------------------------------------------------------------------------------------
@@ -197,28 +231,29 @@ def _make(place: Path, text: str, circumstances: dict[str, Any]) -> None:
     """Makes a package in a process of its own, which no Ctrl-C reaches. It gets its name when it is whole."""
     _tidy()
     began = time.perf_counter()
-    work = Path(tempfile.mkdtemp(prefix="making-", dir=folder()))
+    work = Path(tempfile.mkdtemp(prefix="making-", dir=folder().path))
     try:
         made = work / "made"
         made.mkdir(mode=0o700)
         (work / "program.json").write_text(text, encoding="utf-8")
         words = [sys.executable, "-c", CODE.format(path=[str(ROOT), *(part or os.getcwd() for part in sys.path)])]
-        words += [str(work / "program.json"), str(made / PACKAGE), str(torch.get_num_threads())]
-        surroundings = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"), "TMPDIR": str(work)}
+        words += [str(work / "program.json"), str(made / LIBRARY), str(torch.get_num_threads())]
+        surroundings = {name: value for name, value in os.environ.items() if not name.startswith(FOR_TORCH)}
+        surroundings |= {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"), "TMPDIR": str(work)}
         with open(work / "errors", "w+b") as errors:
-            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": errors, "stderr": errors}
-            process = subprocess.Popen(words, env=surroundings, **streams, **out_of_reach(detached=True))
-            try:
-                process.wait()
-            finally:
-                if process.poll() is None:
-                    process.kill()
+            # it ends when its input does: with this process, however that ends
+            streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": errors, "stderr": errors}
+            with subprocess.Popen(words, env=surroundings, **streams, **out_of_reach(detached=True)) as process:
+                try:
                     process.wait()
+                finally:
+                    if process.poll() is None:
+                        end_group(process)
             errors.seek(0)
             said = errors.read().decode(errors="replace")
         if process.returncode:
             raise CompileError(_reason(said) or tr("the compiler ended with {code}", code=process.returncode))
-        recorded = {"sha256": digest(made / PACKAGE), "seconds": round(time.perf_counter() - began, 1)}
+        recorded = {"sha256": _checksum(made), "seconds": round(time.perf_counter() - began, 1)}
         (made / FACTS).write_text(json.dumps({**recorded, **circumstances}, indent=1), encoding="utf-8")
         with contextlib.suppress(OSError):  # another process was faster
             os.rename(made, place)
@@ -254,10 +289,11 @@ def compiler() -> str:
     try:
         done = subprocess.run([path, "--version"], capture_output=True, check=False)
         text = f"{path}: {done.stdout.decode(errors='replace')}"
-        mark = folder() / f"compiler-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
-        if not is_windows() and not mark.exists():
-            _try(path)
-            mark.touch(0o600)
+        mark = folder().path / f"compiler-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
+        if not is_windows():
+            if not mark.exists():
+                _try(path)
+            mark.touch(0o600)  # used now
     except OSError as error:
         raise CompileError(str(error)) from error
     return text
@@ -267,7 +303,7 @@ def _try(path: str) -> None:
     """Compiles a few lines as torch compiles its own. Raises CompileError if that fails."""
     linux = NAME == "linux"
     more = ["-march=native", "-fopenmp"] if linux else []
-    with tempfile.TemporaryDirectory(dir=folder()) as work:
+    with tempfile.TemporaryDirectory(dir=folder().path) as work:
         words = [path, "-shared", "-fPIC", *more, "-x", "c++", "-", "-o", os.path.join(work, "trial.so")]
         source = TRIAL.format(more="#include <omp.h>" if linux else "")
         done = subprocess.run(words, input=source.encode(), capture_output=True, check=False)

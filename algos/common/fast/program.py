@@ -177,7 +177,9 @@ class _Recorder(_Seen, TorchDispatchMode):
         if tensor.numel() > MOST_NUMBERS:
             raise ProgramError(tr("the step makes numbers in another way than by torch"))
         value = tensor.detach().tolist()
-        self.operations.append(["constant", self._plain(value), str(tensor.dtype), self._new(tensor)])
+        self.operations.append(
+            ["constant", self._plain(value), str(tensor.dtype), str(tensor.device), self._new(tensor)]
+        )
         self._made.add(_memory(tensor))
         return tensor
 
@@ -256,8 +258,9 @@ def module(
         if operation[0] == "input":
             values[operation[2]] = places[operation[1]]
         elif operation[0] == "constant":
-            _, value, dtype, number = operation
-            root.register_buffer(f"constant_{number}", torch.tensor(_value(value, values), dtype=_of_torch(dtype)))
+            _, value, dtype, device, number = operation
+            tensor = torch.tensor(_value(value, values), dtype=_of_torch(dtype), device=device)
+            root.register_buffer(f"constant_{number}", tensor)
             constant = graph.get_attr(f"constant_{number}")
             values[number] = graph.call_function(torch.clone, (constant,))
         else:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from algos.common.fast import compiler, switch, tensors
+from algos.common.fast import compiled_steps, switch, tensors
 from algos.common.fast.adam import BETAS, FusedAdam
 from algos.common.fast.packages import CompileError
 from algos.common.nets import custom
@@ -133,7 +133,7 @@ def descend(
 
 
 def apply_gradients(optimizer: Optimizer, parameters: Sequence[Tensor], max_norm: float | None, reduce: Reduce) -> None:
-    """After backward: averages gradients over learners, clips them, steps and clears. The optimizer keeps their norm
+    """Averages gradients over learners, after backward, clips them, steps and clears. The optimizer keeps their norm
     before clipping as `grad_norm`, a metric."""
     grads = [p.grad for p in parameters if p.grad is not None]
     reduce(grads)
@@ -181,7 +181,7 @@ class GradientStep:
         self._own_losses = bool(custom.owners_of(self._parameters))
         """True if layers of the user's own add to the loss."""
         self._samples: int | None = None
-        self._graph: compiler.Graph | None = None
+        self._compiled: compiled_steps.CompiledStep | None = None
         self.after: Callable[[], None] | None = None
         """Called after each step: what the weights must keep, such as their norms."""
         self.seconds = 0.0
@@ -202,10 +202,10 @@ class GradientStep:
         return extra
 
     def _one(self, inputs: tuple[Any, ...], reduce: Reduce) -> Any:
-        if self._graph is None and _count(inputs[0]) == self._samples:
-            self.make_graph(*inputs)
-        if self._graph is not None and self._graph.fits(inputs):
-            return self.by_graph(*inputs)
+        if self._compiled is None and _count(inputs[0]) == self._samples:
+            self.make_compiled(*inputs)
+        if self._compiled is not None and self._compiled.fits(inputs):
+            return self.by_compiled(*inputs)
         loss, extra = self._loss(*inputs)
         if self._own_losses:
             loss = custom.completed(loss, self._parameters, inputs[0])
@@ -214,35 +214,35 @@ class GradientStep:
         return extra
 
     def compile(self, samples: int | None) -> None:
-        """Compiles the whole step with the next call for this number of samples, if the optimizer is Adam. A minibatch
+        """Compiles the whole step with the next call for this number of samples, if the optimizer can be. A minibatch
         of another size, such as the last one of an epoch, or with tensors of another type is learned by autograd: each
         would be compiled anew. None: no call from now on is compiled."""
         self._samples = samples if isinstance(self._optimizer, FusedAdam) else None
         if samples is None:
-            self._graph = None
+            self._compiled = None
 
     @property
     def package(self) -> str | None:
         """Name of the package that makes the step, if there is one."""
-        return None if self._graph is None else self._graph.package
+        return None if self._compiled is None else self._compiled.package
 
-    def make_graph(self, *inputs: Any) -> None:
+    def make_compiled(self, *inputs: Any) -> None:
         """Compiles the step, or loads what an earlier run has compiled."""
         assert isinstance(self._optimizer, FusedAdam)
         began, self.compiles = time.perf_counter(), True
         rates = torch.ones(len(self._optimizer.param_groups), 3, device=self._parameters[0].device)
         try:
-            self._graph = compiler.Graph(self._step, rates, inputs, self.tell)
+            self._compiled = compiled_steps.CompiledStep(self._step, rates, inputs, self.tell)
         except CompileError as error:
             self.compile(None)
             self.give_up(str(error))
         self.seconds, self.compiles = time.perf_counter() - began, False
 
-    def by_graph(self, *inputs: Any) -> Any:
-        """Makes the step by the graph; returns what __call__ returns."""
+    def by_compiled(self, *inputs: Any) -> Any:
+        """Makes the step by the compiled one; returns what __call__ returns."""
         assert isinstance(self._optimizer, FusedAdam)
-        assert self._graph is not None
-        self._optimizer.grad_norm, extra = self._graph(rates := self._optimizer.rates(), *inputs)
+        assert self._compiled is not None
+        self._optimizer.grad_norm, extra = self._compiled(rates := self._optimizer.rates(), *inputs)
         if rates.is_cuda:
             torch.autograd.graph.increment_version(self._parameters)  # for the copy that acts on the CPU
         return extra

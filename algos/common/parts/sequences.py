@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Array, Batch
-from algos.common.fast import compiler
+from algos.common.fast import compiled_steps
 from algos.common.fast.few_rows import few_rows
 from algos.common.nets.recurrent import Recurrent
 
@@ -152,7 +152,7 @@ class Carried:
         self.networks: dict[str, Recurrent] = {}
         self.sizes: list[int] = []
         self.size = 0
-        self.few, self._passes = few_rows(network, device), compiler.passes(network, device)
+        self.few, self._passes = few_rows(network, device), compiled_steps.passes(network, device)
         self.add(ACTING, network)
 
     def add(self, name: str, network: nn.Module | None) -> None:

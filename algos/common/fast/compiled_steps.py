@@ -3,7 +3,7 @@ runs load; for a GPU captured as a CUDA graph, which starts all kernels of a ste
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +12,12 @@ from algos.common.fast import packages, program, switch, tensors
 from algos.common.fast.packages import CompileError, Tell
 from algos.common.nets import custom
 
+T = TypeVar("T")
 Run = Callable[[list[Tensor]], Sequence[Tensor]]
 """Function of all tensors that a program reads, some of which it changes, to its outputs."""
 
 
-class Graph:
+class CompiledStep:
     """A function of rates and of inputs, which are tensors and dicts of them, as a compiled program. Python numbers and
     modules are those of the first call; tensors are read at every call."""
 
@@ -37,7 +38,7 @@ class Graph:
         self._changing = [(place, numbers[id(x)]) for place, x in enumerate(recording.inputs) if id(x) in numbers]
         """Places of what comes with each call: among what the program reads, and among the tensors of the call."""
         if rates.is_cuda:
-            self._run = captured(recording.text, self._read, [place for place, _ in self._changing])
+            self._run = graph_of(recording.text, self._read, [place for place, _ in self._changing])
         else:
             package = packages.load(recording.text, tell)
             self.package, self._run = package.name, package.run
@@ -77,24 +78,33 @@ def _tensors(rates: Tensor, inputs: Sequence[Any]) -> list[Tensor]:
     return [rates, *(x for part in parts for x in part if isinstance(x, Tensor))]
 
 
+def capture(device: torch.device, first: Callable[[], object], work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
+    """Returns the kernels of `work` as a CUDA graph, and what it returns, which each replay writes anew. first: is
+    called before, since libraries make their workspaces in a first call. Raises CompileError."""
+    try:
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            first()
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            outputs = work()
+    except RuntimeError as error:  # such as memory that is full
+        raise CompileError((str(error).strip().splitlines() or [""])[0]) from error
+    return graph, outputs
+
+
 @torch.no_grad()
-def captured(text: str, read: list[Tensor], changing: Sequence[int]) -> Run:
-    """Captures a program as a CUDA graph, whose kernels have fixed addresses: what comes with each call is copied to
-    where the graph reads it, and the outputs are copied, since the next call writes over them. read: what the program
-    reads. changing: places of what comes with each call. Raises CompileError."""
+def graph_of(text: str, read: list[Tensor], changing: Sequence[int]) -> Run:
+    """Returns what runs a program as a CUDA graph, whose kernels have fixed addresses: what comes with each call is
+    copied to where the graph reads it, and the outputs are copied, since the next call writes over them. read: what
+    the program reads. changing: places of what comes with each call. Raises CompileError."""
     step, _ = program.module(text)
     fixed = read.copy()
     for place in changing:
         fixed[place] = read[place].clone()
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(read[0].device)
-    try:
-        stream.wait_stream(torch.cuda.current_stream(read[0].device))
-        with torch.cuda.stream(stream):  # libraries make their workspaces in a first call, which changes only copies
-            step(*(x.clone() for x in fixed))
-        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-            outputs = step(*fixed)
-    except RuntimeError as error:
-        raise CompileError((str(error).strip().splitlines() or [""])[0]) from error
+    graph, outputs = capture(
+        read[0].device, lambda: step(*(x.clone() for x in fixed)), lambda: step(*fixed)
+    )  # the first call changes only copies
 
     def run(read: list[Tensor]) -> list[Tensor]:
         tensors.copy([fixed[place] for place in changing], [read[place] for place in changing])
@@ -110,36 +120,41 @@ rows, of which each number is seen for a few steps."""
 
 
 class Passes:
-    """Forward passes of a network on a GPU, as CUDA graphs for the sizes that come often."""
+    """Forward passes of a network on a GPU, as CUDA graphs for the sizes that come often. A graph gives the bits of the
+    pass that it was captured from."""
 
     def __init__(self, network: nn.Module, device: torch.device) -> None:
         self._network, self._device = network, device
         self._seen: Counter[Any] = Counter()
         self._graphs: dict[Any, tuple[Tensor, torch.cuda.CUDAGraph, Tensor]] = {}
+        self._most = MOST_SIZES
 
     @torch.inference_mode()
     def __call__(self, x: Tensor) -> Tensor:
         """Returns the outputs for observations on the CPU. The next call may write over them."""
         size = x.shape, x.dtype
-        if (captured := self._graphs.get(size)) is None:
-            self._seen[size] += 1
-            if self._seen[size] <= SEEN_BEFORE or len(self._graphs) == MOST_SIZES:
-                outputs: Tensor = self._network.forward(x.to(self._device))
-                return outputs
-            captured = self._graphs[size] = self._captured(x.to(self._device))
-        fixed, graph, outputs = captured
+        self._seen[size] += 1
+        if size not in self._graphs and self._seen[size] > SEEN_BEFORE and len(self._graphs) < self._most:
+            self._add(size, x.to(self._device))
+        if size not in self._graphs:
+            return self._forward(x.to(self._device))
+        fixed, graph, outputs = self._graphs[size]
         fixed.copy_(x)
         graph.replay()
         return outputs
 
-    def _captured(self, fixed: Tensor) -> tuple[Tensor, torch.cuda.CUDAGraph, Tensor]:
-        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(self._device)
-        stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):
-            self._network.forward(fixed)
-        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-            outputs = self._network.forward(fixed)
-        return fixed, graph, outputs
+    def _forward(self, x: Tensor) -> Tensor:
+        outputs: Tensor = self._network.forward(x)
+        return outputs
+
+    def _add(self, size: Any, fixed: Tensor) -> None:
+        """Captures a graph for a size; where that fails, there are no further ones."""
+        try:
+            graph, outputs = capture(self._device, lambda: self._forward(fixed), lambda: self._forward(fixed))
+        except CompileError:
+            self._most = 0
+        else:
+            self._graphs[size] = fixed, graph, outputs
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy has graphs of its own."""
