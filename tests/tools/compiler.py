@@ -47,7 +47,7 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("CXX", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         _forget()
-        yield packages.folder()
+        yield packages.folder().path
     _forget()
 
 

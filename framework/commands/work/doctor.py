@@ -23,6 +23,7 @@ from config.own import env_packages
 from config.own.env_packages import EnvPackage
 from config.program import ROOT
 from config.program import version as own_version
+from config.system.folders import private_cache
 from config.system.name import has_display, is_windows
 from config.system.terminal import variable
 from config.tell.cells import cells, padded
@@ -99,6 +100,7 @@ def findings() -> Iterator[Finding]:
     yield _cuda()
     yield from _fast()
     yield from _kernels()
+    yield from _compiled()
     yield from _ray()
     yield _display()
     yield from _folder()
@@ -251,6 +253,15 @@ def _kernels() -> Iterator[Finding]:
         else:
             text = tr("{name}: {library} from {amount:,} on, {other}; torch {own}", **values, amount=row.amount)
         yield Finding("ok", tr("kernels"), text)
+
+
+def _compiled() -> Iterator[Finding]:
+    """Yields why compiled gradient steps are not kept, if they are not."""
+    try:
+        private_cache("steps")
+    except OSError as error:
+        text = tr("kept by no folder of this user's own: {reason}; each run compiles anew", reason=error)
+        yield Finding("note", tr("compiled steps"), text, variable("XDG_CACHE_HOME", "FOLDER"))
 
 
 def _time(seconds: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from algos.common.fast import packages
 from config.read.loader import ConfigError, RunConfig, load
 from config.tell.language import tr
 from envs.base import EnvError
@@ -57,6 +58,9 @@ def compile_steps(config: RunConfig) -> Iterator[str]:
     """Trains until each gradient step is compiled, in a folder that is deleted. Yields what was done."""
     if (why := compiling.reason_not(config, several=False)) is not None:
         yield why
+        return
+    if (why := packages.folder().refusal) is not None:
+        yield tr("nothing would be kept: {reason}", reason=why)
         return
     config = compiling.with_compile(config, several=False)
     if config.general.compile == "off":

@@ -106,3 +106,12 @@ def test_an_extra_package_that_is_missing_is_a_note_with_what_to_type(monkeypatc
     assert one("no_such_module_at_all") == (
         "note", "no_such_module_at_all", "not installed; it is for nothing", "pip install no-such-module",
     )  # fmt: skip
+
+
+def test_compiled_steps_that_no_folder_keeps_are_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert not list(doctor._compiled())
+    (tmp_path / "joystick" / "steps").chmod(0o755)
+    [note] = doctor._compiled()
+    assert note.state == "note"
+    assert "open to other users" in note.text

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from algos.common.fast import packages
 from config.read.loader import load
 from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
@@ -60,3 +61,12 @@ def test_a_file_is_for_compiling(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_common_runs_compile(algo: str, env: str) -> None:
     config = load(None, [], algo=algo, env=env, find_algo=ALGOS, find_env=ENVS)
     assert compiling.with_compile(config, several=False).general.compile == "on"
+
+
+@pytest.mark.usefixtures("programs")
+def test_nothing_is_compiled_that_no_folder_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path, "/cache is full"))
+    assert main(["doctor", "--compile"]) == 0
+    assert "nothing would be kept: /cache is full" in capsys.readouterr().out
