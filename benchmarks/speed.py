@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -248,127 +248,125 @@ ZOO = {
 """Environment -> rows, steps, and the settings of PPO in rl-baselines3-zoo that its speed depends on."""
 
 
-def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]]:
-    """Returns the workloads by their name for --only."""
-    own, plain = (partial(ours, threads=threads, compiled=compiled, device=device) for compiled in (True, False))
-    public = partial(plain, surroundings={"JOYSTICK_PLAIN": "1"})
-    bare, least = partial(lean, threads=threads), partial(floors, threads=threads)
-    others = partial(everyone, threads=threads, device=device)
-    wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
-    continuous = (
-        "env_cfg.id=Pendulum-v1", "general_cfg.max_total_step=1500", "algo_cfg.batch_size=256",
-        f"algo_cfg.actor_layers={wide}", f"algo_cfg.critic_layers={wide}", "algo_cfg.learning_starts=100",
-        "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1",
-    )  # fmt: skip
-    made = partial(Workload, threads=threads)
+@dataclass(frozen=True)
+class Works:
+    """Makes the works for a number of threads and a device."""
 
-    def both(*words: str, updates: bool = False) -> dict[str, list[Measure]]:
-        sides = ("ours", own), ("plain", plain), ("public", public)
-        return {side: [mine(*words, updates=updates)] for side, mine in sides}
+    threads: int
+    device: str
 
-    def dqn(title: str, width: int, goal: float, share: float | None) -> Workload:
+    def work(self, title: str, goal: float, sides: dict[str, list[Measure]], share: float | None = None) -> Workload:
+        """Returns a work; on a GPU without the sides that are loops and kernels for a CPU."""
+        if self.device == "cpu":
+            return Workload(title, goal, sides, share=share, threads=self.threads)
+        kept = {side: sides[side] for side in ("ours", "plain", "sb3")}
+        return Workload(f"{title}, {self.device}", goal, kept, threads=self.threads)
+
+    def ours(self, *variants: tuple[str, ...], updates: bool = False) -> dict[str, list[Measure]]:
+        """Returns our sides: compiled, by autograd, and with torch's public functions alone."""
+        measure = partial(ours, threads=self.threads, device=self.device, updates=updates)
+        ways: dict[str, Any] = {
+            "ours": {"compiled": True}, "plain": {}, "public": {"surroundings": {"JOYSTICK_PLAIN": "1"}}
+        }  # fmt: skip
+        return {side: [measure(*words, **way) for words in variants] for side, way in ways.items()}
+
+    def sb3(self, *works: tuple[object, ...]) -> dict[str, list[Measure]]:
+        """Returns the side of stable-baselines3."""
+        return {"sb3": [sb3(*work, threads=self.threads, device=self.device) for work in works]}
+
+    def lean(self, *works: tuple[object, ...]) -> dict[str, list[Measure]]:
+        """Returns the side of the bare loops."""
+        return {"lean": [lean(*work, threads=self.threads) for work in works]}
+
+    def others(self, *work: object, but: tuple[str, ...] = ()) -> dict[str, list[Measure]]:
+        """Returns the sides of all other frameworks but those."""
+        return everyone(*work, threads=self.threads, device=self.device, but=but)
+
+    def floors(self, *works: tuple[object, ...]) -> dict[str, list[Measure]]:
+        """Returns the two floors."""
+        return floors(*works, threads=self.threads)
+
+    def dqn(self, width: int, goal: float, share: float | None) -> Workload:
+        """Returns DQN with two layers of this width."""
         layers = f"algo_cfg.value_layers=[{{layer_type: linear, layer_size: [{width}, {width}], activation: relu}}]"
         work = ("dqn", 4000, width)
-        sides = {
-            **both("general_cfg.max_total_step=4000", layers, *QUICK_START, updates=True),
-            "lean": [bare(*work)],
-            **others(*work),
-        }
-        return made(title, goal, {**sides, **least(*[work])}, share=share)
+        words = ("general_cfg.max_total_step=4000", layers, *QUICK_START)
+        sides = {**self.ours(words, updates=True), **self.lean(work), **self.others(*work), **self.floors(work)}
+        return self.work(f"DQN, {width}x{width}, batch 64, an update each step", goal, sides, share)
 
-    one = ("ppo", 61_440, 8, 256)
-    many = tuple(("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024))
-    fewer = tuple(("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64))
-    found = {
-        "dqn": [dqn("DQN, 256x256, batch 64, an update each step", 256, 2.2, 0.75)],
-        "small": [dqn("DQN, 64x64, batch 64, an update each step", 64, 3.0, None)],
-        "ppo": [
-            made(
-                "PPO, 64x64, 8 rows x 128 steps, minibatch 256, 4 epochs",
-                5.0,
-                {**both(*rows_of_ppo(8, 61_440)), "lean": [bare(*one)], **others(*one), **least(one)},
-            )
-        ],
-        "native": [
-            made(
-                "PPO, vector CartPole, 256 and 1024 rows (the slower) against 8 to 64 (the fastest)",
-                4.0,
-                {
-                    **{
-                        side: [mine(*rows_of_ppo(rows, 524_288)) for rows in (256, 1024)]
-                        for side, mine in (("ours", own), ("plain", plain))
-                    },
-                    "lean": [bare(*work) for work in many],
-                    "sb3": [sb3(*work, threads=threads, device=device) for work in fewer],
-                    "rlox": [peer("rlox", *work, threads=threads) for work in many],
-                    **least(*many),
-                },
-            )
-        ],
-        **{
-            name.lower(): [
-                made(
-                    f"{name}, Pendulum, 256x256, batch 256, updates",
-                    goal,
-                    {
-                        **both(f"general_cfg.algo_name={name}", *continuous, updates=True),
-                        **others(name.lower(), 1500, but=("rllib",)),
-                        **least((name.lower(), 1400)),
-                    },
-                    share=0.9,
-                )
-            ]
-            for name, goal in (("SAC", 1.6), ("TD3", 1.5))
-        },
-        "images": [
-            made(
-                "DQN, images of 84x84x4 that cost nothing, Nature network, batch 32, an update per 4 steps",
-                1.5,
-                {
-                    **both(*nature_dqn(1000)),
-                    "sb3": [sb3("images", 1000, threads=threads, device=device)],
-                    **least(("images", 1000)),
-                },
-                share=0.85,
-            )
-        ],
-        "zoo": [
-            made(
-                f"PPO, {name}, settings of rl-baselines3-zoo, environment included",
-                2.0,
-                {
-                    **both(
-                        f"env_cfg.id={name}", "general_cfg.algo_name=PPO", f"general_cfg.max_total_step={steps}", *words
-                    ),
-                    "sb3": [sb3("zoo", steps, name, threads=threads, device=device)],
-                    "env": [bare("env", steps, rows, name)],
-                },
-            )
-            for name, (rows, steps, *words) in ZOO.items()
-        ],
-    }  # fmt: skip
-    if device != "cpu":  # the other sides are loops and kernels for a CPU
-        kept = ("ours", "plain", "sb3")
-        return {
-            name: [
-                replace(
-                    work, title=f"{work.title}, {device}", share=None, sides={side: work.sides[side] for side in kept}
-                )
-                for work in works
-            ]
-            for name, works in found.items()
+    def ppo(self) -> Workload:
+        """Returns PPO with few rows."""
+        work = ("ppo", 61_440, 8, 256)
+        sides = {**self.ours(rows_of_ppo(8, 61_440)), **self.lean(work), **self.others(*work), **self.floors(work)}
+        return self.work("PPO, 64x64, 8 rows x 128 steps, minibatch 256, 4 epochs", 5.0, sides)
+
+    def native(self) -> Workload:
+        """Returns PPO with many rows."""
+        many = tuple(("ppo", 524_288, rows, 32 * rows) for rows in (256, 1024))
+        fewer = tuple(("ppo", 65_536, rows, 32 * rows) for rows in (8, 16, 32, 64))
+        sides = {
+            **self.ours(*(rows_of_ppo(rows, 524_288) for rows in (256, 1024))),
+            **self.lean(*many),
+            **self.sb3(*fewer),
+            "rlox": [peer("rlox", *work, threads=self.threads) for work in many],
+            **self.floors(*many),
         }
-    if threads == 1:
-        found["solved"] = [
-            Workload(
-                f"{name} until CartPole-v1 is solved, whole process",
-                goal,
-                {"ours": [ours_solving(f"{name}.yaml")], "sb3": [sb3_solving(f"solved_{name.lower()}")]},
-                solving=True,
-            )
-            for name, goal in (("PPO", 2.5), ("DQN", 4.0))
-        ]
-    return found
+        title = "PPO, vector CartPole, 256 and 1024 rows (the slower) against 8 to 64 (the fastest)"
+        return self.work(title, 4.0, sides)
+
+    def continuous(self, name: str, goal: float) -> Workload:
+        """Returns SAC or TD3."""
+        wide = "[{layer_type: linear, layer_size: [256, 256], activation: relu}]"
+        words = (
+            f"general_cfg.algo_name={name}", "env_cfg.id=Pendulum-v1", "general_cfg.max_total_step=1500",
+            f"algo_cfg.actor_layers={wide}", f"algo_cfg.critic_layers={wide}", "algo_cfg.batch_size=256",
+            "algo_cfg.learning_starts=100", "algo_cfg.train_fre=1", "algo_cfg.updates_per_train=1",
+        )  # fmt: skip
+        sides = {
+            **self.ours(words, updates=True),
+            **self.others(name.lower(), 1500, but=("rllib",)),
+            **self.floors((name.lower(), 1400)),
+        }
+        return self.work(f"{name}, Pendulum, 256x256, batch 256, updates", goal, sides, share=0.9)
+
+    def images(self) -> Workload:
+        """Returns DQN on images."""
+        work = ("images", 1000)
+        sides = {**self.ours(nature_dqn(1000)), **self.sb3(work), **self.floors(work)}
+        title = "DQN, images of 84x84x4 that cost nothing, Nature network, batch 32, an update per 4 steps"
+        return self.work(title, 1.5, sides, share=0.85)
+
+    def zoo(self, name: str) -> Workload:
+        """Returns PPO on an environment with the settings of rl-baselines3-zoo."""
+        rows, steps, *words = ZOO[name]
+        mine = (f"env_cfg.id={name}", "general_cfg.algo_name=PPO", f"general_cfg.max_total_step={steps}", *words)
+        alone = [lean("env", steps, rows, name, threads=self.threads)]
+        sides = {**self.ours(mine), **self.sb3(("zoo", steps, name)), "env": alone}
+        return self.work(f"PPO, {name}, settings of rl-baselines3-zoo, environment included", 2.0, sides)
+
+
+def solved(name: str, goal: float) -> Workload:
+    """Returns an algorithm until CartPole-v1 is solved."""
+    sides = {"ours": [ours_solving(f"{name}.yaml")], "sb3": [sb3_solving(f"solved_{name.lower()}")]}
+    return Workload(f"{name} until CartPole-v1 is solved, whole process", goal, sides, solving=True)
+
+
+def workloads(threads: int = 1, device: str = "cpu") -> dict[str, list[Workload]]:
+    """Returns the workloads by their name for --only."""
+    works = Works(threads, device)
+    by_name = {
+        "dqn": [works.dqn(256, 2.2, 0.75)],
+        "small": [works.dqn(64, 3.0, None)],
+        "ppo": [works.ppo()],
+        "native": [works.native()],
+        "sac": [works.continuous("SAC", 1.6)],
+        "td3": [works.continuous("TD3", 1.5)],
+        "images": [works.images()],
+        "zoo": [works.zoo(name) for name in ZOO],
+    }
+    if threads == 1 and device == "cpu":
+        by_name["solved"] = [solved("PPO", 2.5), solved("DQN", 4.0)]
+    return by_name
 
 
 def nature_dqn(steps: int) -> tuple[str, ...]:
