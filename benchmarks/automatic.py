@@ -62,7 +62,6 @@ TASKS = [
     Task("FrozenLake-v1", 40_000, "FrozenLake-v1, not slippery", ("env_cfg.is_slippery=false",)),
     Task("CliffWalking-v1", 50_000),
     Task("Taxi-v4", 45_000),
-    Task("Blackjack-v1", 160_000),
     Task("InvertedPendulum-v5", 201_000),
     Task("Hopper-v5", 1_010_000),
     Task("Walker2d-v5", 1_010_000),

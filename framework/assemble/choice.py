@@ -160,7 +160,7 @@ def _ppo(task: Task, why: str) -> Choice:
         rows, settings = _ppo_of_several_or_images(task)
     elif isinstance(task.actions, Box):
         rows, settings = 8, {
-            "gamma": 0.99, "gae_lambda": 0.95, "batch_size": _window(task, 4096), "sgd_batch_size": 256, "k_epochs": 10,
+            "gamma": 0.99, "gae_lambda": 0.95, "batch_size": _window(task, 2048), "sgd_batch_size": 64, "k_epochs": 10,
             "entropy_coef": 0.0, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": True,
         }  # fmt: skip
     else:
@@ -168,15 +168,16 @@ def _ppo(task: Task, why: str) -> Choice:
             "gamma": 0.999, "gae_lambda": 0.98, "batch_size": _window(task, 16384), "sgd_batch_size": 64, "k_epochs": 4,
             "entropy_coef": 0.01, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": False,
         }  # fmt: skip
-    lr = {"lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear"}
-    return Choice("PPO", {**_run(task.steps, rows), **_section({**settings, **lr})}, why)
+    rates = {"lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear"}
+    return Choice("PPO", {**_run(task.steps, rows), **_section({**rates, **settings})}, why)
 
 
 def _ppo_of_several_or_images(task: Task) -> tuple[int, dict[str, Any]]:
     """Returns the number of rows and the settings of PPO for several agents, or for images."""
     images = task.sees
-    window = _window(task, 4096)
-    return 4 if task.several else 8, {
+    window = _window(task, 2048 if task.several else 4096)
+    return 16, {
+        "lr": 5e-4 if task.several else 3e-4 if task.steps > LONG else 1e-3,
         "gamma": 0.99, "gae_lambda": 0.95, "batch_size": window, "sgd_batch_size": max(64, window // 8),
         "k_epochs": 4 if images else 8, "entropy_coef": 0.01 if images else 0.0,
         "normalize_obs": not images and isinstance(task.observations, Box),
