@@ -20,6 +20,10 @@ USUAL = 100_000
 """Steps of a run whose length is not written."""
 
 
+AFTER_IMAGES = {"layer_type": "linear", "layer_size": [512], "activation": "relu"}
+"""Layer after the convolutions."""
+
+
 class Task(NamedTuple):
     """Facts about an environment, and the length of the run."""
 
@@ -51,7 +55,7 @@ class Choice(NamedTuple):
     def words(self) -> list[str]:
         """Returns the settings as words of a command line."""
         return [
-            f"{path}={json.dumps(value) if isinstance(value, bool | dict) else value}"
+            f"{path}={json.dumps(value) if isinstance(value, bool | dict | list) else value}"
             for path, value in self.settings.items()
         ]
 
@@ -160,7 +164,7 @@ def _ppo(task: Task, why: str) -> Choice:
         rows, settings = _ppo_of_several_or_images(task)
     elif isinstance(task.actions, Box):
         rows, settings = 8, {
-            "gamma": 0.99, "gae_lambda": 0.95, "batch_size": _window(task, 2048), "sgd_batch_size": 64, "k_epochs": 10,
+            "gamma": 0.99, "gae_lambda": 0.95, "batch_size": _window(task, 4096), "sgd_batch_size": 256, "k_epochs": 10,
             "entropy_coef": 0.0, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": True,
         }  # fmt: skip
     else:
@@ -183,6 +187,7 @@ def _ppo_of_several_or_images(task: Task) -> tuple[int, dict[str, Any]]:
         "normalize_obs": not images and isinstance(task.observations, Box),
         "normalize_reward": isinstance(task.actions, Box) and not task.several,
         **({"branches": {name: [] for name in task.pictures}} if task.pictures else {}),
+        **(dict.fromkeys(("actor_layers", "critic_layers"), [AFTER_IMAGES]) if images else {}),
     }  # fmt: skip
 
 
