@@ -66,7 +66,7 @@ TASKS = [
     Task("Hopper-v5", 1_010_000),
     Task("Walker2d-v5", 1_010_000),
     Task("HalfCheetah-v5", 1_010_000),
-    Task("modes", 31_000, "toy modes, 10 steps", toy=True),
+    Task("modes", 31_000, "toy modes, 10 steps", ("env_cfg.steps=10",), toy=True),
     Task("levels", 41_000, toy=True),
     Task("poles", 61_000, toy=True),
     Task("MinAtar/Breakout-v1", 504_000),

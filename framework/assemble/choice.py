@@ -20,8 +20,15 @@ USUAL = 100_000
 """Steps of a run whose length is not written."""
 
 
-AFTER_IMAGES = {"layer_type": "linear", "layer_size": [512], "activation": "relu"}
-"""Layer after the convolutions."""
+OF_IMAGES: list[dict[str, Any]] = [{"layer_type": "linear", "layer_size": [512], "activation": "relu"}]
+"""Layers after the convolutions that are put before them."""
+OF_GRIDS: list[dict[str, Any]] = [
+    {"layer_type": "conv2d", "out_channel": 16, "kernel_size": 3, "stride": 1, "activation": "relu"},
+    {"layer_type": "linear", "layer_size": [128], "activation": "relu"},
+]
+"""Layers for small images, of which each cell matters (Young and Tian, 2019)."""
+LARGEST_GRID = 20
+"""Largest side of a small image."""
 
 
 class Task(NamedTuple):
@@ -187,8 +194,14 @@ def _ppo_of_several_or_images(task: Task) -> tuple[int, dict[str, Any]]:
         "normalize_obs": not images and isinstance(task.observations, Box),
         "normalize_reward": isinstance(task.actions, Box) and not task.several,
         **({"branches": {name: [] for name in task.pictures}} if task.pictures else {}),
-        **(dict.fromkeys(("actor_layers", "critic_layers"), [AFTER_IMAGES]) if images else {}),
+        **(dict.fromkeys(("actor_layers", "critic_layers"), _layers(task.observations)) if images else {}),
     }  # fmt: skip
+
+
+def _layers(space: Space) -> list[dict[str, Any]]:
+    """Returns the layers of networks for images."""
+    sides = space.shape if isinstance(space, Box) else ()
+    return OF_GRIDS if len(sides) == 3 and max(sides) <= LARGEST_GRID else OF_IMAGES
 
 
 def _window(task: Task, most: int) -> int:
