@@ -345,6 +345,7 @@ def test_objects_and_classes_of_pettingzoo_are_environments_of_the_users_own(ent
     assert play(env, 3, 4, 12) == play(reference, 3, 4, 12)
 
 
+@installed
 def test_the_name_of_the_package_is_understood_too() -> None:
     """`from mpe2 import simple_spread_v3` is what its guide writes."""
     assert registry.lookup("mpe2/simple_spread_v3") == registry.lookup("mpe/simple_spread_v3") is not None

@@ -2,7 +2,6 @@
 is torch's compiler imported."""
 
 import os
-import signal
 import sys
 import threading
 import zipfile
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 
 from algos.common.fast import packages, program
+from config.system.processes import end_own_group
 
 LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
 """Ends of the names of libraries."""
@@ -39,9 +39,7 @@ def _end_with_the_input() -> None:
     more."""
     while os.read(sys.stdin.fileno(), 1):
         pass
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+    end_own_group()
 
 
 def _unpack(package: Path, target: Path) -> None:
