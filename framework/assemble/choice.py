@@ -18,8 +18,6 @@ LONGEST = 1000
 """Steps of an episode of a table: where nothing else ends it, an early policy may go around in circles."""
 USUAL = 100_000
 """Steps of a run whose length is not written."""
-
-
 OF_IMAGES: list[dict[str, Any]] = [{"layer_type": "linear", "layer_size": [512], "activation": "relu"}]
 """Layers after the convolutions that are put before them."""
 OF_GRIDS: list[dict[str, Any]] = [
@@ -167,34 +165,33 @@ def _sac(task: Task, algo: str, why: str) -> Choice:
 
 
 def _ppo(task: Task, why: str) -> Choice:
-    if task.several or task.sees:
-        rows, settings = _ppo_of_several_or_images(task)
-    elif isinstance(task.actions, Box):
-        rows, settings = 8, {
-            "gamma": 0.99, "gae_lambda": 0.95, "batch_size": _window(task, 4096), "sgd_batch_size": 256, "k_epochs": 10,
-            "entropy_coef": 0.0, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": True,
-        }  # fmt: skip
-    else:
-        rows, settings = 16, {
-            "gamma": 0.999, "gae_lambda": 0.98, "batch_size": _window(task, 16384), "sgd_batch_size": 64, "k_epochs": 4,
-            "entropy_coef": 0.01, "normalize_obs": isinstance(task.observations, Box), "normalize_reward": False,
-        }  # fmt: skip
-    rates = {"lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear"}
-    return Choice("PPO", {**_run(task.steps, rows), **_section({**rates, **settings})}, why)
-
-
-def _ppo_of_several_or_images(task: Task) -> tuple[int, dict[str, Any]]:
-    """Returns the number of rows and the settings of PPO for several agents, or for images."""
-    images = task.sees
-    window = _window(task, 2048 if task.several else 4096)
-    return 16, {
-        "lr": 5e-4 if task.several else 3e-4 if task.steps > LONG else 1e-3,
-        "gamma": 0.99, "gae_lambda": 0.95, "batch_size": window, "sgd_batch_size": max(64, window // 8),
-        "k_epochs": 4 if images else 8, "entropy_coef": 0.01 if images else 0.0,
-        "normalize_obs": not images and isinstance(task.observations, Box),
+    usual = {
+        "lr": 3e-4 if task.steps > LONG // 2 else 1e-3, "lr_schedule": "linear", "gamma": 0.99, "gae_lambda": 0.95,
+        "entropy_coef": 0.0, "normalize_obs": not task.sees and isinstance(task.observations, Box),
         "normalize_reward": isinstance(task.actions, Box) and not task.several,
-        **({"branches": {name: [] for name in task.pictures}} if task.pictures else {}),
-        **(dict.fromkeys(("actor_layers", "critic_layers"), _layers(task.observations)) if images else {}),
+    }  # fmt: skip
+    rows, own = _ppo_by_task(task)
+    return Choice("PPO", {**_run(task.steps, rows), **_section({**usual, **own})}, why)
+
+
+def _ppo_by_task(task: Task) -> tuple[int, dict[str, Any]]:
+    """Returns the number of rows, and the settings that differ from the usual ones."""
+    if task.sees:
+        window = _window(task, 2048 if task.several else 4096)
+        return 16, {
+            "lr": 5e-4 if task.several else 3e-4 if task.steps > LONG else 1e-3,
+            "batch_size": window, "sgd_batch_size": max(64, window // 8), "k_epochs": 4, "entropy_coef": 0.01,
+            **({"branches": {name: [] for name in task.pictures}} if task.pictures else {}),
+            **dict.fromkeys(("actor_layers", "critic_layers"), _layers(task.observations)),
+        }  # fmt: skip
+    if task.several:
+        window = _window(task, 2048)
+        return 16, {"lr": 5e-4, "batch_size": window, "sgd_batch_size": max(64, window // 8), "k_epochs": 8}
+    if isinstance(task.actions, Box):
+        return 8, {"batch_size": _window(task, 4096), "sgd_batch_size": 256, "k_epochs": 10}
+    return 16, {
+        "gamma": 0.999, "gae_lambda": 0.98, "batch_size": _window(task, 16384), "sgd_batch_size": 64, "k_epochs": 4,
+        "entropy_coef": 0.01,
     }  # fmt: skip
 
 

@@ -76,5 +76,5 @@ def _without_compiler(gpu: bool = False) -> str | None:
     try:
         packages.compiler()
     except Exception as error:  # whatever a compiler can raise
-        return tr("steps are not compiled here: {why}", why=(str(error).strip().splitlines() or [""])[0])
+        return tr("steps are not compiled here: {why}", why=switch.first_line(error))
     return None

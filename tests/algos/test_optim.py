@@ -82,6 +82,15 @@ def test_the_first_step_of_adam_in_a_graph_by_hand() -> None:
     assert left.item() == 1.0, "a parameter without a gradient"
 
 
+def test_a_group_without_any_gradient_stays_as_it_is() -> None:
+    groups = [{"params": [nn.Parameter(torch.ones(2))]} for _ in range(2)]
+    optimizer = FusedAdam(groups, 0.1, 1e-8, 0.0, False)
+    groups[0]["params"][0].grad = torch.tensor([1.0, -1.0])
+    optimizer.step()
+    assert groups[0]["params"][0].tolist() == pytest.approx([0.9, 1.1])
+    assert groups[1]["params"][0].tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
 def test_an_optimizer_goes_on_from_its_state_to_the_bit(name: str) -> None:
     cfg = NetworkConfig(optimizer=name, weight_decay=0.01)

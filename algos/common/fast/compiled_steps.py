@@ -89,7 +89,7 @@ def capture(device: torch.device, first: Callable[[], object], work: Callable[[]
         with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             outputs = work()
     except RuntimeError as error:  # such as memory that is full
-        raise CompileError((str(error).strip().splitlines() or [""])[0]) from error
+        raise CompileError(switch.first_line(error)) from error
     return graph, outputs
 
 
@@ -102,9 +102,8 @@ def graph_of(text: str, read: list[Tensor], changing: Sequence[int]) -> Run:
     fixed = read.copy()
     for place in changing:
         fixed[place] = read[place].clone()
-    graph, outputs = capture(
-        read[0].device, lambda: step(*(x.clone() for x in fixed)), lambda: step(*fixed)
-    )  # the first call changes only copies
+    # the first call changes only copies
+    graph, outputs = capture(read[0].device, lambda: step(*(x.clone() for x in fixed)), lambda: step(*fixed))
 
     def run(read: list[Tensor]) -> list[Tensor]:
         tensors.copy([fixed[place] for place in changing], [read[place] for place in changing])

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from algos.common.fast.switch import first_line
 from config import machine
 from config.system.files import is_private, lock
 from config.system.folders import private_cache
@@ -115,11 +116,11 @@ def facts() -> dict[str, Any]:
 
 
 class Folder(NamedTuple):
-    """Where packages are."""
+    """Folder of the packages."""
 
     path: Path
     refusal: str | None = None
-    """Why it is one of this process alone; None for the user's own."""
+    """Reason why it is one of this process alone; None for the user's own."""
 
 
 @functools.cache
@@ -148,12 +149,12 @@ def _loaded(place: Path, tell: Tell) -> Callable[[list[Tensor]], list[Tensor]] |
             return None
         reason = tr("a file is missing")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = _first_line(error)
+        reason = first_line(error)
     else:
         try:
             library = torch._C._aoti.AOTIModelContainerRunnerCpu(str(place / LIBRARY), 1)
         except RuntimeError as error:
-            message = tr("the package {name} cannot be loaded ({reason})", name=place.name, reason=_first_line(error))
+            message = tr("the package {name} cannot be loaded ({reason})", name=place.name, reason=first_line(error))
             raise CompileError(message) from error
         with contextlib.suppress(OSError):
             os.utime(place)  # used now
@@ -161,10 +162,6 @@ def _loaded(place: Path, tell: Tell) -> Callable[[list[Tensor]], list[Tensor]] |
     tell(tr("a compiled gradient step is damaged and was deleted ({reason})", reason=reason))
     _delete(place)
     return None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0]
 
 
 def _delete(place: str | Path) -> None:

@@ -36,6 +36,11 @@ PARTS = {
 """Part -> what it needs. The compiler takes seconds: a run that compiles finds out whether it works (packages.py)."""
 
 
+def first_line(error: Exception) -> str:
+    """Returns the first line of what an error says; torch adds the places where it was raised."""
+    return (str(error).strip().splitlines() or [""])[0]
+
+
 def _why_off(needs: Needs) -> str | None:
     """Returns why a part is off, in English, one of REASONS; None if it is on."""
     if PLAIN:
@@ -49,7 +54,7 @@ def _why_off(needs: Needs) -> str | None:
         if needs.trial:
             needs.trial()
     except Exception as error:  # another signature raises anything
-        reason = (str(error).strip().splitlines() or [""])[0].rstrip(" .,;:")
+        reason = first_line(error).rstrip(" .,;:")
         return f"a trial call fails: {type(error).__name__}: {reason}"
     return None
 
