@@ -5,6 +5,7 @@ of them leaves, or lets that call fail, continues as the printed command says, a
 command without a fault.
 """
 
+import gc
 import json
 import os
 import re
@@ -431,12 +432,15 @@ def _in_child(words: Words, calls: Calls | None) -> int:
 
 
 def _import_early(words: Iterable[str]) -> None:
-    """Imports everything that a run imports, so that the forked processes need not."""
+    """Imports everything that a run imports, and reads the help texts once, so that the forked processes need not."""
+    import numpy.ma  # noqa: F401
+
+    import framework.commands.train
     from config.read.loader import load
     from framework.assemble import build
     from framework.assemble import fit as compatibility
     from framework.catalog import ALGOS, ENVS
-    from framework.commands.work import train  # noqa: F401
+    from framework.commands.work import entry, train  # noqa: F401
 
     config = load(None, words, find_algo=ALGOS, find_env=ENVS)
     compatibility.check(config)
@@ -444,6 +448,9 @@ def _import_early(words: Iterable[str]) -> None:
     env = build.make_env(config, 1)
     build.make_agent(config, build.env_spec(config, env), 1, build.device_of(config))
     env.close()
+    config.to_yaml()
+    gc.collect()
+    gc.freeze()  # a collection in a forked process would copy the pages of all objects of this one
 
 
 EVALUATION_CURVE = b"train_online_eval_reward"
