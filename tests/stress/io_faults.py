@@ -1,9 +1,10 @@
 """Lets the input and output calls of commands go wrong, each in its turn: a failed call (a full disk), a kill, a torn
 write, a power cut. Continues as the printed command says, and compares the end with that of a command without a fault.
 
-python -m tests.stress.io_faults [train | resume | seeds | tune | convert | export] [ALGORITHM ...]
-    [plain | traj | eval | board | all] [npz | ...] [error | kill | torn | power] [--every N] [--first N]
-    [--seconds S --seed N]
+python -m tests.stress.io_faults [COMMAND ...] [ALGORITHM ...] [plain | traj | eval | board | all] [npz | ...]
+    [error | kill | torn | power] [--every N] [--first N] [--seconds S --seed N]
+
+COMMAND: train, resume, ray (train with it), seeds, tune, evaluate, test, film, compare, sync, convert, export.
 
 Words choose: without any, everything is tried, for every algorithm, which takes days; --every 20 takes hours. With
 --seconds, faults of scenarios in an order of that seed are tried until that time has passed. The last lines are a

@@ -28,7 +28,7 @@ def _timed(*words: str) -> Callable[[int, float], Words]:
 
 
 def _faults(command: str, kind: str, cost: float = 1.0) -> Row:
-    every = 3 if command == "convert" else 29
+    every = 29 if command in ("train", "resume", "seeds", "tune", "ray") else 3
 
     def share(session: int, seconds: float) -> Words:
         place = [f"--every={every}", f"--first={1 + session % every}", f"--seconds={seconds:.0f}", f"--seed={session}"]
@@ -44,6 +44,12 @@ PROMISES = {
     "tune": "a tuning comes to the same winner",
     "convert": "a converted file is whole or absent",
     "export": "an exported policy is whole or absent, and one after an error leaves nothing",
+    "ray": "a run with Ray loses no more than the progress since its last checkpoint (actors in one process)",
+    "evaluate": "a file of episodes is whole or absent, and the run is not changed",
+    "test": "a test that is repeated comes to the same episodes, and the run is not changed",
+    "film": "the same with a video",
+    "compare": "a comparison that is repeated comes to the same table, and the runs are not changed",
+    "sync": "a copy in a store has the files of its index, all of the run",
 }
 """Command -> what is promised of it."""
 FAULTS = ("error", "kill", "torn", "power")
@@ -105,6 +111,9 @@ MORE = [
     Row("ray_faults", "lost processes of Ray are replaced, or the run stops with a checkpoint",
         "kills of workers, learner and data server, a worker and a learner that stand still, 64 MiB of shared memory",
         "pytest tests/stress/ray_faults.py"),
+    Row("ray_kills", "any process of a run with Ray may be lost: the run goes on, or is resumed, and counts nothing twice",
+        "SIGKILL of workers, learners, the data server, the driver, the raylet, the head of the cluster, at random moments",
+        "ray_kills --kills 20", _timed("ray_kills", "--kills", "1000"), 4.0),
     Row("ray_clusters", "nodes of a cluster that are lost are replaced, and stages of a tuning begin again elsewhere",
         "a node that is killed, a task that is killed", "pytest tests/stress/ray_clusters.py"),
     Row("ray_network", "a machine that cannot be reached is replaced; a run whose driver was killed goes on elsewhere",

@@ -5,6 +5,7 @@ of them leaves, or lets that call fail, continues as the printed command says, a
 command without a fault.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -171,6 +172,14 @@ class Seeds(Train):
         return {f"{name} of seed {seed}" for name in super().said(text) for seed in (1, 2)}
 
 
+class Ray(Train):
+    """A run whose workers, learner and data server are actors of a Ray."""
+
+    def __init__(self, folder: Path, algorithm: str, outputs: str = "all") -> None:
+        super().__init__(folder, algorithm, outputs)
+        self.words += ["general_cfg.mp_backend=ray", "general_cfg.n_workers=2", "general_cfg.run_ahead=0"]
+
+
 class Tune(Scenario):
     """A tuning that halves, one run at a time."""
 
@@ -277,6 +286,130 @@ class Export(Scenario):
         return {path.name: _tensors(path) or path.read_bytes() for path in base.iterdir()}
 
 
+class OfRun(Scenario):
+    """A command that reads a finished run and writes elsewhere: nothing of the run changes, and after a fault what was
+    written is removed, and the command is given again."""
+
+    name = "out"
+    """What the command writes."""
+
+    def __init__(self, folder: Path, algorithm: str = "DQN", *settings: str) -> None:
+        super().__init__(folder)
+        words = [*BASE, *ALGORITHMS[algorithm], *OUTPUTS["all"], LIMITS[0], *settings]
+        _import_early(words)
+        self.run = folder / "run"
+        assert played([["--into", str(self.run), *words]], folder) == (0, "")
+        self.content = _files(self.run)
+
+    def commands(self, base: Path) -> list[Words]:
+        out = base / self.name
+        if out.exists() and self.is_whole(out):
+            return []
+        shutil.rmtree(out, ignore_errors=True)
+        out.unlink(missing_ok=True)
+        return [self.command(out)]
+
+    def is_whole(self, out: Path) -> bool:
+        """Whether the command need not be given again. A file is whole or absent."""
+        return out.is_file()
+
+    def command(self, out: Path) -> Words:
+        raise NotImplementedError
+
+    def end(self, base: Path) -> End:
+        out = base / self.name
+        written = {self.name: out.read_bytes()} if out.is_file() else self.results(out)
+        return {**written, "run": _files(self.run) == self.content}
+
+    def results(self, out: Path) -> End:
+        """What a folder must have."""
+        raise NotImplementedError
+
+
+class Evaluate(OfRun):
+    """The episodes of a model as lines of a file."""
+
+    name = "episodes.jsonl"
+
+    def command(self, out: Path) -> Words:
+        return ["evaluate", str(self.run), "--episodes", "3", "--out", str(out)]
+
+
+class Test(OfRun):
+    """Episodes of a model, with their trajectories and a report."""
+
+    def command(self, out: Path) -> Words:
+        return ["test", str(self.run), "--episodes", "3", "--into", str(out)]
+
+    def results(self, out: Path) -> End:
+        names = ("results/test.csv", "results/trajs.pkl")
+        assert (out / "report.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+        return {name: (out / name).read_bytes() for name in names}
+
+    def said(self, text: str) -> set[str]:
+        return {"results/trajs.pkl"} if "trajectories" in text else set()
+
+
+class Film(Test):
+    """A video of a model."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "DQN", "env_cfg.id=counter", "env_cfg.render_mode=rgb_array")
+
+    def command(self, out: Path) -> Words:
+        return ["film", str(self.run), "--episodes", "2", "--into", str(out)]
+
+    def results(self, out: Path) -> End:
+        return {**super().results(out), "videos": {path.name: path.read_bytes() for path in out.rglob("*.gif")}}
+
+    def said(self, text: str) -> set[str]:
+        return super().said(text) | ({"videos"} if "video" in text else set())
+
+
+class Compare(OfRun):
+    """A page and figures that compare two runs."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "QLearning")
+        other = ["--into", str(folder / "other"), *BASE, *ALGORITHMS["QLearning"], *OUTPUTS["all"], LIMITS[0]]
+        assert played([[*other, "algo_cfg.lr=0.3"]], folder) == (0, "")
+
+    def command(self, out: Path) -> Words:
+        return ["compare", str(self.run), str(self.folder / "other"), "--into", str(out)]
+
+    def results(self, out: Path) -> End:
+        """The page says when it was made."""
+        assert (out / "compare.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+        return {"compare.csv": (out / "compare.csv").read_bytes()}
+
+
+class Sync(OfRun):
+    """A copy of a run in a store; after a fault the same command goes on with it."""
+
+    def begin(self, base: Path) -> None:
+        shutil.copytree(self.run, base / "run")
+
+    def commands(self, base: Path) -> list[Words]:
+        return [["sync", str(base / "run"), f"file://{base / self.name}", "--take-over"]]
+
+    def end(self, base: Path) -> End:
+        """The files of the copy by their names in the run, as its index has them, and the run."""
+        from framework.storage.index import Index
+
+        copy = base / self.name
+        files = Index.from_bytes((copy / "joystick.json").read_bytes(), str(copy)).files
+        of_run = {name: data for name, data in _files(base / "run").items() if name not in self.NOTES}
+        content = {name: b"".join((copy / part.key).read_bytes() for part in parts) for name, parts in files.items()}
+        return {"run": of_run == self.content, "copy": content}
+
+    NOTES = (".copy.json", ".copied_to.json")
+    """Files in which a run notes where its copy is."""
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
 def others() -> list[str]:
     """Returns the algorithms that train and are not in ALGORITHMS."""
     return [name for name in algos.available() if name not in (*ALGORITHMS, "Random")]
@@ -291,6 +424,8 @@ SCENARIOS: dict[str, Any] = {
     },
     **{f"train {algorithm} all": (Train, algorithm, "all") for algorithm in others()},
     **{f"seeds {outputs}": (Seeds, "QLearning", outputs) for outputs in ("plain", "all")},
+    **{f"ray {algorithm} all": (Ray, algorithm, "all") for algorithm in ("DQN", "PPO")},
+    **{kind.__name__.lower(): (kind,) for kind in (Evaluate, Test, Film, Compare, Sync)},
     **{f"tune {outputs}": (Tune, outputs) for outputs in ("plain", "all")},
     **{f"convert {form}": (Convert, form) for form in ("pkl", "npz", "jsonl", "jsonl.gz", "minari")},
     **{f"export {form}": (Export, form) for form in ("safetensors", "onnx")},
@@ -416,13 +551,16 @@ def _in_child(words: Words, calls: Calls | None) -> int:
     import torch
 
     from framework.disk import task_dir
+    from framework.distributed import launch
     from framework.jobs import children
     from main import main
+    from tests.tools.fake_ray import FakeRay
 
     torch.set_num_threads(1)
     task_dir._git_commit = lambda: None  # type: ignore[assignment]  # two processes a run
     children.subprocess = SimpleNamespace(Popen=ForkedPopen, DEVNULL=None)  # type: ignore[attr-defined]
     children.POLL_SECONDS = 0.01
+    launch.ray_cluster.started = lambda *given: contextlib.nullcontext(FakeRay())  # type: ignore[attr-defined]
     if calls is not None:
         calls.install()
     status = main(words)
