@@ -45,7 +45,7 @@ def backend(
         with stage(tr("starting Ray")):
             ray = stack.enter_context(ray_cluster.started(cfg, _store_bytes(config, spec)))
         with stage(tr("starting the processes")):
-            remote = RayBackend(ray, config, spec, agent, stopping)
+            remote = RayBackend(ray, config, spec, agent, stopping, ray_cluster.renew)
         try:
             yield remote
         finally:

@@ -67,13 +67,17 @@ class RayBackend:
         spec: EnvSpec,
         agent: TrainableActor,
         stopping: Callable[[], bool] = lambda: False,
+        renew: Callable[[], None] = lambda: None,
     ) -> None:
+        """stopping: True if the run was asked to stop. renew: starts Ray again if it has ended."""
         self.ray, self.config, self.spec, self.agent = ray, config, spec, agent
         self.ahead = run_ahead(config)
         self.processes = self
         self.say: Callable[[str], None] = LOGGER.warning
-        self.stopping = stopping
+        self.stopping, self.renew = stopping, renew
         self.pool: WorkerPool
+        self._looked = 0.0
+        """Time at which the processes of Ray itself were last looked for."""
         self._others: list[Tree] = []
         """States of workers that the run had before, and does not have now."""
         self._start()
@@ -228,6 +232,9 @@ class RayBackend:
 
     def _receive(self, workers: bool = True) -> Iterator[Accepted | Learned]:
         """Waits for any answer, for POLL_SECONDS at most, and handles all that have come."""
+        if (now := time.monotonic()) > self._looked + ray_errors.POLL_SECONDS:
+            ray_errors.must_run()
+            self._looked = now
         reports = self.pool.awaited() if workers else {}
         first = self.learning[0] if self.learning else None
         refs = [*reports, *self.adding, *(first.reports if first else [])]
@@ -351,8 +358,9 @@ class RayBackend:
         return {"node": self._here(), "workers": self.pool.pids(), "data_server": server, "learners": learners}
 
     def restart(self) -> None:
-        """Replaces all processes."""
+        """Replaces all processes, and Ray itself if it has ended."""
         self.end()
+        self.renew()
         self._start()
 
     def end(self) -> None:

@@ -9,7 +9,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -67,6 +67,8 @@ THERE = {
 """Environment variables of our processes in a cluster."""
 WITHOUT = [number for number in (signals.HANGUP, *signals.SAVING) if number is not None]
 """Signals that our processes ignore, also when each process of a job gets them: the driver saves."""
+_begin: Callable[[], None] | None = None
+"""Starts the Ray of this process, of which there is one, again; None without one of our own."""
 NOT_SHIPPED = ["tasks/", ".git/", "docs/", "tests/", "benchmarks/", "build/", "*.gif", "*.log", ".venv*/", "venv/"]
 
 
@@ -115,7 +117,8 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
     folder = Path(tempfile.mkdtemp(prefix="joystick-", dir=None if short else "/tmp"))  # noqa: S108  # 0700
     with signals.ignored_by_children(WITHOUT):
         watch = reaper.Reaper(folder)
-    try:
+
+    def begin() -> None:
         with inherited(_environment(folder)), signals.ignored_by_children(WITHOUT):
             _init(
                 ray,
@@ -128,13 +131,28 @@ def _local(ray: ModuleType, cfg: GeneralConfig, store_bytes: int) -> Iterator[No
                 _temp_dir=str(folder / "r"),  # Ray lets everybody write to it; nobody else gets through the one above
             )
         _silence()
+
+    global _begin
+    _begin = begin
+    try:
+        begin()
         must_have_room(ray, cfg, "GPU", learner=cfg.gpus)
         yield
     finally:
+        _begin = None
         with contextlib.suppress(Exception):
             ray.shutdown()
         watch.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def renew() -> None:
+    """Starts our own Ray again if one of its processes has ended."""
+    if _begin is None or ray_errors.ended_part() is None:
+        return
+    with contextlib.suppress(Exception):
+        sys.modules["ray"].shutdown()
+    _begin()
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Interprets errors of Ray: what the code of a process raised, and what was lost with another process."""
 
 import re
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,8 @@ START_SECONDS = 120.0
 """Seconds that processes have to start. In a cluster they may have to wait for resources."""
 LONGEST_REASON = 400
 """Largest number of characters of a cause."""
+NEEDED = ("raylet", "gcs_server")
+"""Processes of Ray without which its driver ends."""
 OURS = ("framework", "envs", "config")
 """Packages whose error messages are complete without the type of the error."""
 
@@ -55,6 +58,22 @@ def who_died(error: Exception) -> str:
     return names.get(match[1] if match else "", tr("a learner or the data server"))
 
 
+def ended_part() -> str | None:
+    """Returns the name of a process of our own Ray that has ended and that Ray cannot be without; None if there is none,
+    as in a cluster, whose nodes belong to it."""
+    worker: Any = sys.modules.get("ray._private.worker")
+    node = getattr(worker, "_global_node", None)
+    if not hasattr(node, "dead_processes"):
+        return None
+    return next((name for name, _ in node.dead_processes() if name in NEEDED), None)
+
+
+def must_run() -> None:
+    """Raises Lost if a process of our own Ray has ended: some seconds later Ray would end this process, too."""
+    if (name := ended_part()) is not None:
+        raise Lost(tr("Ray's own process {name} has ended: killed, out of memory, or crashed", name=name))
+
+
 def raised(kinds: Any, error: Exception) -> Any:
     """Returns the error that the code of a process raised. Raises Lost if the error is Ray's own: an argument or result
     was lost with another process or with a node."""
@@ -73,6 +92,7 @@ def begun(ray: Any, refs: Any, who: str, stopping: Callable[[], bool]) -> Any:
     total = len(pending)
     with stage(tr("waiting for {who}", who=who), lambda: part(total - len(pending), total, tr("started"))):
         while pending := ray.wait(pending, num_returns=len(pending), timeout=POLL_SECONDS)[1]:
+            must_run()
             if stopping():
                 raise Stopped(tr("stopped before {who} had started", who=who))
             if time.monotonic() > until:

@@ -111,8 +111,9 @@ MORE = [
     Row("ray_faults", "lost processes of Ray are replaced, or the run stops with a checkpoint",
         "kills of workers, learner and data server, a worker and a learner that stand still, 64 MiB of shared memory",
         "pytest tests/stress/ray_faults.py"),
-    Row("ray_kills", "any process of a run with Ray may be lost: the run goes on, or is resumed, and counts nothing twice",
-        "SIGKILL of workers, learners, the data server, the driver, the raylet, the head of the cluster, at random moments",
+    Row("ray_kills", "any process of a run with Ray may be lost: it goes on, or is resumed, and counts nothing twice",
+        "SIGKILL of workers, learners, the data server, the driver, the raylet, the head of the cluster, at random "
+        "moments",
         "ray_kills --kills 20", _timed("ray_kills", "--kills", "1000"), 4.0),
     Row("ray_clusters", "nodes of a cluster that are lost are replaced, and stages of a tuning begin again elsewhere",
         "a node that is killed, a task that is killed", "pytest tests/stress/ray_clusters.py"),

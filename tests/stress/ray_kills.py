@@ -127,15 +127,18 @@ def run(folder: Path, each: int, rng: random.Random, counts: Counter[str]) -> st
             counts[name] += 1
             left -= 1
             until = time.monotonic() + PATIENCE
+    return ended(session) or checked(folder, sessions)
+
+
+def ended(session: Session) -> str:
+    """Stops a session once it has gone on for some episodes, unless it ends. Returns what is wrong."""
     if session.wait(2) is None:
-        before, until = lines(folder), time.monotonic() + PATIENCE
-        while session.wait(0.2) is None and lines(folder) < before + 10:
+        before, until = lines(session.folder), time.monotonic() + PATIENCE
+        while session.wait(0.2) is None and lines(session.folder) < before + 10:
             if time.monotonic() > until:
                 return f"does not go on: {session.text()[-3000:]}"
         session.process.send_signal(signal.SIGINT)
-    if session.wait(PATIENCE) is None:
-        return f"does not end: {session.text()[-3000:]}"
-    return checked(folder, sessions)
+    return f"does not end: {session.text()[-3000:]}" if session.wait(PATIENCE) is None else ""
 
 
 def checked(folder: Path, sessions: list[Session]) -> str:

@@ -573,7 +573,7 @@ def _import_early(words: Iterable[str]) -> None:
     """Imports everything that a run imports, and reads the help texts once, so that the forked processes need not."""
     import numpy.ma  # noqa: F401
 
-    import framework.commands.train
+    import framework.commands.train  # noqa: F401
     from config.read.loader import load
     from framework.assemble import build
     from framework.assemble import fit as compatibility

@@ -158,6 +158,31 @@ def test_nothing_listens_where_others_can_reach_it_and_nothing_lives_after_the_d
     assert not folder.exists()
 
 
+def test_a_ray_of_our_own_that_has_ended_is_started_again(tmp_path):
+    """Without its raylet, or its head, Ray ends the driver after some seconds, with no word of ours and no save."""
+    run = Run(tmp_path / "run", *SLOW, "general_cfg.max_episode=100000", "general_cfg.model_save_fre=50")
+    first = run.facts()
+    run.episodes(20)
+    [raylet] = [pid for pid in of_ray(str(folder_of(run.process.pid))) if program(pid) == "raylet"]
+    os.kill(raylet, signal.SIGKILL)
+    until = time.monotonic() + PATIENCE
+    while (second := run.facts())["processes"] == first["processes"] and time.monotonic() < until:
+        time.sleep(0.05)
+    run.episodes(len(episodes(run.folder)) + 40)
+    run.process.send_signal(signal.SIGINT)
+    status, output = run.ended()
+    assert status == 128 + signal.SIGINT, output
+    assert "Ray's own process raylet has ended" in output or "died" in output
+    assert output.count("all processes begin again at checkpoint") == 1, output
+    counted_once(run.folder)
+    assert gone([*everybody(first), *everybody(second)])
+
+
+def program(pid: int) -> str:
+    """The name of the program that a process runs."""
+    return Path(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()).name
+
+
 def listening(pid: int) -> list[str]:
     """Returns the local addresses, in hex, of the sockets on which a process listens."""
     inodes = {os.readlink(link).strip("socket:[]") for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
