@@ -59,8 +59,8 @@ def who_died(error: Exception) -> str:
 
 
 def ended_part() -> str | None:
-    """Returns the name of a process of our own Ray that has ended and that Ray cannot be without; None if there is none,
-    as in a cluster, whose nodes belong to it."""
+    """Returns the name of a process that our own Ray cannot be without, and that has ended; None if there is none, as
+    in a cluster, whose nodes belong to it."""
     worker: Any = sys.modules.get("ray._private.worker")
     node = getattr(worker, "_global_node", None)
     if not hasattr(node, "dead_processes"):
