@@ -62,7 +62,7 @@ def ended_part() -> str | None:
     """Returns the name of a process that our own Ray cannot be without, and that has ended; None if there is none, as
     in a cluster, whose nodes belong to it."""
     worker: Any = sys.modules.get("ray._private.worker")
-    node = getattr(worker, "_global_node", None)
+    node: Any = getattr(worker, "_global_node", None)
     if not hasattr(node, "dead_processes"):
         return None
     return next((name for name, _ in node.dead_processes() if name in NEEDED), None)

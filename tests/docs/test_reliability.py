@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress import counts, page
+from tests.stress import counts, page, soak_page
 from tests.stress.promises import DEFECTS, ROWS, Row
 from tests.tools.pages import ROOT
 
@@ -65,3 +65,42 @@ def test_what_is_recorded_is_read_back(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(counts.VARIABLE, str(tmp_path / "results.jsonl"))
     counts.record("a", 3, 1, runs=2)
     assert counts.entries(tmp_path / "results.jsonl") == [{"row": "a", "tried": 3, "lost": 1, "runs": 2}]
+
+
+def soaked(change: float, rate: float = 0.0) -> soak_page.Rows:
+    """Samples of two sessions of an hour, the second 50 MiB higher: memory changes by so many MiB in an hour, and the
+    steps per second by so many percent."""
+    rows = []
+    for session in (1, 2):
+        done = 0.0
+        for at in range(361):
+            hours = at / 360
+            wave = ((at * 7919) % 101 - 50) / 50
+            memory = 100 + 50 * (session - 1) + change * hours + (40 if at < 20 else wave)
+            rows.append({"session": str(session), "part": "train", "seconds": str(10 * at), "memory": str(memory),
+                         "descriptors": "20", "threads": "5", "steps": str(done), "disk": "1"})  # fmt: skip
+            done += 10 * 50 * (1 + rate / 100 * hours)
+    return rows
+
+
+def test_a_soak_finds_the_slope_that_all_sessions_share() -> None:
+    """Neither a start that takes 40 MiB more for some minutes nor another level of a session is a slope."""
+    its = soak_page.slope(soaked(6.0), "memory")
+    assert its is not None
+    assert its.change == pytest.approx(6.0, abs=0.2)
+    assert abs(its.change - 6.0) < its.error < 0.5
+    assert soak_page.slope(soaked(0.0), "memory").change == pytest.approx(0.0, abs=0.2)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("change", "rate", "bad"), [(0.0, 0.0, 0), (3.0, -1.0, 0), (6.0, 0.0, 1), (6.0, -5.0, 2)])
+def test_a_leak_and_a_run_that_slows_down_are_too_large(change: float, rate: float, bad: int) -> None:
+    lines, found = soak_page.summary(soaked(change, rate))
+    assert found == bad
+    assert lines[0].startswith("| 2.0 hours, 2 sessions |")
+    assert [line for line in lines if line.startswith("| train | threads | 5.0 |")]
+
+
+def test_the_picture_of_a_soak_has_a_line_for_each_part() -> None:
+    text = soak_page.picture([*soaked(1.0), *({**row, "part": "ray"} for row in soaked(2.0))])
+    assert text.count("<polyline") == 9
+    assert "2.0 h" in text

@@ -1,9 +1,11 @@
 """The tables of docs/reliability.md, from tests/stress/results.jsonl: python -m tests.stress page writes them anew."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+from tests.stress import soak_page
 from tests.stress.counts import entries, sums
 from tests.stress.promises import DEFECTS, DISK, MORE, README, SECURITY, Row
 
@@ -49,9 +51,16 @@ def of_mended() -> str:
     return "| row | what it lost, and how that was mended |\n|---|---|\n" + "".join(f"| {a} | {b} |\n" for a, b in rows)
 
 
+def of_soak() -> str:
+    """Returns the slopes of the sessions that were published; a line without numbers before the first of them."""
+    lines = json.loads(soak_page.TABLE.read_text(encoding="utf-8")) if soak_page.TABLE.exists() else []
+    return "".join(f"{line}\n" for line in lines or ["| not tried yet |", "|---|"])
+
+
 TABLES = {
     "disk": lambda: of_rows(DISK), "readme": lambda: of_rows(README), "more": lambda: of_rows(MORE),
     "security": lambda: of_rows(SECURITY), "readers": of_readers, "defects": of_defects, "mended": of_mended,
+    "soak": of_soak,
 }  # fmt: skip
 """Name of a table, which stands before it in a comment of the page -> what makes it."""
 
