@@ -91,8 +91,9 @@ README = [
 MORE = [
     Row("limits",
         "limits of the system cost a checkpoint at most, are told in a sentence, and a resume comes to the same end",
-        "few descriptors, short files, a full disk, a full table of inodes, a disk that becomes read-only, a clock "
-        "that jumps, two commands on one folder at once", "limits --rounds 3", _timed("limits", "--rounds", "2")),
+        "few descriptors, little memory, short files, a full disk, a full table of inodes, a disk that becomes "
+        "read-only, a clock that jumps, two commands on one folder at once", "limits --rounds 3",
+        _timed("limits", "--rounds", "2")),
     Row("keep_alive dqn", "a run with `--keep-alive` whose process is ended equals one that was left alone",
         "SIGKILL, SIGSEGV, SIGUSR1 and SIGUSR2 at random moments, DQN", "keep_alive dqn",
         lambda session, seconds: ["keep_alive", "dqn", "--kills", "3", "--seed", str(session)]),
