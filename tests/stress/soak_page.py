@@ -11,7 +11,7 @@ Rows = list[dict[str, str]]
 """Samples: session, part, seconds since its start, what the part used, its steps and its MiB on the disk."""
 TABLE = Path(__file__).with_name("soak.json")
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "soak.svg"
-WARM_SECONDS = 300.0
+WARM_SECONDS = 1200.0
 """Time after a start that no slope is fitted to: caches and replay memories fill."""
 FEWEST = 10
 """Samples of a block of five minutes; the last one of a session may have fewer, and is left out."""

@@ -1,6 +1,7 @@
 """Small runs in one process and, with the fake Ray, in many: the loop of the Trainer without anything around it."""
 
 import copy
+import json
 import os
 import shutil
 import tempfile
@@ -38,6 +39,7 @@ SMALL = {
     "baseline": "value",
 }  # fmt: skip
 """Where an algorithm has such a setting."""
+LAYERS = ("value_layers", "actor_layers", "critic_layers")
 
 
 def words_of(algo: str, toy: str | None = None) -> list[str]:
@@ -47,12 +49,12 @@ def words_of(algo: str, toy: str | None = None) -> list[str]:
     unread = set() if isinstance(default, NetworkConfig) and default.remembers() else {"lookup_step", "burn_in"}
     fields = package.Config.model_fields.keys() - unread
     settings = short(algo, **{key: value for key, value in SMALL.items() if key in fields})
-    words = [f"algo_cfg.{key}={value}" for key, value in settings.items()]
-    for key in ("value_layers", "actor_layers", "critic_layers"):
+    words = [f"algo_cfg.{key}={value}" for key, value in settings.items() if key not in LAYERS]
+    for key in LAYERS:
         if isinstance(default, NetworkConfig) and getattr(default, key, None):
-            layers = [layer.model_dump() for layer in getattr(default, key)]
+            layers = [layer.model_dump(mode="json") for layer in getattr(default, key)]
             small = narrow(layers, 8)
-            words.append(f"algo_cfg.{key}={small}")
+            words.append(f"algo_cfg.{key}={json.dumps(small)}")
     return [
         f"general_cfg.algo_name={algo}",
         "general_cfg.env_name=toy",
