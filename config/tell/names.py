@@ -17,6 +17,8 @@ _SYNONYMS = {
 _FILE = re.compile(r"(.*/)?([^/.]+)(\.ya?ml)?", re.DOTALL)
 """Folder, name and ending of a file."""
 
+_SECRET = re.compile(r"(\w://)[^\s/@'\"]*@")
+"""End of a scheme, and the name and password of a URL."""
 FULL_WIDTH = {
     "：": ":", "，": ",", "、": ",", "＝": "=", "－": "-", "＋": "+", "．": ".", "＿": "_", "＃": "#", "　": " ",
     "｛": "{", "｝": "}", "［": "[", "］": "]", "（": "(", "）": ")", "“": '"', "”": '"', "‘": "'", "’": "'",
@@ -123,6 +125,11 @@ def printable(text: str) -> str:
         char.encode("unicode_escape").decode() if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") else char
         for char in text
     )
+
+
+def without_password(text: str) -> str:
+    """Returns text in which the name and the password of each URL are three asterisks: messages end in logs of others."""
+    return _SECRET.sub(r"\1***@", text)
 
 
 def full_width(mark: str) -> str:

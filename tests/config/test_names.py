@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from config.read.loader import ConfigError, load
-from config.tell.names import nearest
+from config.tell.names import nearest, without_password
 from envs import gym
 from framework.catalog import ALGOS, ENVS
+from main import main
 
 
 def loaded(*words, **flags):
@@ -82,3 +83,21 @@ def test_full_width_letters_are_read_as_the_plain_ones(name: str, near: str | No
 def test_an_algorithm_of_another_library_is_answered_with_ours(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=f"unknown name '{name}'; {said}"):
         load(None, [f"general_cfg.algo_name={name}"], find_algo=ALGOS, find_env=ENVS)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("'https://me:secret@host/x' is no store", "'https://***@host/x' is no store"),
+        ("s3://key:a/b and hf://token@user/name", "s3://key:a/b and hf://***@user/name"),
+        ("hf://user/name@main, me@host:22", "hf://user/name@main, me@host:22"),
+    ],
+)
+def test_a_message_repeats_no_password_of_a_url(text, shown):
+    assert without_password(text) == shown
+
+
+def test_a_refused_url_is_shown_without_its_password(capsys):
+    for words in (["resume", "https://me:secret@host/run"], ["convert", "s3://me:secret@b/c", "new.npz"]):
+        assert main(words) == 2
+        assert "secret" not in "".join(capsys.readouterr())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from config.read import arguments
 from config.tell.language import tr
+from config.tell.names import without_password
 from framework.screen.stages import stage
 from framework.screen.terminal import fitted
 
@@ -107,7 +108,7 @@ def nothing_started(error: "ConfigError") -> int:
         fix = tr("Nothing was started. Fix the problem above.")
     else:
         fix = tr("Nothing was started. Fix the {count} problems above.", count=count)
-    print(error, fix, sep="\n", file=sys.stderr)
+    print(without_password(str(error)), fix, sep="\n", file=sys.stderr)
     return 2
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from config.read.loader import ConfigError, RunConfig
 from config.read.paths import as_written
 from config.tell.language import tr
+from config.tell.names import without_password
 from envs.base import EnvError
 from framework.assemble import fit
 from framework.collect.env_calls import Watch
@@ -145,6 +146,7 @@ def _tell_supervisor(message: str, error: BaseException) -> None:
 
 
 def _failed(message: str, error: BaseException) -> int:
+    message = without_password(message)
     _tell_supervisor(message, error)
     print_error("\n".join([ERROR + message, *getattr(error, "__notes__", [])]))
     return MISTAKE
