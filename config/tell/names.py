@@ -128,7 +128,7 @@ def printable(text: str) -> str:
 
 
 def without_password(text: str) -> str:
-    """Returns text in which the name and the password of each URL are three asterisks: messages end in logs of others."""
+    """Returns text in which name and password of each URL are three asterisks: messages end in logs of others."""
     return _SECRET.sub(r"\1***@", text)
 
 
