@@ -23,6 +23,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Plays whole episodes: this many, or as many as make at least this many steps. Returns the exit status."""
     if request.out:
         file = fixed(Path(request.out), config.start)
+        check_lines("--out", file)
         check_place("--out", file, config.task)
         check_new_file("--out", file)
     config = with_seed(config)
@@ -41,6 +42,20 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     if endless := evaluation.endless():
         print(fitted(endless))
     return 0
+
+
+def check_lines(flag: str, file: Path) -> None:
+    """Raises JoystickError if a file of JSON lines would have the ending of another format, such as rollouts.pkl."""
+    if file.suffix not in ("", ".jsonl", ".json", ".ndjson", ".txt", ".log"):
+        raise JoystickError(
+            tr(
+                "{flag}: {path} would have lines of JSON; name it {instead}. A run has trajectories with "
+                "general_cfg.collect_traj=true, and `convert` writes them in other formats",
+                flag=flag,
+                path=as_written(file),
+                instead=file.with_suffix(".jsonl").name,
+            )
+        )
 
 
 def check_place(flag: str, out: Path, task: Path | None) -> None:

@@ -16,7 +16,7 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written, fixed
 from config.tell.language import tr
 from framework.collect.fragment import Columns
-from framework.commands.work.evaluate import check_new_file, check_place
+from framework.commands.work.evaluate import check_lines, check_new_file, check_place
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore
 from framework.errors import JoystickError
@@ -48,6 +48,7 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     Returns the exit status."""
     if request.out:
         file = fixed(Path(request.out), config.start)
+        check_lines("--out", file)
         check_place("--out", file, config.task)
         check_new_file("--out", file)
     with opened(config) as model:
