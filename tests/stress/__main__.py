@@ -11,6 +11,7 @@ python -m tests.stress page               writes the tables of docs/reliability.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from tests.stress.counts import ABSENT, RESULTS, VARIABLE, entries
 from tests.stress.promises import DEFECTS, ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit status after Ctrl-C."""
 LEAST = 20.0
 """Seconds of the smallest share."""
 
@@ -42,6 +45,19 @@ def row_of(words: list[str]) -> str:
     return next((row.key for row in ROWS if row.command == command), words[0])
 
 
+def harness(words: list[str], results: str) -> int:
+    """Runs a module of this folder. Returns its exit status; that of an interrupt, if there was one: what it has
+    counted until then is kept. results: file for its counts."""
+    command = [sys.executable, "-m", f"tests.stress.{words[0]}", *words[1:]]
+    child = subprocess.Popen(command, cwd=ROOT, env={**os.environ, VARIABLE: results}, start_new_session=True)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        return INTERRUPTED
+
+
 def run(words: list[str], key: str) -> int:
     """Runs a harness, and appends its counts, unless it lacks what it needs. Returns its exit status."""
     began = time.monotonic()
@@ -56,15 +72,14 @@ def run(words: list[str], key: str) -> int:
             counts = {key: Counter(tried=sum(found.values()), lost=lost)}
             status = done.returncode
         else:
-            command = [sys.executable, "-m", f"tests.stress.{words[0]}", *words[1:]]
-            status = subprocess.run(command, cwd=ROOT, env={**os.environ, VARIABLE: file.name}, check=False).returncode
+            status = harness(words, file.name)
             counts = {}
             for line in file.read().splitlines():
                 entry = json.loads(line)
                 name = entry.pop("row")
                 counts.setdefault(name, Counter()).update(entry)
-            if not counts and status == ABSENT:
-                return ABSENT
+            if not counts and status in (ABSENT, INTERRUPTED):
+                return status
             if not counts:  # a harness without counts of its own: one trial
                 counts = {key: Counter(tried=1, lost=int(status != 0))}
     facts = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit()}
@@ -97,6 +112,8 @@ def everything(hours: float) -> int:
         print(f"== {row.key}: {' '.join(words)}", flush=True)
         ended = run(words, row.key)
         status = max(status, 0 if ended == ABSENT else ended)
+        if ended == INTERRUPTED:
+            break
     page.write()
     return status
 
