@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ class Use(NamedTuple):
     """What the processes of a part use together."""
 
     memory: float
-    """MiB that belong to one process alone, or their share of what several have."""
+    """MiB without those of files, such as libraries, which other programs share for as long as they run."""
     descriptors: int
     threads: int
 
@@ -96,7 +96,7 @@ def use(pid: int) -> Use:
     for each in family(pid):
         with contextlib.suppress(OSError, AttributeError):
             rollup = Path(f"/proc/{each}/smaps_rollup").read_text()
-            memory += int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1]) / 1024  # type: ignore[index]
+            memory += sum(map(int, re.findall(r"^Pss_(?:Anon|Shmem):\s+(\d+)", rollup, re.MULTILINE))) / 1024
             descriptors += len(os.listdir(f"/proc/{each}/fd"))
             threads += len(os.listdir(f"/proc/{each}/task"))
     return Use(memory, descriptors, threads)
@@ -164,18 +164,25 @@ def all_ended(parts: list[Part]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def page_open(address: str) -> Iterator[None]:
-    """Has the page open in a browser, if there is one."""
+def page_open(address: str) -> Iterator[Callable[[], bool]]:
+    """Has the page open in a browser, if there is one. Yields what says whether it shows the first run."""
     if PROGRAM is None:
         print("no Chromium: the page of watch is not opened", flush=True)
-        yield
+        yield lambda: True
         return
     browser = Browser()
     browser.go(address)
+
+    def is_shown() -> bool:
+        with contextlib.suppress(AssertionError, OSError):
+            return "train" in browser.text()
+        return False
+
     try:
-        yield
+        yield is_shown
     finally:
-        browser.close()
+        with contextlib.suppress(AssertionError, OSError):  # it has ended: that was counted
+            browser.close()
 
 
 def address_of(watch: Part) -> str:
@@ -208,8 +215,6 @@ class Turns:
             out = self.folder / f"out_{word}"
             subprocess.run(["rm", "-rf", str(out)], check=True)
             into = ("--out", str(out)) if word == "evaluate" else ("--into", str(out))
-            if word == "film":
-                more.append("env_cfg.render_mode=rgb_array")
             words = [word, "train", "--allow-import", "slow_cartpole", *more, *into]
             with open(self.folder / "turn.txt", "w", encoding="utf-8") as file:
                 self.process = subprocess.Popen([sys.executable, str(ROOT / "main.py"), *words], cwd=self.folder,
@@ -233,10 +238,10 @@ def session(folder: Path, hours: float) -> int:
     began = time.monotonic()
     parts = [Part(name, folder, *words_for(name, folder)) for name in RUNS]
     watch = Part("watch", folder, "watch", str(folder / "tasks"))
-    turns, failed = Turns(folder), 0
+    turns, failed, look = Turns(folder), 0, time.monotonic() + PAUSE
     with (
         all_ended([*parts, watch]),
-        page_open(address_of(watch)),
+        page_open(address_of(watch)) as page_is_shown,
         open(table, "a", encoding="utf-8", newline="") as file,
     ):
         rows = csv.DictWriter(file, COLUMNS)
@@ -252,6 +257,11 @@ def session(folder: Path, hours: float) -> int:
                 else:
                     rows.writerow(part.row(number, time.monotonic() - began))
             file.flush()
+            if time.monotonic() > look:
+                look = time.monotonic() + PAUSE
+                if not page_is_shown():
+                    print("the page of watch does not show the run", flush=True)
+                    failed += 1
             if failed:
                 break
         turns.end()
