@@ -230,7 +230,7 @@ def sleeping(repeats: int) -> Iterator[Row]:
     """Yields rows for an environment that takes a millisecond per step."""
     words = ("--algo=PPO", "general_cfg.env_name=toy", "env_cfg.id=sleep", "env_cfg.seconds=0.001", "env_cfg.length=50")
     words += ("algo_cfg.batch_size=128", "algo_cfg.sgd_batch_size=64", "algo_cfg.k_epochs=2")
-    words += ("general_cfg.max_total_step=20480",)
+    words += ("algo_cfg.normalize_obs=false", "general_cfg.max_total_step=20480")
     counts = (2, 4)
     sides = [words, *[(*words, RAY, f"general_cfg.n_workers={n}", "general_cfg.run_ahead=2") for n in counts]]
     alone, *others = turns(repeats, *[lambda side=side: speed(*side) for side in sides])  # type: ignore[misc]
