@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,16 @@ from collections import Counter
 from pathlib import Path
 
 from framework.disk.checkpoints import CheckpointStore
-from tests.framework.distributed.test_ray_faults import ROOT, SLOW, counted_once, everybody, folder_of, gone, of_ray
+from tests.framework.distributed.test_ray_faults import (
+    ROOT,
+    SLOW,
+    counted_once,
+    everybody,
+    folder_of,
+    gone,
+    of_ray,
+    program,
+)
 from tests.stress.counts import record
 from tests.tools.ray import RAY, TINY, episodes
 
@@ -57,7 +67,7 @@ class Session:
             ours = set(everybody(facts))
             if not ours <= self.members:  # those of an earlier session
                 return {}
-            named = {pid: _program(pid) for pid in members}
+            named = {pid: program(pid) for pid in members}
             return {
                 "worker": [pid for pid in processes["workers"] if pid in members],
                 "learner": [pid for pid in processes["learners"] if pid in members],
@@ -77,18 +87,11 @@ class Session:
         return self.said.read_text(errors="replace")
 
 
-def _program(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()).name
-    return ""
-
-
 def words_for(folder: Path) -> list[str]:
     """Returns the command that begins a run, or goes on with what there is."""
     if CheckpointStore(folder / "models").numbers():
         return ["--resume", str(folder)]
-    if folder.exists():
-        subprocess.run(["rm", "-rf", str(folder)], check=True)
+    shutil.rmtree(folder, ignore_errors=True)
     return [*TINY, RAY, *SETTINGS, "general_cfg.max_episode=1000000", "--into", str(folder)]
 
 

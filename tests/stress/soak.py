@@ -14,6 +14,7 @@ import contextlib
 import csv
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -213,7 +214,7 @@ class Turns:
         if self.process is None and time.monotonic() > self.next and (self.folder / "tasks/train/models/best").exists():
             word, *more = COMMANDS[self.count % len(COMMANDS)]
             out = self.folder / f"out_{word}"
-            subprocess.run(["rm", "-rf", str(out)], check=True)
+            out.unlink() if out.is_file() else shutil.rmtree(out, ignore_errors=True)
             into = ("--out", str(out)) if word == "evaluate" else ("--into", str(out))
             words = [word, "train", "--allow-import", "slow_cartpole", *more, *into]
             with open(self.folder / "turn.txt", "w", encoding="utf-8") as file:

@@ -303,15 +303,10 @@ class OfRun(Scenario):
 
     def commands(self, base: Path) -> list[Words]:
         out = base / self.name
-        if out.exists() and self.is_whole(out):
+        if out.is_file():  # it is whole
             return []
         shutil.rmtree(out, ignore_errors=True)
-        out.unlink(missing_ok=True)
         return [self.command(out)]
-
-    def is_whole(self, out: Path) -> bool:
-        """Whether the command need not be given again. A file is whole or absent."""
-        return out.is_file()
 
     def command(self, out: Path) -> Words:
         raise NotImplementedError
@@ -386,6 +381,9 @@ class Compare(OfRun):
 class Sync(OfRun):
     """A copy of a run in a store; after a fault the same command goes on with it."""
 
+    NOTES = (".copy.json", ".copied_to.json")
+    """Files in which a run notes where its copy is."""
+
     def begin(self, base: Path) -> None:
         shutil.copytree(self.run, base / "run")
 
@@ -401,9 +399,6 @@ class Sync(OfRun):
         of_run = {name: data for name, data in _files(base / "run").items() if name not in self.NOTES}
         content = {name: b"".join((copy / part.key).read_bytes() for part in parts) for name, parts in files.items()}
         return {"run": of_run == self.content, "copy": content}
-
-    NOTES = (".copy.json", ".copied_to.json")
-    """Files in which a run notes where its copy is."""
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -23,8 +23,8 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     """Plays whole episodes: this many, or as many as make at least this many steps. Returns the exit status."""
     if request.out:
         file = fixed(Path(request.out), config.start)
-        check_lines("--out", file)
         check_place("--out", file, config.task)
+        check_lines("--out", file)
         check_new_file("--out", file)
     config = with_seed(config)
     cfg = config.general

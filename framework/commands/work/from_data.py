@@ -48,8 +48,8 @@ def run(config: RunConfig, request: Namespace, signals: StopSignals) -> int:
     Returns the exit status."""
     if request.out:
         file = fixed(Path(request.out), config.start)
-        check_lines("--out", file)
         check_place("--out", file, config.task)
+        check_lines("--out", file)
         check_new_file("--out", file)
     with opened(config) as model:
         agent = evaluable(model)

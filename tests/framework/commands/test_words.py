@@ -376,7 +376,7 @@ def test_a_run_is_trained_evaluated_and_resumed_by_words(
         (".", "is a folder"),
         ("nowhere/x", "does not exist"),
         ("t.jsonl", "t.jsonl exists; --out names another file"),
-        ("tasks/one/results/eval.jsonl", "is inside"),
+        ("tasks/one/results/eval.csv", "is inside"),
         ("rollouts.pkl", "rollouts.pkl would have lines of JSON; name it rollouts.jsonl"),
     ):
         capsys.readouterr()
