@@ -19,11 +19,11 @@ from algos.common.nets.custom import OwnLossError as OwnLossError
 from algos.common.nets.layers import draws, seed_dropout
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep, Loss, uncompiled
-from algos.common.parts.scheduled import Numbers
 from algos.common.parts.state import load_state_of, load_weights, state_of, weights_of
 from config.model.arrays import Array as Array
 from config.model.arrays import Model as Model
 from config.model.arrays import Part as Part
+from config.model.course import Schedule
 from config.tell.language import tr
 
 Batch = dict[str, torch.Tensor]
@@ -115,6 +115,39 @@ class Streams:
     """Seed of the initial weights."""
     learn: np.random.Generator = field(default_factory=np.random.default_rng)
     """Stream for all randomness in learning: minibatch order, noise in targets, dropout."""
+
+
+class Numbers:
+    """The numbers among the settings as they are now, by name: `now.entropy_coef`. One that is a schedule is a tensor,
+    which is changed in place, since a compiled step reads it anew; without a device it is a number."""
+
+    def __init__(self, cfg: Any, device: torch.device | None = None) -> None:
+        """device: of the tensors; None for numbers."""
+        self._schedules: dict[str, Schedule] = {}
+        for name in getattr(type(cfg), "model_fields", ()):
+            value = getattr(cfg, name)
+            if isinstance(value, Schedule):
+                self._schedules[name] = value
+                first = value.at(0.0)
+                setattr(self, name, first if device is None else torch.tensor(first, device=device))
+            elif isinstance(value, int | float):
+                setattr(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:  # for the type checker: the names are those of settings
+        raise AttributeError(name)
+
+    def follow(self, fraction: float) -> None:
+        """Sets all to their values after this fraction of the planned run."""
+        for name, schedule in self._schedules.items():
+            value = getattr(self, name)
+            if isinstance(value, torch.Tensor):
+                value.fill_(schedule.at(fraction))
+            else:
+                setattr(self, name, schedule.at(fraction))
+
+    def at(self, fraction: float) -> dict[str, float]:
+        """Returns the values of the schedules after this fraction of the planned run."""
+        return {name: schedule.at(fraction) for name, schedule in self._schedules.items()}
 
 
 class PolicyModule(torch.nn.Module, ABC):

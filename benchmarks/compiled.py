@@ -27,7 +27,7 @@ from algos.base import Batch, Progress
 from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
-from framework.loop.backend import SingleProcess
+from framework.loop.single_process import SingleProcess
 from framework.policies.plan import plan
 
 PAIRS = (

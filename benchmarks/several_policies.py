@@ -21,7 +21,7 @@ from algos.base import Progress
 from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
-from framework.loop.backend import SingleProcess
+from framework.loop.single_process import SingleProcess
 from framework.policies.plan import plan
 
 SIZES = ((8, 1), (4, 2), (4, 25))

@@ -8,11 +8,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from config import machine
 from config.foreign import names as foreign_names
+from config.model.course import RunLength
 from config.model.curriculum import Curriculum
 from config.model.fields import Int, Positive, PositiveInt, Problem, Strict, lower, switch
 from config.model.inherit import Condition
 from config.model.kernels import Kernels
-from config.model.run_length import RunLength
 from config.own import objects as own
 from config.program import PROGRAM
 from config.read.stores import url

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from config.model.course import Schedule, rising
 from config.model.fields import (
     Decay,
     Fraction,
@@ -25,14 +26,7 @@ from config.model.fields import (
 from config.model.inherit import Condition
 from config.model.layers import Custom, Layers, custom_problems, flat, is_recurrent, mlp, state_size
 from config.model.memory_spec import DataSpec, ReplaySpec, RewardClip
-from config.model.schedules import (
-    Rate,
-    Schedule,
-    ScheduledFraction,
-    ScheduledNonNegative,
-    ScheduledPositive,
-    rising,
-)
+from config.model.schedules import Rate, ScheduledFraction, ScheduledNonNegative, ScheduledPositive
 from config.model.schema import AlgoConfig, run
 from config.tell.language import tr
 

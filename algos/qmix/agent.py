@@ -12,7 +12,7 @@ from algos.common.nets import joint, networks
 from algos.common.nets.joint import actions_of_each
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import ActingAgent, Greedy, highest
-from algos.common.parts.sequences import Observed
+from algos.common.parts.views import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
 

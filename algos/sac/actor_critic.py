@@ -14,7 +14,7 @@ from algos.common.nets.unit import unit_weights
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.optim import Outcome
-from algos.common.parts.sequences import Observed
+from algos.common.parts.views import Observed
 from algos.sac.choices import CHOICE_METRICS
 from algos.sac.policy import SoftPolicy
 

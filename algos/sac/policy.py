@@ -20,8 +20,9 @@ from algos.common.parts import optim
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
-from algos.common.parts.sequences import Carried, Observed, outputs_of
+from algos.common.parts.sequences import Carried, outputs_of
 from algos.common.parts.state import load_state_of, state_of
+from algos.common.parts.views import Observed
 from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature

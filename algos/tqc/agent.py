@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Streams
 from algos.common.maths import targets
 from algos.common.parts.optim import Outcome
-from algos.common.parts.sequences import Observed
+from algos.common.parts.views import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.tqc.config import Config
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from config.model.schedules import Schedule, rising
+from config.model.course import Schedule, rising
 
 RewardClip = Literal["none", "sign", "clip"]
 """Change of each reward as it is stored: to its sign, or limited to -1..1. Scores are of unchanged rewards."""

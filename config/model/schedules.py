@@ -1,71 +1,20 @@
-"""Settings that change over a run: {linear: [0.01, 0.0]} in the place of a number. Imports nothing heavy."""
+"""Types of settings that may change over a run, {linear: [0.01, 0.0]} in the place of a number, and their messages.
+Imports nothing heavy."""
 
 import json
-import math
 from collections.abc import Mapping
 from functools import partial
-from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError
 
+from config.model.course import OF_THE_RUN, Schedule
+from config.model.course import value_at as value_at  # for algorithms of users, who have it from here
 from config.model.fields import Fraction, NonNegative, Positive, PositiveFraction
 from config.tell.language import tr
 
 KINDS = ("constant", "linear", "cosine", "piecewise")
-OF_THE_RUN = "schedule"
-"""Format of a schedule in the JSON Schema, and the type of an error of one of its numbers."""
-
-
-class Schedule(dict[str, Any]):
-    """Values over the fraction of the run: a kind of KINDS, and the numbers that it is made of."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_after_validator_function(cls, core_schema.dict_schema())
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        return {"type": "object", "format": OF_THE_RUN}
-
-    def at(self, fraction: float) -> float:
-        """Returns the value after this fraction of the planned run."""
-        [(kind, numbers)] = self.items()
-        done = min(max(fraction, 0.0), 1.0)
-        match kind:
-            case "constant":
-                return float(numbers)
-            case "linear":
-                return float(numbers[0] * (1.0 - done) + numbers[1] * done)
-            case "cosine":
-                return float(numbers[1] + (numbers[0] - numbers[1]) * 0.5 * (1.0 + math.cos(math.pi * done)))
-        return _between(numbers, done)
-
-
-def _between(points: list[list[float]], done: float) -> float:
-    """Returns the value at this fraction on straight lines between points [fraction, value]."""
-    value = points[0][1]
-    for (begin, first), (end, last) in pairwise(points):
-        if begin <= done and begin < end:
-            share = min((done - begin) / (end - begin), 1.0)
-            value = first * (1.0 - share) + last * share
-    return float(points[-1][1] if done >= points[-1][0] else value)
-
-
-def rising(start: float) -> Schedule:
-    """Returns the schedule that rises to 1 over the run."""
-    return Schedule(linear=[start, 1.0])
-
-
-def value_at(setting: float | Schedule, fraction: float) -> float:
-    """Returns the value of a setting that may be a schedule after this fraction of the planned run."""
-    return setting.at(fraction) if isinstance(setting, Schedule) else setting
-
-
-def varies(setting: Any) -> bool:
-    """Returns True for a schedule whose value changes."""
-    return isinstance(setting, Schedule) and "constant" not in setting
 
 
 def _checked(adapter: TypeAdapter[Any], value: Any) -> Any:

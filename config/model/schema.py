@@ -7,10 +7,10 @@ the JSON Schema. Imports nothing heavy: an invalid configuration is rejected bef
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
+from config.model.course import varies
 from config.model.fields import Fraction, PositiveInt, Problem, Strict
 from config.model.inherit import Condition
 from config.model.memory_spec import MemorySpec
-from config.model.schedules import varies
 
 # ------------------------------------------------------------------------------------ sections of algo and env
 

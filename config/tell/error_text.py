@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from config.model.course import OF_THE_RUN
 from config.model.fields import Strict
 from config.model.layers import Layer
-from config.model.schedules import OF_THE_RUN
 from config.program import PROGRAM
 from config.read.yaml_reader import Place
 from config.tell.help_texts import WithHelp

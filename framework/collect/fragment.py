@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from algos.base import Tree
+from algos.base import Progress, Tree
 from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
 from framework.errors import JoystickError
@@ -93,6 +93,31 @@ class Record(NamedTuple):
 
     kind: str
     item: Any
+
+
+class Accepted(NamedTuple):
+    """A fragment was added to the memory. Steps and episodes are counted here and nowhere else."""
+
+    steps: int
+    """Number of transitions, without dummy steps."""
+    rows: int
+    first_step: int
+    """Number of steps that its collector had made before it."""
+    episodes: list[Episode]
+    """Episodes that ended in it."""
+    progress: Progress
+    """Progress with which it was collected."""
+    records: Sequence[Record] = ()
+    """Records that its collector's recorders have made of it."""
+
+
+def accepted(
+    fragment: Fragment, episodes: list[Episode], progress: Progress, records: Sequence[Record] = ()
+) -> Accepted:
+    """Returns the event for a fragment that was added."""
+    valid = fragment.columns.get("valid")
+    steps = fragment.steps * fragment.rows if valid is None else int(valid.sum())
+    return Accepted(steps, fragment.rows, fragment.origin.first_step, episodes, progress, records)
 
 
 class Recorder:

@@ -14,6 +14,7 @@ from config.read.loader import RunConfig
 from config.tell.language import tr
 from envs.base import EnvContext
 from framework.assemble import resources
+from framework.collect.fragment import Accepted
 from framework.disk.journal import Frame
 from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.data_server import DataServer
@@ -25,7 +26,7 @@ from framework.distributed.worker import OUTSTANDING, Report
 from framework.distributed.worker_pool import WorkerHandle, WorkerPool
 from framework.errors import JoystickError
 from framework.log import LOGGER, repeat
-from framework.loop.backend import Accepted, Lost, Now
+from framework.loop.backend import Lost, Now
 from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk
 from framework.policies.plan import plan, run_ahead

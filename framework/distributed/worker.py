@@ -13,10 +13,9 @@ from envs.base import EnvContext
 from framework.assemble import build
 from framework.assemble.kernels import use_kernels
 from framework.collect.env_calls import Watch
-from framework.collect.fragment import Fragment
+from framework.collect.fragment import Accepted, Fragment, accepted
 from framework.distributed.utilization import BusyShare
 from framework.log import Line, Lines
-from framework.loop.backend import Accepted, accepted
 from framework.runs.signals import Watchdog, leave
 
 OUTSTANDING = 2

@@ -1,7 +1,7 @@
 """Counts steps, episodes and updates, which the schedules of a run follow."""
 
 from algos.base import Progress
-from config.model.run_length import RunLength
+from config.model.course import RunLength
 from framework.loop.curriculum import Phases
 from framework.loop.iteration import Count
 

@@ -8,10 +8,11 @@ from typing import Any
 from algos.base import TrainableActor, Tree
 from config.config import GeneralConfig
 from config.tell.language import tr
+from framework.collect.fragment import Accepted
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.errors import Interrupted
 from framework.loop import rllib_names
-from framework.loop.backend import Accepted, Backend
+from framework.loop.backend import Backend
 from framework.loop.counter import Counter
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluation, Evaluator
@@ -163,7 +164,7 @@ class Trainer:
         self._account(self.backend.rest(self.counter.progress))
 
     def round(self) -> None:
-        """Runs one round of the training loop, which is `SingleProcess.round` in framework/loop/backend.py."""
+        """Runs one round of the training loop, which is `SingleProcess.round` in framework/loop/single_process.py."""
         self._account(self.backend.round(self.counter.progress))
         processes = self.backend.processes
         self.narrator.round(self.count, *([processes.load] if processes else []))

@@ -48,6 +48,8 @@ class Replay(Memory):
         self.spec, self.rng, self._goal, self._most = spec, rng, goal, most
         self._rings = Rings(spec.capacity, collectors, depth, spec.compress, mirror)
         self._arrivals = Arrivals(self._rings, ("end", "next_obs") if spec.final_statistics else None)
+        self._least = spec.least
+        """Number of steps of a row among which there is a whole sample."""
         self._credit = 0.0
         """Number of updates owed."""
         self._journal = ReplayJournal(self._rings)
@@ -181,7 +183,7 @@ class Replay(Memory):
         return self._rings.size
 
     def owed(self) -> int:
-        return int(self._credit) if self._credit >= 1 and self._rings.pieces(self.spec.least) else 0
+        return int(self._credit) if self._credit >= 1 and self._rings.pieces(self._least) else 0
 
     def take(self, fraction: float, most: int = MOST_AT_ONCE, granted: int = 0) -> Chunk | None:
         """granted: number of updates that are allowed in addition to those that collected steps have earned."""

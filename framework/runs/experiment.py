@@ -38,12 +38,13 @@ from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
 from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError
 from framework.film.film import TrainingVideos
-from framework.loop.backend import Backend, Lost, SingleProcess
+from framework.loop.backend import Backend, Lost
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import MOST_ROWS
 from framework.loop.iteration import Count, EpisodeRows
 from framework.loop.observer import Observer
 from framework.loop.profile import profiling
+from framework.loop.single_process import SingleProcess
 from framework.loop.trainer import Trainer
 from framework.policies.plan import plan
 from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken

@@ -11,10 +11,9 @@ from config.read.loader import RunConfig
 from config.tell.language import tr
 from envs.base import VectorEnv
 from framework.collect.collector import Collector
-from framework.collect.fragment import Columns, Episode
+from framework.collect.fragment import Accepted, Columns, Episode
 from framework.data.batch import Batch
 from framework.errors import JoystickError
-from framework.loop.backend import Accepted
 from framework.memory.chunk import Chunk
 from framework.policies.rollout import SlotRollout
 from framework.policies.splitter import Transitions

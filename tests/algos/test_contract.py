@@ -13,8 +13,8 @@ from algos.base import Progress, UnfitError
 from algos.common.parts.optim import Optimizer
 from algos.common.settings import NetworkConfig
 from config.model.composite import kinds_of
+from config.model.course import Schedule
 from config.model.layers import Conv2d
-from config.model.schedules import Schedule
 from config.model.schema import OF_THE_ENVIRONMENT
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import choices
-from algos.common.fast import layers as fast_layers
+from algos.common.fast import choices, functions
 from algos.common.fast.layers import NARROW, Linear, Tanh
 from config.model.kernels import Kernels
 
@@ -41,7 +40,7 @@ def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the faster kernels that were called."""
     named: list[str] = []
-    for name, function in (("linear", fast_layers._NarrowLinear), ("tanh", fast_layers._Tanh)):
+    for name, function in (("linear", functions._NarrowLinear), ("tanh", functions._Tanh)):
         apply = function.apply
         monkeypatch.setattr(function, "apply", lambda *x, n=name, a=apply: (named.append(n), a(*x))[1])
     return named
@@ -101,14 +100,14 @@ def test_a_kernel_without_an_amount_never_computes(calls: list[str], monkeypatch
 def test_tanh_of_a_compiled_step_is_tanh_up_to_rounding() -> None:
     """The bound is that of docs: 4e-7, also where numbers are tiny or saturate."""
     x = torch.cat([torch.linspace(-12, 12, 20_001), torch.logspace(-8, 1, 2_001), -torch.logspace(-8, 1, 2_001)])
-    y, expected = fast_layers.tanh_by_polynomials(x), torch.tanh(x.double())
+    y, expected = functions.tanh_by_polynomials(x), torch.tanh(x.double())
     assert (y.double() - expected).abs().max() < 4e-7
     assert ((y.double() - expected) / expected).abs()[expected != 0].max() < 4e-7
     assert y.abs().max() <= 1.0
-    ends = fast_layers.tanh_by_polynomials(torch.tensor([0.0, float("inf"), -float("inf"), float("nan")]))
+    ends = functions.tanh_by_polynomials(torch.tensor([0.0, float("inf"), -float("inf"), float("nan")]))
     assert ends[:3].tolist() == [0.0, 1.0, -1.0]
     assert ends[3].isnan()
     x.requires_grad_()
-    fast_layers.tanh_by_polynomials(x).sum().backward()
+    functions.tanh_by_polynomials(x).sum().backward()
     assert x.grad is not None
     assert (x.grad.double() - (1 - expected**2)).abs().max() < 1e-6

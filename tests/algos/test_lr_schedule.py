@@ -6,8 +6,8 @@ import pytest
 from algos.base import Progress
 from config.model.layers import mlp
 from config.model.memory_spec import RolloutSpec
-from framework.loop.backend import SingleProcess
 from framework.loop.learner import AgentLearner, Learned
+from framework.loop.single_process import SingleProcess
 from framework.memory import PerWorker, Rollout
 from tests.tools.core import agent_of, collector_of, memory_of, ramp, saved_and_read, spec_of, toy_of
 

@@ -12,7 +12,7 @@ from algos.common.fast.adam import FusedAdam
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig
-from config.model.schedules import Schedule
+from config.model.course import Schedule
 from tests.tools.compiler import can_compile, programs
 
 __all__ = ["can_compile", "programs"]

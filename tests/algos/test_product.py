@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast import choices, program
+from algos.common.fast import choices, functions
 from algos.common.fast import layers as fast
 from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear
@@ -47,29 +47,29 @@ def test_values_and_gradients_are_those_of_torch_up_to_rounding(inputs: int, out
     torch.manual_seed(0)
     weight = torch.randn(outputs, inputs).t() if transposed else torch.randn(inputs, outputs)
     given = torch.randn(outputs), torch.randn(6, inputs), weight
-    for one, other in zip(found(torch.addmm, *given), found(fast.addmm, *given), strict=True):
+    for one, other in zip(found(torch.addmm, *given), found(functions.addmm, *given), strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-5)
         assert other.stride() == one.stride(), "the optimizer needs gradients in the layout of the parameters"
 
 
 def test_a_product_by_hand() -> None:
     bias, x, weight = torch.tensor([10.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]])
-    assert fast.addmm(bias, x, weight).tolist() == [[21.0]]
-    assert fast.addmm(None, x, weight).tolist() == [[11.0]]
+    assert functions.addmm(bias, x, weight).tolist() == [[21.0]]
+    assert functions.addmm(None, x, weight).tolist() == [[11.0]]
 
 
 def test_the_gradients_that_nobody_asks_for_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An actor's loss goes through critics whose weights it does not move."""
     calls: list[Any] = []
-    kernel = fast._onednn
+    kernel = functions._onednn
     monkeypatch.setattr(fast, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
     bias, x, weight = (torch.ones(size, requires_grad=True) for size in ((2,), (4, 3), (2, 3)))
-    fast.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
+    functions.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
     assert len(calls) == 2, "one forward, and one for the inputs"
     assert x.grad is not None
     assert bias.grad is weight.grad is None
     with torch.no_grad():
-        assert not fast.addmm(bias, x, weight.t()).requires_grad
+        assert not functions.addmm(bias, x, weight.t()).requires_grad
 
 
 def test_which_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,11 +80,11 @@ def test_which_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> No
     assert not fast.pays(large[:199], weight)
     assert not fast.pays(large.double(), weight)
     assert not fast.pays(large.to("meta"), weight.to("meta"))
-    monkeypatch.setattr(program, "_recording", True)
+    monkeypatch.setattr(choices, "recording", True)
     assert not fast.pays(large, weight), "compiled products are another choice"
     monkeypatch.setattr(choices, "now", Kernels(compiled_products=2_000_000))
     assert fast.pays(large, weight)
-    monkeypatch.setattr(program, "_recording", False)
+    monkeypatch.setattr(choices, "recording", False)
     assert not fast.pays(large, weight)
 
 

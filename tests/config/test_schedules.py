@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from config.model.schedules import Schedule, value_at
+from config.model.course import Schedule, value_at
 from config.read.loader import ConfigError
 from tests.tools.config_fixtures import loaded
 

@@ -22,12 +22,14 @@ from config.read.loader import RunConfig, load
 from framework.assemble import build
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.collect.fragment import Accepted
 from framework.disk.journal import Journal, JournalPart
 from framework.distributed import ray_cluster, worker_pool
 from framework.distributed.ray_backend import RayBackend
-from framework.loop.backend import Accepted, Backend, SingleProcess
+from framework.loop.backend import Backend
 from framework.loop.iteration import Count
 from framework.loop.learner import Learned
+from framework.loop.single_process import SingleProcess
 from framework.policies.plan import plan
 from tests.tools.fake_ray import FakeRay
 from tests.tools.short_runs import narrow, short

@@ -48,9 +48,9 @@ def refuse_private_functions() -> None:
 
 def refuse_kernels() -> None:
     """Refuses what computes in another way than torch does."""
-    from algos.common.fast import adam, few_rows, layers
+    from algos.common.fast import adam, few_rows, functions
 
-    for kind in (layers._NarrowLinear, layers._Tanh, layers._Product):
+    for kind in (functions._NarrowLinear, functions._Tanh, functions._Product):
         refuse(kind, "apply")
     refuse(few_rows, "FewRows")
     refuse(adam.FusedAdam, "step")

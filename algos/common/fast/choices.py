@@ -64,3 +64,5 @@ def state(kernels: Kernels | None = None) -> str:
 
 now = possible(FIXED)
 """The kernels that compute."""
+recording = False
+"""True while a step is recorded (program.py): only operations of torch itself can be seen."""

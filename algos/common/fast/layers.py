@@ -8,77 +8,23 @@ is in docs/speed.md. For fewer numbers, on other devices and in an export the la
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.fast import choices, switch
-from algos.common.fast.program import is_recording
+from algos.common.fast.functions import addmm, narrow_linear, tanh_by_numpy, tanh_by_polynomials
 from algos.common.nets.custom import Custom, CustomCell
-
-# matrix products --------------------------------------------------------------------------------------------
 
 
 def pays(x: Tensor, weight: Tensor) -> bool:
     """Returns True if `addmm` is faster than torch for this weight [K, N], or one of a group [n, K, N], and inputs
     [M, K] or [n, M, K]."""
-    least = choices.now.compiled_products if is_recording() else choices.now.products
+    least = choices.now.compiled_products if choices.recording else choices.now.products
     if least is None or x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_compiling():
         return False
     return x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= least
 
-
-def addmm(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
-    """Returns bias [N] plus x [M, K] times weight [K, N], by oneDNN; with gradients of any order."""
-    if not torch.is_grad_enabled():
-        return _onednn(bias, x, weight)
-    product: Tensor = _Product.apply(bias, x, weight)
-    return product
-
-
-def _onednn(bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), bias, "none", [], "")
-    return product
-
-
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, bias: Tensor | None, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return _onednn(bias, x, weight)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        x, weight = ctx.saved_tensors
-        for_bias, for_x, for_weight = ctx.needs_input_grad
-        nodes = ctx.next_functions
-        for_bias = for_bias and all(map(_is_asked_for, nodes[:1]))
-        for_weight = for_weight and all(map(_is_asked_for, nodes[-1:]))
-        return (
-            grad.sum(0) if for_bias else None,
-            addmm(None, grad, weight.t()) if for_x else None,
-            _gradient_of_weight(x, grad, weight) if for_weight else None,
-        )
-
-
-def _is_asked_for(function: tuple[Any, int]) -> bool:
-    """Returns False if the running backward pass does not need this gradient (critic weights in an actor loss).
-    `needs_input_grad` does not know; leaves cannot be queried and count as needed."""
-    node = function[0]
-    return "AccumulateGrad" in node.name() or torch._C._will_engine_execute_node(node)
-
-
-def _gradient_of_weight(x: Tensor, grad: Tensor, weight: Tensor) -> Tensor:
-    """Returns x^T grad [K, N] in the layout of the weight, which the optimizer needs."""
-    if weight.is_contiguous():
-        return addmm(None, x.t(), grad)
-    if 2 * weight.shape[0] > weight.shape[1]:
-        return addmm(None, grad.t(), x).t()
-    return addmm(None, x.t(), grad).t().contiguous().t()  # few inputs: up to twice as fast, although it is copied
-
-
-# layers -----------------------------------------------------------------------------------------------------
 
 NARROW = 12
 """Number of inputs of a linear layer up to which its gradient is computed as (x^T g)^T."""
@@ -158,93 +104,16 @@ def _are_single(x: Tensor, weight: Tensor) -> bool:
     return x.shape[1] * weight.shape[1] >= least
 
 
-class _NarrowLinear(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return torch.addmm(bias, x, weight.t())
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
-        x, weight = ctx.saved_tensors
-        inputs = grad.mm(weight) if ctx.needs_input_grad[0] else None
-        return inputs, x.t().mm(grad).t().contiguous(), grad.sum(0)
-
-
-def narrow_linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Returns F.linear of inputs [M, K], whose gradient of the weights is (x^T g)^T."""
-    y: Tensor = _NarrowLinear.apply(x, weight, bias)
-    return y
-
-
 class Tanh(nn.Tanh):
     """nn.Tanh, computed by numpy, which takes a fifth of the time on processors with AVX-512; in a step that is
     compiled, which numpy cannot be a part of, as a quotient of polynomials."""
 
     def forward(self, x: Tensor) -> Tensor:
         records = x.requires_grad and torch.is_grad_enabled()
-        if is_recording():
+        if choices.recording:
             return tanh_by_polynomials(x) if x.device.type == "cpu" and x.dtype == torch.float32 else super().forward(x)
         faster = _suits(x, 1, choices.now.tanh if records else choices.now.acting_tanh)
         return tanh_by_numpy(x) if faster else super().forward(x)
-
-
-def tanh_by_polynomials(x: Tensor) -> Tensor:
-    """Returns tanh of float32 numbers up to 4e-7, in operations that a compiler unites in one pass over them."""
-    y: Tensor = _Quotient.apply(x) if x.requires_grad and torch.is_grad_enabled() else _quotient(x)
-    return y
-
-
-LARGEST = 7.90531110763549805
-"""Number from which the float32 next to tanh is 1."""
-ODD = (
-    -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08, 1.48572235717979e-05,
-    6.37261928875436e-04, 4.89352455891786e-03,
-)  # fmt: skip
-EVEN = 1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03
-"""Coefficients of Eigen's and XLA's tanh: of x times powers of x^2, and of powers of x^2, the highest first."""
-
-
-def _quotient(x: Tensor) -> Tensor:
-    x = x.clamp(-LARGEST, LARGEST)
-    square = x * x
-    above, below = square * ODD[0] + ODD[1], square * EVEN[0] + EVEN[1]
-    for coefficient in ODD[2:]:
-        above = above * square + coefficient
-    for coefficient in EVEN[2:]:
-        below = below * square + coefficient
-    return x * above / below
-
-
-def tanh_by_numpy(x: Tensor) -> Tensor:
-    """Returns tanh of float32 numbers on the CPU, with gradients if they are asked for."""
-    y: Tensor = _Tanh.apply(x) if x.requires_grad and torch.is_grad_enabled() else _tanh(x)
-    return y
-
-
-def _tanh(x: Tensor) -> Tensor:
-    y = torch.empty_like(x)
-    np.tanh(x.detach().numpy(), out=y.numpy())
-    return y
-
-
-class _Tanh(torch.autograd.Function):
-    compute = staticmethod(_tanh)
-
-    @classmethod
-    def forward(cls, ctx: Any, x: Tensor) -> Tensor:
-        y = cls.compute(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        (y,) = ctx.saved_tensors
-        return torch.ops.aten.tanh_backward(grad, y)
-
-
-class _Quotient(_Tanh):
-    compute = staticmethod(_quotient)
 
 
 FASTER: dict[type[nn.Module], type[nn.Module]] = {nn.Linear: Linear, nn.Tanh: Tanh} if ON else {}

@@ -16,7 +16,7 @@ from config.system.processes import end_own_group
 LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
 """Ends of the names of libraries."""
 PRODUCT = "mkldnn._linear_pointwise.default"
-"""Operation of layers.addmm: torch's compiler has rules for it that take constant weights only."""
+"""Operation of functions.addmm: torch's compiler has rules for it that take constant weights only."""
 
 
 def main(source: str, target: str, threads: str) -> None:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from algos.common.fast import choices, layers, switch
+from algos.common.fast import choices, functions, layers, switch
 from algos.common.fast.few_rows import FewRows
 from algos.common.fast.packages import alone, digest
 from config import machine
@@ -99,7 +99,7 @@ def _products(amount: int) -> list[Pair]:
     samples, inputs, outputs = PRODUCTS[amount]
     x, w = _numbers(samples, inputs, learns=True), _numbers(outputs, inputs, learns=True)
     of = (x, w, _numbers(outputs, learns=True))
-    return [(_with_gradients(F.linear, of), _with_gradients(lambda x, w, b: layers.addmm(b, x, w.t()), of))]
+    return [(_with_gradients(F.linear, of), _with_gradients(lambda x, w, b: functions.addmm(b, x, w.t()), of))]
 
 
 def _bare_products(amount: int) -> list[Pair]:
@@ -107,25 +107,25 @@ def _bare_products(amount: int) -> list[Pair]:
     samples, inputs, outputs = PRODUCTS[amount]
     x, w, b, g = (_numbers(*shape) for shape in ((samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)))
     return [
-        (_without_gradients(torch.addmm, (b, x, w.t())), _without_gradients(layers.addmm, (b, x, w.t()))),
-        (_without_gradients(torch.mm, (g, w)), _without_gradients(layers.addmm, (None, g, w))),
-        (_without_gradients(torch.mm, (g.t(), x)), _without_gradients(layers.addmm, (None, g.t(), x))),
+        (_without_gradients(torch.addmm, (b, x, w.t())), _without_gradients(functions.addmm, (b, x, w.t()))),
+        (_without_gradients(torch.mm, (g, w)), _without_gradients(functions.addmm, (None, g, w))),
+        (_without_gradients(torch.mm, (g.t(), x)), _without_gradients(functions.addmm, (None, g.t(), x))),
     ]
 
 
 def _tanh(amount: int) -> list[Pair]:
     x = _numbers(amount // 64, 64, learns=True)
-    return [(_with_gradients(torch.tanh, (x,)), _with_gradients(layers.tanh_by_numpy, (x,)))]
+    return [(_with_gradients(torch.tanh, (x,)), _with_gradients(functions.tanh_by_numpy, (x,)))]
 
 
 def _acting_tanh(amount: int) -> list[Pair]:
     x = _numbers(amount // 64, 64)
-    return [(lambda: torch.tanh(x), lambda: layers.tanh_by_numpy(x))]
+    return [(lambda: torch.tanh(x), lambda: functions.tanh_by_numpy(x))]
 
 
 def _narrow_gradients(amount: int) -> list[Pair]:
     return [
-        (_with_gradients(F.linear, of), _with_gradients(layers.narrow_linear, of))
+        (_with_gradients(F.linear, of), _with_gradients(functions.narrow_linear, of))
         for inputs in (4, layers.NARROW)
         for of in [
             (_numbers(amount // 64, inputs), _numbers(64, inputs, learns=True), _numbers(64, learns=True)),

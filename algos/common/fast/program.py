@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from algos.common.fast import choices
 from config.tell.language import tr
 
 Function = Callable[..., Any]
@@ -38,11 +39,6 @@ class Recording(NamedTuple):
     """Result of the step, with the place in the program's outputs instead of each tensor."""
 
 
-def is_recording() -> bool:
-    """Returns True while a step is recorded: only operations of torch itself can be seen."""
-    return _recording
-
-
 def record(function: Function, arguments: Sequence[Any]) -> Recording:
     """Returns the program of a call of a step. Tensors have their earlier values afterwards. Raises ProgramError if
     another call would be another program, or would read another tensor."""
@@ -54,13 +50,9 @@ def record(function: Function, arguments: Sequence[Any]) -> Recording:
     return first
 
 
-_recording = False
-
-
 def _record(function: Function, arguments: Sequence[Any]) -> Recording:
-    global _recording
     recorder = _Recorder()
-    _recording = True
+    choices.recording = True
     try:
         with recorder:
             result = function(*arguments)
@@ -69,7 +61,7 @@ def _record(function: Function, arguments: Sequence[Any]) -> Recording:
         numbers = [recorder.number(output) for output in outputs]
         recorder.check()
     finally:
-        _recording = False
+        choices.recording = False
         recorder.restore()
     described = [[list(x.shape), list(x.stride()), str(x.dtype), str(x.device)] for x in recorder.inputs]
     text = json.dumps({"inputs": described, "operations": recorder.operations, "outputs": numbers})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from algos.base import Progress
 from config.model.arrays import Array
-from config.model.schedules import value_at
+from config.model.course import value_at
 
 IMPOSSIBLE = -1e30
 """Logit whose probability is exactly 0, without the NaN that -inf gives to the entropy."""

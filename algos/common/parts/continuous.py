@@ -13,7 +13,7 @@ from algos.common.fast.tensors import on_device
 from algos.common.maths.state_noise import SquashedStateGaussian, StateNoise, features_of, head_of
 from algos.common.parts.sequences import Carried
 from algos.common.settings import ContinuousConfig
-from config.model.schedules import value_at
+from config.model.course import value_at
 from config.tell.language import tr
 
 

@@ -15,7 +15,7 @@ from algos.common.fast.packages import CompileError
 from algos.common.nets import custom
 from algos.common.parts.optimizers import Momentum, RectifiedAdam
 from algos.common.settings import NetworkConfig
-from config.model.schedules import Schedule
+from config.model.course import Schedule
 from config.tell.language import tr
 
 Optimizer = torch.optim.Optimizer | FusedAdam

@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 
 from algos import base
-from algos.base import Act, Array, EnvSpec, Explore, Model, Progress, Result, Streams, Tree, UnfitError
+from algos.base import Act, Array, EnvSpec, Explore, Model, Numbers, Progress, Result, Streams, Tree, UnfitError
 from algos.common.maths.exploration import (
     Explorer,
     epsilon_greedy_policy,
@@ -19,7 +19,6 @@ from algos.common.maths.exploration import (
     ucb_policy,
 )
 from algos.common.parts.acting import ActingAgent
-from algos.common.parts.scheduled import Numbers
 from algos.common.settings import TableConfig
 from config.tell.language import tr
 

@@ -3,7 +3,7 @@
 import pytest
 
 from config.config import GeneralConfig
-from config.model.run_length import RunLength
+from config.model.course import RunLength
 from framework.loop.counter import Counter
 from framework.loop.curriculum import Phases
 

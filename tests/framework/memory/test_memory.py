@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from config.model.course import rising
 from config.model.memory_spec import RolloutSpec
-from config.model.schedules import rising
 from framework.assemble import build
 from framework.errors import JoystickError
 from framework.memory import Keys, Rollout

@@ -20,8 +20,8 @@ from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
 from framework.disk.task_dir import TaskDir
 from framework.film import film
-from framework.loop.backend import SingleProcess
 from framework.loop.evaluator import Evaluation, Evaluator
+from framework.loop.single_process import SingleProcess
 from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report
 from framework.record.console import Console
