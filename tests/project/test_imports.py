@@ -182,6 +182,14 @@ def test_only_the_fast_room_uses_private_parts_of_torch():
     assert not [module for module in house.private_reaches() if not inside(module, "algos.common.fast")]
 
 
+@pytest.mark.run
+def test_a_transition_of_dqn_is_followed_in_few_files():
+    """From env.step to the weights; docs/design.md says what each is for."""
+    files, lines = re.fullmatch(r"(\d+) files, ([\d,]+) lines", house.counted_path("")).groups()
+    assert int(files) <= 24, "python -m tests.tools.house --path lists them"
+    assert int(lines.replace(",", "")) <= 4200
+
+
 def test_one_module_names_the_files_of_a_run():
     assert house.readers_of_runs() == ["config.read.task_files"]
 
