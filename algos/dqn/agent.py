@@ -76,7 +76,7 @@ class Agent(ValueAgent):
         if self.noise:
             draw(self.noise, rng)
         out, after = self.carried.act(obs, state)
-        return self.head.values(torch.from_numpy(out)).numpy(), after
+        return self.head.acting_values(out), after
 
     def as_module(self) -> PolicyModule:
         draw(self.noise, None)

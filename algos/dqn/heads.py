@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from algos.common.maths.targets import of_action, penalty
 from algos.common.nets.layers import Features, value_layer
+from config.model.arrays import Array
 
 Metrics = dict[str, Tensor]
 
@@ -57,6 +58,10 @@ class Head(ABC):
     def values(self, out: Tensor) -> Tensor:
         """Returns the expected returns [M, A] of the outputs."""
 
+    def acting_values(self, out: Array) -> Array:
+        """Returns the expected returns [N, A] of the outputs of a step, which are arrays."""
+        return self.values(torch.from_numpy(out)).numpy()
+
     @abstractmethod
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:
         """Returns the target of the output for the action taken, [M] or [M, K], and metrics of it."""
@@ -98,6 +103,9 @@ class Scalar(Head):
     """The expected return itself."""
 
     def values(self, out: Tensor) -> Tensor:
+        return out
+
+    def acting_values(self, out: Array) -> Array:
         return out
 
     def target(self, after: Successor) -> tuple[Tensor, Metrics]:

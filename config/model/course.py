@@ -19,9 +19,16 @@ class RunLength(NamedTuple):
 
     def share(self, step: int, episode: int, update: int) -> float:
         """Returns the fraction of the run that is done, by the nearest limit; 0 without limits."""
-        done = step, step, episode, update
-        shares = (count / limit for count, limit in zip(done, self, strict=True) if limit > 0)
-        return min(1.0, max(shares, default=0.0))
+        share = 0.0
+        for count, limit in (
+            (step, self.steps),
+            (step, self.iteration_steps),
+            (episode, self.episodes),
+            (update, self.updates),
+        ):
+            if limit > 0:
+                share = max(share, count / limit)
+        return min(1.0, share)
 
 
 OF_THE_RUN = "schedule"

@@ -38,9 +38,16 @@ class RunningEpisodes:
     """Recurrent state of the policy [N, S]."""
 
     def copy(self) -> "RunningEpisodes":
-        small = (self.obs, self.episode, self.seed, self.length, self.total, self.born, self.phase)
-        obs, episode, seed, length, total, born, phase = (array.copy() for array in small)
-        return RunningEpisodes(obs, episode, seed, length, total, born, phase, self.state)
+        return RunningEpisodes(
+            self.obs.copy(),
+            self.episode.copy(),
+            self.seed.copy(),
+            self.length.copy(),
+            self.total.copy(),
+            self.born.copy(),
+            self.phase.copy(),
+            self.state,
+        )
 
 
 class Mark(NamedTuple):

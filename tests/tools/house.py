@@ -210,7 +210,9 @@ def counted_path(plain: str) -> str:
     """Returns the number of files and of lines between env.step and the weights, counted in a process of its own."""
     command = [sys.executable, "-m", "tests.tools.house", "--path"]
     env = {**os.environ, "JOYSTICK_PLAIN": plain}
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout.splitlines()[
+        -1
+    ]
 
 
 def words() -> list[str]:
