@@ -52,7 +52,7 @@ class Interrupted(Exception):
 
 
 class Stopped(JoystickError):
-    """A signal came before there was anything to save."""
+    """A signal came while there was nothing to save, or nobody left to save it."""
 
 
 class TaskDirError(JoystickError):

@@ -36,7 +36,7 @@ from framework.dataset.writers import episode_writer
 from framework.disk.atomic import remove_folder
 from framework.disk.checkpoints import BAD_CONTENT, Saved
 from framework.disk.task_dir import check_new
-from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError
+from framework.errors import CallbackError, CheckpointError, Interrupted, JoystickError, Stopped
 from framework.film.film import TrainingVideos
 from framework.loop.backend import Backend, Lost
 from framework.loop.curriculum import Phases
@@ -498,6 +498,8 @@ class Experiment:
                     return work()
             except Lost as lost:
                 saved = self.store.newest(self.console.warn)
+                if self.stopping():  # a batch system ends all processes of a job at once
+                    raise Stopped(self._stopped_without(lost, saved)) from lost
                 losses = losses + 1 if saved.path == lost_at else 1
                 lost_at = saved.path
                 if losses > MOST_LOSSES:
@@ -505,6 +507,16 @@ class Experiment:
                 self.console.warn(
                     tr("{lost}; all processes begin again at checkpoint {name}", lost=lost, name=saved.path.name)
                 )
+
+    def _stopped_without(self, lost: Lost, saved: Saved) -> str:
+        """Returns what is told of a run that was to stop, and whose processes are gone."""
+        return tr(
+            "{lost}. The run was to stop, so no process begins again: its newest checkpoint is {name}. To resume: "
+            "{command}",
+            lost=lost,
+            name=saved.path.name,
+            command=resume_command(self.task.path, self.config.allow_import),
+        )
 
     def _finish(self) -> None:
         """Saves the last checkpoint."""

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import re
+import signal
 from collections import Counter
 
 import pytest
@@ -150,6 +152,28 @@ def test_processes_that_die_however_often_they_are_brought_back_end_the_run(rays
     words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=240")
     assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 2
     assert capsys.readouterr().out.count("all processes begin again") == 5
+
+
+def test_processes_that_end_with_a_run_that_was_asked_to_stop_are_not_brought_back(rays, tmp_path, capsys):
+    """A batch system sends SIGTERM to all processes of a job."""
+    straight = train(tmp_path / "straight", "DQN", 240, *LOCKSTEP, "general_cfg.n_workers=2")
+
+    def fate(call):
+        if tuple(call) != ("DataServer", 0, "add", 9):
+            return None
+        os.kill(os.getpid(), signal.SIGTERM)
+        return "before"
+
+    rays.fate = fate
+    words = (*LOCKSTEP, "general_cfg.n_workers=2", "general_cfg.max_total_step=240")
+    assert main([*GENERAL, *ALGOS["DQN"], *words, "--into", str(tmp_path / "run")]) == 128 + signal.SIGTERM
+    said = capsys.readouterr()
+    newest = CheckpointStore(tmp_path / "run/models").newest(print).path.name
+    assert "all processes begin again" not in said.out
+    assert f"its newest checkpoint is {newest}. To resume: python main.py resume" in said.err
+    rays.fate = lambda call: None
+    resume(tmp_path / "run", 240)
+    assert fingerprint(tmp_path / "run") == fingerprint(straight)
 
 
 def test_a_branch_has_a_checkpoint_to_be_brought_back_to(rays, tmp_path, capsys):
