@@ -41,9 +41,9 @@ LOOP = (
 SIDE = (
     Box(
         40,
-        306,
+        300,
         210,
-        172,
+        184,
         "box",
         "config/",
         (
@@ -54,6 +54,7 @@ SIDE = (
             "foreign/  words of others",
             "tune/  values to try",
             "own/  code of the user",
+            "system/  this machine",
         ),
     ),
     Box(
@@ -71,11 +72,11 @@ FLOORS = (
     ("jobs", "several runs: seeds, experiments, tunings"),
     ("runs", "a run: set-up, resume, end; joystick.Run"),
     ("export, dialog, data", "policies as files; parts for a program's own loop"),
-    ("assemble, film", "config to environments, agents, memories; videos"),
+    ("assemble, film, sharing", "config to environments, agents, memories; videos; hubs"),
     ("pages, record", "reports and figures; console, logs, callbacks"),
     ("loop, archive", "Trainer, rounds, save points; reading of runs"),
     ("policies, memory, dataset", "who learns from what; experience in memory and files"),
-    ("collect, screen, disk", "steps; text on a terminal; atomic files, checkpoints"),
+    ("collect, storage, screen, disk", "steps; stores; text on a terminal; atomic files, checkpoints"),
 )
 """Rooms of framework/ from the roof to the ground, and what is in them."""
 

@@ -18,7 +18,7 @@ BUNDLED = Path(__file__).parent / "data"
 """Folder of the databases that envs/dialog/generator.py makes."""
 NOTHING = "?"
 """Text that stands for an unknown value in a file."""
-TAXI = {"taxi_colors": tr("colours"), "taxi_types": tr("types of car")}
+TAXI = {"taxi_colors": tr("colors"), "taxi_types": tr("types of car")}
 
 Entity = Mapping[str, str | None]
 
@@ -115,8 +115,8 @@ class Database:
         """Returns the tables of one dialogue: a taxi is drawn for it."""
         if self._taxi is None:
             return self.tables
-        colours, types = self._taxi["taxi_colors"], self._taxi["taxi_types"]
-        car = f"{colours[int(rng.integers(len(colours)))]} {types[int(rng.integers(len(types)))]}"
+        colors, types = self._taxi["taxi_colors"], self._taxi["taxi_types"]
+        car = f"{colors[int(rng.integers(len(colors)))]} {types[int(rng.integers(len(types)))]}"
         taxi = {"car type": car, "phone": f"{rng.integers(10**10, 10**11)}"}
         return {**self.tables, "taxi": Table(DOMAINS["taxi"], [taxi])}
 

@@ -74,7 +74,7 @@ def add_training(parser: Parser) -> None:
 
 
 def add_settings(parser: Parser, flags: str = "--print-config --dry-run") -> None:
-    """Adds section.key=value. shown: flags that show what comes of the settings."""
+    """Adds section.key=value. flags: those that show what comes of the settings."""
     add(parser, f"--allow-import {flags}")
     parser.add_argument("--version", action=Version, nargs=0, help=tr("show the version, and stop"))
     parser.add_argument(
