@@ -248,23 +248,24 @@ def session(folder: Path, hours: float) -> int:
         rows = csv.DictWriter(file, COLUMNS)
         if not file.tell():
             rows.writeheader()
-        while time.monotonic() < began + 3600 * hours:
-            time.sleep(EVERY)
-            turns.look()
-            for part in [*parts, watch]:
-                if (status := part.process.poll()) is not None:
-                    print(f"{part.name} ended with status {status}: {part.said.read_text()[-2000:]}", flush=True)
-                    failed += 1
-                else:
-                    rows.writerow(part.row(number, time.monotonic() - began))
-            file.flush()
-            if time.monotonic() > look:
-                look = time.monotonic() + PAUSE
-                if not page_is_shown():
-                    print("the page of watch does not show the run", flush=True)
-                    failed += 1
-            if failed:
-                break
+        with contextlib.suppress(KeyboardInterrupt):  # what was seen so far counts
+            while time.monotonic() < began + 3600 * hours:
+                time.sleep(EVERY)
+                turns.look()
+                for part in [*parts, watch]:
+                    if (status := part.process.poll()) is not None:
+                        print(f"{part.name} ended with status {status}: {part.said.read_text()[-2000:]}", flush=True)
+                        failed += 1
+                    else:
+                        rows.writerow(part.row(number, time.monotonic() - began))
+                file.flush()
+                if time.monotonic() > look:
+                    look = time.monotonic() + PAUSE
+                    if not page_is_shown():
+                        print("the page of watch does not show the run", flush=True)
+                        failed += 1
+                if failed:
+                    break
         turns.end()
         failed += sum(part.end() != 128 + signal.SIGINT for part in [*parts, watch] if part.process.poll() is None)
     record("soak", round(time.monotonic() - began), failed + turns.failed, commands=turns.count)
