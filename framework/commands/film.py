@@ -9,7 +9,7 @@ from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
 HELP = {
-    "film NAME [--episodes N] [--grid 3x3] [--worst]": tr("as test does, and make a video"),
+    "film NAME [--episodes N] [--grid 3x3] [--worst]": tr("as test, and make a video"),
     "film NAME --episode N": tr("an episode of the training"),
 }
 
