@@ -62,7 +62,7 @@ def test_the_gradients_that_nobody_asks_for_are_not_computed(monkeypatch: pytest
     """An actor's loss goes through critics whose weights it does not move."""
     calls: list[Any] = []
     kernel = functions._onednn
-    monkeypatch.setattr(fast, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
+    monkeypatch.setattr(functions, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
     bias, x, weight = (torch.ones(size, requires_grad=True) for size in ((2,), (4, 3), (2, 3)))
     functions.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
     assert len(calls) == 2, "one forward, and one for the inputs"
