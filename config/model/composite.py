@@ -14,6 +14,11 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from config.model.arrays import Array
 
 
+def name_of(path: tuple[Any, ...]) -> str:
+    """Returns the name of a part, from the keys and places that lead to it."""
+    return ".".join(map(str, path))
+
+
 class ActionPart(NamedTuple):
     """One part of a Tuple or Dict of actions, and its position in the flat array."""
 
@@ -28,7 +33,7 @@ class ActionPart(NamedTuple):
 
     @property
     def name(self) -> str:
-        return ".".join(map(str, self.path))
+        return name_of(self.path)
 
     @property
     def first(self) -> Any:

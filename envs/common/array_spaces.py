@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
-from config.model.composite import Composite, leaves
+from config.model.composite import Composite, leaves, name_of
 from config.tell.language import tr
 from envs.base import EnvError
 
@@ -28,7 +28,7 @@ class Leaf(NamedTuple):
 
     @property
     def name(self) -> str:
-        return ".".join(map(str, self.path))
+        return name_of(self.path)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def _check_parts(parts: list[tuple[tuple[Any, ...], Space]]) -> None:
         tr(
             "the part {path!r} of the observation is a {kind} space; Box, Discrete, MultiDiscrete and "
             "MultiBinary can be learned from. {remedy}",
-            path=".".join(map(str, path)),
+            path=name_of(path),
             kind=type(part).__name__,
             remedy=tr("Leave it out with env_cfg.wrappers: [{wrapper}]", wrapper=wrapper) if names else ENCODE,
         )
@@ -122,7 +122,7 @@ def action_space(space: Space) -> Space:
     for path, part in parts:
         if _is_choosable(part):
             continue
-        named = tr("the part {path!r} of {space}", path=".".join(map(str, path)), space=space) if path else space
+        named = tr("the part {path!r} of {space}", path=name_of(path), space=space) if path else space
         raise EnvError(
             tr(
                 "actions of {space} cannot be chosen; Discrete, MultiDiscrete, MultiBinary and Box of a "
