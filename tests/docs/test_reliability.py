@@ -67,7 +67,7 @@ def test_what_is_recorded_is_read_back(tmp_path: Path, monkeypatch: pytest.Monke
     assert counts.entries(tmp_path / "results.jsonl") == [{"row": "a", "tried": 3, "lost": 1, "runs": 2}]
 
 
-def soaked(change: float, rate: float = 0.0) -> soak_page.Rows:
+def soaked(change: float, rate: float = 0.0) -> list[soak_page.Block]:
     """Samples of two sessions of an hour, the second 50 MiB higher: memory changes by so many MiB in an hour, and the
     steps per second by so many percent."""
     rows = []
@@ -80,7 +80,7 @@ def soaked(change: float, rate: float = 0.0) -> soak_page.Rows:
             rows.append({"session": str(session), "part": "train", "seconds": str(10 * at), "memory": str(memory),
                          "descriptors": "20", "threads": "5", "steps": str(done), "disk": "1"})  # fmt: skip
             done += 10 * 50 * (1 + rate / 100 * hours)
-    return rows
+    return soak_page.means(rows)
 
 
 def test_a_soak_finds_the_slope_that_all_sessions_share() -> None:
@@ -101,6 +101,19 @@ def test_a_leak_and_a_run_that_slows_down_are_too_large(change: float, rate: flo
 
 
 def test_the_picture_of_a_soak_has_a_line_for_each_part() -> None:
-    text = soak_page.picture([*soaked(1.0), *({**row, "part": "ray"} for row in soaked(2.0))])
+    text = soak_page.picture([*soaked(1.0), *(block._replace(part="ray") for block in soaked(2.0))])
     assert text.count("<polyline") == 9
     assert "2.0 h" in text
+
+
+def test_published_sessions_add_up_and_one_that_is_published_again_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak_page, "MEANS", tmp_path / "soak.csv")
+    monkeypatch.setattr(soak_page, "PICTURE", tmp_path / "soak.svg")
+    first, second = ([block for block in soaked(1.0) if block.session == session] for session in ("1", "2"))
+    for blocks in (second[:5], first, second):
+        soak_page.publish(blocks)
+    assert [block.session for block in soak_page.published()] == ["1"] * len(first) + ["2"] * len(second)
+    assert soak_page.published()[0].memory == pytest.approx(first[0].memory, abs=0.01)
+    assert page.of_soak().startswith("| 2.0 hours, 2 sessions |")

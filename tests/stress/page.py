@@ -1,6 +1,5 @@
 """The tables of docs/reliability.md, from tests/stress/results.jsonl: python -m tests.stress page writes them anew."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -53,8 +52,9 @@ def of_mended() -> str:
 
 def of_soak() -> str:
     """Returns the slopes of the sessions that were published; a line without numbers before the first of them."""
-    lines = json.loads(soak_page.TABLE.read_text(encoding="utf-8")) if soak_page.TABLE.exists() else []
-    return "".join(f"{line}\n" for line in lines or ["| not tried yet |", "|---|"])
+    blocks = soak_page.published()
+    lines = soak_page.summary(blocks)[0] if blocks else ["| not tried yet |", "|---|"]
+    return "".join(f"{line}\n" for line in lines)
 
 
 TABLES = {

@@ -5,8 +5,9 @@ processes of each part use, and fits how memory, descriptors, threads, steps per
 python -m tests.stress.soak [--hours H] [--folder FOLDER] [--publish]
 
 The samples are appended to FOLDER/soak.csv (by default build/soak), so that twelve hours may come in parts: the
-runs are resumed. --publish writes the table and the picture of docs/reliability.md from them. The exit status is 1 if a
-command has failed, or if a slope is above what is allowed for it.
+runs are resumed. --publish adds means of five minutes to those of the sessions before, of this folder and of others:
+the table and the picture of docs/reliability.md are made from all of them. The exit status is 1 if a command has
+failed, or if a slope is above what is allowed for it.
 """
 
 import argparse
@@ -24,12 +25,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.stress.counts import record
-from tests.stress.soak_page import publish, samples, summary
+from tests.stress.soak_page import EVERY, means, publish, samples, summary
 from tests.tools.browser import PROGRAM, Browser
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY = 10.0
-"""Seconds between two samples."""
 ENV = """\
 import time
 
@@ -133,7 +132,7 @@ class Part:
                 start_new_session=True,
             )  # fmt: skip
 
-    def row(self, session: int, seconds: float) -> dict[str, Any]:
+    def row(self, session: str, seconds: float) -> dict[str, Any]:
         its = use(self.process.pid)
         return {"session": session, "part": self.name, "seconds": round(seconds, 1), "memory": round(its.memory, 2),
                 "descriptors": its.descriptors, "threads": its.threads, "steps": steps(self.run),
@@ -235,7 +234,7 @@ def session(folder: Path, hours: float) -> int:
     (folder / "slow_cartpole.py").write_text(ENV, encoding="utf-8")
     os.environ["PYTHONPATH"] = str(folder)
     table = folder / "soak.csv"
-    number = 1 + max((int(row["session"]) for row in samples(table)), default=0)
+    start = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     began = time.monotonic()
     parts = [Part(name, folder, *words_for(name, folder)) for name in RUNS]
     watch = Part("watch", folder, "watch", str(folder / "tasks"))
@@ -257,7 +256,7 @@ def session(folder: Path, hours: float) -> int:
                         print(f"{part.name} ended with status {status}: {part.said.read_text()[-2000:]}", flush=True)
                         failed += 1
                     else:
-                        rows.writerow(part.row(number, time.monotonic() - began))
+                        rows.writerow(part.row(start, time.monotonic() - began))
                 file.flush()
                 if time.monotonic() > look:
                     look = time.monotonic() + PAUSE
@@ -280,11 +279,11 @@ def main() -> int:
     request = parser.parse_args()
     folder = request.folder.resolve()
     failed = session(folder, request.hours) if request.hours else 0
-    rows = samples(folder / "soak.csv")
-    lines, bad = summary(rows)
+    blocks = means(samples(folder / "soak.csv"))
+    lines, bad = summary(blocks)
     print("\n".join(lines))
     if request.publish:
-        publish(rows)
+        publish(blocks)
     return 1 if failed or bad else 0
 
 

@@ -1,7 +1,6 @@
 """What a soak has shown: slopes by the hour, their table, and the picture of docs/reliability.md."""
 
 import csv
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,12 +8,16 @@ import numpy as np
 
 Rows = list[dict[str, str]]
 """Samples: session, part, seconds since its start, what the part used, its steps and its MiB on the disk."""
-TABLE = Path(__file__).with_name("soak.json")
+MEANS = Path(__file__).with_name("soak.csv")
+"""Means of all published sessions, from whatever machine."""
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "soak.svg"
+EVERY = 10.0
+"""Seconds between two samples."""
+BLOCK_SECONDS = 300.0
 WARM_SECONDS = 1200.0
 """Time after a start that no slope is fitted to: caches and replay memories fill."""
 FEWEST = 10
-"""Samples of a block of five minutes; the last one of a session may have fewer, and is left out."""
+"""Samples of a block; the last one of a session may have fewer, and is left out."""
 UNITS = {"memory": "MiB", "descriptors": "", "threads": "", "rate": "steps/s", "disk": "MiB"}
 ALLOWED = {"memory": 4.0, "descriptors": 1.0, "threads": 1.0, "rate": 2.0}
 """Largest change in an hour; of the rate, the largest loss in percent. Disk grows with the rows that a run writes."""
@@ -27,12 +30,54 @@ text { fill: #aaa } .title { fill: #eee } .paper { fill: #181a1d } .axis { strok
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 320, 210, 52, 30, 30
 
 
+class Block(NamedTuple):
+    """Means of five minutes of a part of a session: blocks depend little on one another, samples do."""
+
+    session: str
+    """Date and time of its start."""
+    part: str
+    seconds: float
+    """Time of its last sample since the start of the session."""
+    memory: float
+    descriptors: float
+    threads: float
+    rate: float
+    """Steps per second since the block before."""
+    disk: float
+
+
 def samples(table: Path) -> Rows:
-    """Returns the rows of all sessions."""
+    """Returns the rows of a table; none if there is no such file."""
     if not table.exists():
         return []
     with open(table, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def means(rows: Rows) -> list[Block]:
+    """Returns the blocks of samples."""
+    groups: dict[tuple[str, str, int], Rows] = {}
+    for row in rows:
+        groups.setdefault((row["session"], row["part"], int(float(row["seconds"]) // BLOCK_SECONDS)), []).append(row)
+    blocks = []
+    before: dict[tuple[str, str], tuple[float, float]] = {}
+    for (session, part, _), group in groups.items():
+        seconds, steps = float(group[-1]["seconds"]), float(group[-1]["steps"])
+        began, done = before.get((session, part), (float(group[0]["seconds"]), float(group[0]["steps"])))
+        before[session, part] = seconds, steps
+        rate = (steps - done) / max(seconds - began, EVERY)
+        used = {name: float(np.mean([float(row[name]) for row in group])) for name in UNITS if name != "rate"}
+        if len(group) >= FEWEST:
+            blocks.append(Block(session, part, seconds, rate=rate, **used))
+    return blocks
+
+
+def published() -> list[Block]:
+    """Returns the blocks of all published sessions."""
+    return [
+        Block(row.pop("session"), row.pop("part"), **{name: float(value) for name, value in row.items()})
+        for row in samples(MEANS)
+    ]
 
 
 class Slope(NamedTuple):
@@ -42,31 +87,18 @@ class Slope(NamedTuple):
     """Mean."""
     change: float
     error: float
-    """Half of its 95 % interval, from the means of blocks of five minutes, which depend little on one another."""
+    """Half of its 95 % interval."""
 
 
-def slope(rows: Rows, name: str) -> Slope | None:
+def slope(blocks: list[Block], name: str) -> Slope | None:
     """Fits one slope to all sessions, each of which has its own level. None: too few blocks."""
-    blocks: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    last: dict[int, tuple[float, float]] = {}
-    for row in rows:
-        number, seconds = int(row["session"]), float(row["seconds"])
-        if name == "rate":
-            before, last[number] = last.get(number), (seconds, float(row["steps"]))
-            if before is None or last[number][1] == before[1]:
-                last[number] = before or last[number]  # the run writes its steps once in an iteration
-                continue
-            value = (float(row["steps"]) - before[1]) / (seconds - before[0])
-        else:
-            value = float(row[name])
-        if seconds >= WARM_SECONDS:
-            blocks.setdefault((number, int(seconds // 300)), []).append((seconds / 3600, value))
-    points = [(number, *np.mean(block, axis=0)) for (number, _), block in blocks.items() if len(block) >= FEWEST]
-    sessions = sorted({number for number, *_ in points})
-    if len(points) < len(sessions) + 3:
+    warm = [block for block in blocks if block.seconds >= WARM_SECONDS]
+    sessions = sorted({block.session for block in warm})
+    if len(warm) < len(sessions) + 3:
         return None
-    x, y = (np.array(values) for values in zip(*[(t, value) for _, t, value in points], strict=True))
-    level = np.array([[number == each for each in sessions] for number, *_ in points], float)
+    x = np.array([block.seconds / 3600 for block in warm])
+    y = np.array([getattr(block, name) for block in warm])
+    level = np.array([[block.session == session for session in sessions] for block in warm], float)
     matrix = np.column_stack([level, x])
     weights, *_ = np.linalg.lstsq(matrix, y, rcond=None)
     rest = y - matrix @ weights
@@ -74,16 +106,22 @@ def slope(rows: Rows, name: str) -> Slope | None:
     return Slope(float(np.mean(y)), float(weights[-1]), 1.96 * float(np.sqrt(variance)))
 
 
-def summary(rows: Rows) -> tuple[list[str], int]:
+def hours_of(blocks: list[Block]) -> dict[str, float]:
+    """Returns the length of each session in hours."""
+    ends: dict[str, float] = {}
+    for block in blocks:
+        ends[block.session] = max(ends.get(block.session, 0.0), block.seconds / 3600)
+    return ends
+
+
+def summary(blocks: list[Block]) -> tuple[list[str], int]:
     """Returns the lines of a table of slopes, and the number of those that are too large."""
     bad = 0
-    ends: dict[str, float] = {}
-    for row in rows:
-        ends[row["session"]] = float(row["seconds"])
-    lines = [f"| {sum(ends.values()) / 3600:.1f} hours, {len(ends)} sessions | | mean | change in an hour |"]
+    hours = hours_of(blocks)
+    lines = [f"| {sum(hours.values()):.1f} hours, {len(hours)} sessions | | mean | change in an hour |"]
     lines.append("|---|---|---|---|")
-    for part in dict.fromkeys(row["part"] for row in rows):
-        of_part = [row for row in rows if row["part"] == part]
+    for part in dict.fromkeys(block.part for block in blocks):
+        of_part = [block for block in blocks if block.part == part]
         for name, unit in UNITS.items():
             if (part == "watch" and name in ("rate", "disk")) or (its := slope(of_part, name)) is None:
                 continue
@@ -95,12 +133,12 @@ def summary(rows: Rows) -> tuple[list[str], int]:
     return lines, bad
 
 
-def picture(rows: Rows) -> str:
+def picture(blocks: list[Block]) -> str:
     """Returns an SVG with a panel for each measured number: sessions follow one another, a line for each part."""
     starts, hours = {}, 0.0
-    for number in sorted({int(row["session"]) for row in rows}):
-        starts[number] = hours
-        hours += max(float(row["seconds"]) for row in rows if int(row["session"]) == number) / 3600
+    for session, length in hours_of(blocks).items():
+        starts[session] = hours
+        hours += length
     panels = {"memory": "Memory, MiB", "descriptors": "Open files", "threads": "Threads"}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH * len(panels)} {HEIGHT}" role="img" '
@@ -109,7 +147,7 @@ def picture(rows: Rows) -> str:
         f'<rect class="paper" width="{WIDTH * len(panels)}" height="{HEIGHT}"/>',
     ]
     for at, (name, title) in enumerate(panels.items()):
-        top = 1.1 * max(float(row[name]) for row in rows)
+        top = 1.1 * max(getattr(block, name) for block in blocks)
         parts.append(f'<g transform="translate({at * WIDTH} 0)"><text class="title" x="{LEFT}" y="18">{title}</text>')
         for share in (0.0, 0.5, 1.0):
             y = HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
@@ -119,22 +157,28 @@ def picture(rows: Rows) -> str:
             x = LEFT + share * (WIDTH - 10 - LEFT)
             parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 12}" text-anchor="middle">{share * hours:.1f} h</text>')
         for part, color in COLORS.items():
-            of_part = [row for row in rows if row["part"] == part]
-            every = max(1, len(of_part) // 300)
+            of_part = [block for block in blocks if block.part == part]
             points = []
-            for row in of_part[::every]:
-                x = LEFT + (starts[int(row["session"])] + float(row["seconds"]) / 3600) / hours * (WIDTH - 10 - LEFT)
-                y = HEIGHT - BOTTOM - float(row[name]) / top * (HEIGHT - BOTTOM - TOP)
+            for block in of_part:
+                x = LEFT + (starts[block.session] + block.seconds / 3600) / hours * (WIDTH - 10 - LEFT)
+                y = HEIGHT - BOTTOM - getattr(block, name) / top * (HEIGHT - BOTTOM - TOP)
                 points.append(f"{x:.1f},{y:.1f}")
             parts.append(f'<polyline fill="none" stroke="{color}" stroke-width="1.5" points="{" ".join(points)}"/>')
             if at == 0 and of_part:
-                label = HEIGHT - BOTTOM - float(of_part[-1][name]) / top * (HEIGHT - BOTTOM - TOP) - 6
+                label = HEIGHT - BOTTOM - getattr(of_part[-1], name) / top * (HEIGHT - BOTTOM - TOP) - 6
                 parts.append(f'<text x="{WIDTH - 12}" y="{label:.1f}" text-anchor="end">{part}</text>')
         parts.append("</g>")
     return "\n".join([*parts, "</svg>\n"])
 
 
-def publish(rows: Rows) -> None:
-    """Writes the table and the picture of the page."""
-    TABLE.write_text(json.dumps(summary(rows)[0], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    PICTURE.write_text(picture(rows), encoding="utf-8")
+def publish(blocks: list[Block]) -> None:
+    """Adds blocks to those of other sessions, and draws the picture of the page anew."""
+    new = {block.session for block in blocks}
+    every = sorted(
+        [*(block for block in published() if block.session not in new), *blocks], key=lambda one: one.session
+    )
+    with open(MEANS, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(Block._fields)
+        rows.writerows([f"{value:.2f}" if isinstance(value, float) else value for value in block] for block in every)
+    PICTURE.write_text(picture(every), encoding="utf-8")
