@@ -31,7 +31,8 @@ EARLIER_SECONDS = 60
 
 def flags(parser: Parser) -> None:
     parser.add_argument("system", choices=[*SYSTEMS], help=tr("the batch system"))
-    shared.add(parser, "--yaml --algo --env --seeds --jobs --into")
+    shared.add_experiments(parser)
+    shared.add(parser, "--env --seeds --jobs --into")
     shared.add_training(parser)
     own: dict[str, tuple[str, str, Callable[[str], Any]]] = {
         "--name": ("NAME", tr("name of the job"), _word),

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Iterator
 
+from config.read import arguments
 from config.tell.language import tr
 from framework.commands import train
 from framework.commands.line import settings, shared
@@ -14,7 +15,8 @@ REFUSED, run = settings.OF_RESUME, train.run
 
 def flags(parser: Parser) -> None:
     parser.named = "resume"
-    shared.add(parser, "--yaml --video --jobs")
+    shared.add(parser, "--yaml --video")
+    parser.value("--jobs", "N", tr("of a group or several experiments: runs at once"), arguments.count)
     shared.add_training(parser)
     shared.add_settings(parser, "--print-config --profile --dry-run")
 

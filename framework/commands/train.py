@@ -31,7 +31,8 @@ REFUSED = {
 
 
 def flags(parser: Parser) -> None:
-    shared.add(parser, "--yaml --algo --env")
+    shared.add_experiments(parser)
+    shared.add(parser, "--env")
     parser.value("--resume", "TASK", tr("the same as: resume TASK"))
     parser.value("--test", "TASK", tr("the same as: test TASK"))
     shared.add(parser, "--video")

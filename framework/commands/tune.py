@@ -24,7 +24,8 @@ WHERE = "tune_cfg.ray_address"
 
 
 def flags(parser: Parser) -> None:
-    shared.add(parser, "--yaml --algo --env")
+    shared.add_experiments(parser)
+    shared.add(parser, "--env")
     parser.value("--resume", "NAME", tr("the same as: resume NAME"))
     parser.value("--samples", "N", "tune_cfg.samples", arguments.count)
     shared.add(parser, "--jobs --into")

@@ -114,9 +114,10 @@ class Parser(argparse.ArgumentParser):
         return super().format_usage().replace(tr("usage: "), "usage: ", 1)
 
     def error(self, *messages: str) -> NoReturn:
+        program = PROGRAM if self.name == words.DEFAULT else self.prog
         self.exit(
             2,
-            "".join(f"{printable(message)}\n" for message in (*messages, tr("See: {program} --help", program=PROGRAM))),
+            "".join(f"{printable(message)}\n" for message in (*messages, tr("See: {program} --help", program=program))),
         )
 
     def read(self, argv: Sequence[str]) -> argparse.Namespace:

@@ -13,7 +13,7 @@ from framework.commands.line.parser import Algorithm, Paragraphs, Parser, Versio
 from framework.commands.line.words import help_of, usage
 
 VALUES: dict[str, tuple[str, str, Callable[[str], Any]]] = {
-    "--yaml": ("FILE", tr("settings of the run, or several experiments of RLlib"), arguments.text),
+    "--yaml": ("FILE", tr("settings of the run"), arguments.text),
     "--env": ("ID", tr("environment, or my_env.py; without --yaml, with the nearest preset"), arguments.text),
     "--model": ("N", tr("best (default), latest, or an update"), arguments.model),
     "--episodes": ("N", tr("number of episodes"), arguments.count),
@@ -67,6 +67,13 @@ def permission(parser: Parser) -> None:
     )  # fmt: skip
 
 
+def add_experiments(parser: Parser) -> None:
+    """Adds --yaml and --algo, which may start several experiments."""
+    text = tr("settings of the run, or several experiments of RLlib")
+    parser.value("--yaml -f", "FILE", text, arguments.text)
+    add(parser, "--algo")
+
+
 def add_training(parser: Parser) -> None:
     """Adds how long a run trains, and what it saves."""
     add(parser, "--pause-at-step --no-evaluation --keep-alive --take-over --config --stop --checkpoint-freq")
@@ -77,9 +84,11 @@ def add_settings(parser: Parser, flags: str = "--print-config --dry-run") -> Non
     """Adds section.key=value. flags: those that show what comes of the settings."""
     add(parser, f"--allow-import {flags}")
     parser.add_argument("--version", action=Version, nargs=0, help=tr("show the version, and stop"))
-    parser.add_argument(
-        "overrides", nargs="*", metavar="section.key=value", help=tr("a setting, such as algo_cfg.lr=3e-4")
-    )
+    name, text = "section.key=value", tr("a setting, such as algo_cfg.lr=3e-4")
+    if parser.named:
+        name = "NAME section.key=value"
+        text = tr("a run, by its name in tasks/ or by its folder; then settings, such as env_cfg.n_envs=8")
+    parser.add_argument("overrides", nargs="*", metavar=name, help=text)
     parser.set_defaults(**dict.fromkeys(NEVER_MISSING))
     parser.formatter_class = partial(Paragraphs, width=79)
     parser.usage = tr("{typed} [options] [section.key=value ...]", typed=f"{PROGRAM} {usage(parser.name)}")
