@@ -249,11 +249,12 @@ def stale_rows(asked: Sequence[Row], results: Mapping[str, Any]) -> str:
 
 def plan(estimates: Sequence[Estimate]) -> str:
     """Returns a line for each row with its length and the time that it takes, and the sum."""
-    lines = [
-        f"{one.row.name:<48}{f'{one.steps:,}' if one.steps else '?':>12} steps x {one.row.seeds}"
-        f"{clock(one.seconds) if one.seconds else 'unknown':>14}{f'   as fast as {one.by}' if one.by else ''}"
-        for one in estimates
-    ]
+    lines = []
+    for one in estimates:
+        steps = f"{one.steps:,}" if one.steps else "?"
+        time = clock(one.seconds) if one.seconds else "unknown"
+        by = f"   {'' if one.is_alike else 'if '}as fast as {one.by}" if one.by else ""
+        lines.append(f"{one.row.name:<48}{steps:>12} steps x {one.row.seeds}{time:>14}{by}")
     known = [one.seconds for one in estimates if one.seconds]
     lines.append(f"{len(estimates)} rows, {clock(sum(known))} for {len(known)} of them, one run after the other")
     return "\n".join(lines)

@@ -34,6 +34,8 @@ class Estimate(NamedTuple):
     """Seconds of all its runs, one after the other; None without a row to go by."""
     by: str
     """Measured row whose steps per second were taken."""
+    is_alike: bool = True
+    """False if that row is of a task with another name: the environment may be many times slower."""
 
 
 def estimates(rows: Iterable[Row], results: Mapping[str, Entry]) -> list[Estimate]:
@@ -47,7 +49,7 @@ def estimates(rows: Iterable[Row], results: Mapping[str, Entry]) -> list[Estimat
             continue
         speed, by = speed_of(row, results)
         seconds = steps * row.seeds / speed if speed and steps else None
-        known.append(Estimate(row, steps, seconds, by))
+        known.append(Estimate(row, steps, seconds, by, alike_letters(by.rpartition("/")[0], row.env) >= LEAST_START))
     return sorted(known, key=lambda one: (one.seconds is None, one.seconds or 0.0))
 
 
@@ -68,7 +70,7 @@ def speed_of(row: Row, results: Mapping[str, Entry]) -> tuple[float, str]:
 
     def likeness(name: str) -> tuple[int, int]:
         env, _, algo = name.removesuffix(", short").rpartition("/")
-        start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(env, row.env, strict=False)))
+        start = alike_letters(env, row.env)
         return 2 * (algo == row.algo) + (env == row.env), start if start >= LEAST_START else 0
 
     speeds = {
@@ -80,6 +82,11 @@ def speed_of(row: Row, results: Mapping[str, Entry]) -> tuple[float, str]:
     nearest = sorted((name for name in speeds if likeness(name) == most), key=speeds.__getitem__)
     name = nearest[(len(nearest) - 1) // 2] if nearest else ""
     return speeds.get(name, 0.0), name
+
+
+def alike_letters(first: str, second: str) -> int:
+    """Returns the number of letters with which two names begin alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def stale(row: Row, entry: Entry) -> Iterator[str]:

@@ -345,8 +345,10 @@ def test_the_cheapest_empty_row_comes_first_as_fast_as_the_nearest_measured_one(
     }
     rows = [Row("Walker2d-v5", "PPO"), Row("Nothing-v0", "PPO"), Row("Hopper-v5", "PPO"), Row("Taxi-v4", "QLearning")]
     hopper, walker, taxi = learning_plan.estimates(rows, measured)
-    assert hopper == (rows[2], 1_000_000, 3000.0, "Hopper-v5/PPO, short")
+    assert hopper == (rows[2], 1_000_000, 3000.0, "Hopper-v5/PPO, short", True)
     assert (walker.row, walker.seconds, walker.by) == (rows[0], 30_000.0, "Pendulum-v1/PPO")
+    assert not walker.is_alike, "Walker2d may be slower than Pendulum"
+    assert learning.plan([walker]).splitlines()[0].endswith("if as fast as Pendulum-v1/PPO")
     assert (taxi.seconds, taxi.by) == (None, "")
     assert learning.plan([hopper, taxi]).endswith("2 rows, 50:00 for 1 of them, one run after the other")
 
