@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree, UnfitError
-from algos.common.maths.gaussian import SquashedGaussian
-from algos.common.maths.state_noise import SquashedStateGaussian, StateDependentStd
+from algos.common.maths.gaussian import SquashedGaussian, SquashedStateGaussian, StateDependentStd
 from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import joint, networks
 from algos.common.nets.layers import changed_by

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
+from algos.common.maths.gaussian import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.maths.normalize import Normalizer, RewardScaler, rewards_of
 from algos.common.maths.returns import discounted_sums, gae
-from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.nets import joint, networks
 from algos.common.nets.layers import Features
 from algos.common.parts import optim, sequences
