@@ -14,7 +14,7 @@ from algos.common.maths import targets
 from algos.common.maths.normalize import RewardScaler, rewards_of
 from algos.common.maths.returns import gae
 from algos.common.nets import joint, networks
-from algos.common.nets.encoder import encode
+from algos.common.nets.observations import encode
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import EPSILON, policy_loss, seen, squared_error

@@ -15,7 +15,7 @@ from algos.common.fast import choices, switch
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.normalize import LIMIT, Normalizer
-from algos.common.nets.encoder import ToFloat
+from algos.common.nets.observations import ToFloat
 from config.model.arrays import Array
 
 Step = Callable[[Array], Array]

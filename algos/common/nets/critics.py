@@ -12,9 +12,9 @@ from algos.common.fast import tensors
 from algos.common.fast.layers import Network
 from algos.common.nets import networks
 from algos.common.nets.chain import ACTIVATIONS, any_shared, apart, check_block
-from algos.common.nets.encoder import NetworkError
 from algos.common.nets.layers import BatchNorm, BatchRenorm, RandomZeros, Residual, RmsNorm
 from algos.common.nets.networks import INITS
+from algos.common.nets.observations import NetworkError
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts.sequences import outputs_of, outputs_of_both
 from algos.common.parts.views import Observed
