@@ -273,7 +273,7 @@ class Agent(TrainableActor):
     """Main optimizer, if any; its learning rate and gradient norm are logged."""
 
     normalizer: Any = None
-    """Statistics of observations, an algos.common.maths.normalize.Normalizer; None without normalize_obs."""
+    """Statistics of observations, an algos.common.nets.observations.Normalizer; None without normalize_obs."""
 
     carried: Any = None
     """Recurrent states of its networks, an algos.common.parts.sequences.Carried. With it the sequences of recurrent

@@ -11,8 +11,7 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.coma.config import Config
 from algos.common.maths import targets
-from algos.common.maths.normalize import RewardScaler, rewards_of
-from algos.common.maths.returns import gae
+from algos.common.maths.returns import RewardScaler, gae, rewards_of
 from algos.common.nets import joint, networks
 from algos.common.nets.observations import encode
 from algos.common.parts import optim

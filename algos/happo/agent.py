@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler, rewards_of
-from algos.common.maths.returns import gae
+from algos.common.maths.returns import RewardScaler, gae, rewards_of
 from algos.common.nets import joint, networks
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import PolicyAgent

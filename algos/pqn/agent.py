@@ -8,8 +8,7 @@ from torch import Tensor
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer
-from algos.common.maths.normalize import RewardScaler, rewards_of
-from algos.common.maths.returns import discounted_sums
+from algos.common.maths.returns import RewardScaler, discounted_sums, rewards_of
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
 from algos.common.parts import optim, sequences

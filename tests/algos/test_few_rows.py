@@ -16,9 +16,8 @@ from algos.common.fast.adam import FusedAdam
 from algos.common.fast.few_rows import STEPS, FewRows, few_rows
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
-from algos.common.maths.normalize import Normalizer
 from algos.common.nets.layers import RandomZeros
-from algos.common.nets.observations import ToFloat
+from algos.common.nets.observations import Normalizer, ToFloat
 from algos.ppo.agent import Agent
 from algos.ppo.config import Config
 from config.model.kernels import Kernels

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from algos.common.fast import choices, switch
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
-from algos.common.maths.normalize import LIMIT, Normalizer
-from algos.common.nets.observations import ToFloat
+from algos.common.maths.returns import LIMIT
+from algos.common.nets.observations import Normalizer, ToFloat
 from config.model.arrays import Array
 
 Step = Callable[[Array], Array]

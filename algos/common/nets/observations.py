@@ -1,5 +1,5 @@
-"""Observations on their way into a network: raw ones encoded as float features, ahead of the first layer, and random
-shifts of images in learning (Kostrikov, Yarats and Fergus, 2021)."""
+"""Observations on their way into a network: raw ones encoded as float features, ahead of the first layer; normalized by
+what was seen; random shifts of images in learning (Kostrikov, Yarats and Fergus, 2021)."""
 
 import math
 from functools import singledispatch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from algos.base import UnfitError
 from algos.common.fast.tensors import on_device
+from algos.common.maths.returns import LIMIT, Moments
 from config.model.composite import Composite
 from config.tell.language import tr
 
@@ -198,6 +199,34 @@ def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:
     """Returns the Box of one part of a flattened Dict or Tuple."""
     low, high = space.low[start:stop].reshape(shape), space.high[start:stop].reshape(shape)
     return Box(low, high, dtype=space.dtype.type)
+
+
+class Normalizer(nn.Module):
+    """Observations [B, ...] -> (observations - mean) / deviation, clipped to -limit..limit, float32."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def __init__(self, shape: tuple[int, ...], limit: float = LIMIT) -> None:
+        super().__init__()
+        self.moments, self.limit = Moments(shape), limit
+        self.register_buffer("shift", torch.zeros(shape))
+        self.register_buffer("factor", torch.ones(shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x.float() - self.shift) * self.factor).clamp_(-self.limit, self.limit)
+
+    def update(self, obs: Tensor, valid: Tensor | None = None) -> None:
+        """Updates the statistics with raw observations [..., *shape]; rows with valid [...] False do not count."""
+        rows = obs.reshape(-1, *self.shift.shape)
+        self.moments.update(rows if valid is None else rows[valid.reshape(-1)])
+        self.shift.copy_(self.moments.mean)
+        self.factor.copy_(1.0 / self.moments.deviation())
+
+
+def normalizer_for(space: Space, device: torch.device | str = "cpu") -> Normalizer | None:
+    """Returns the normalizer of an observation space; None for discrete observations, which have no mean."""
+    return Normalizer(space.shape).to(device) if isinstance(space, Box) else None
 
 
 class RandomShift:

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
 from algos.common.maths.gaussian import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
-from algos.common.maths.normalize import Normalizer, RewardScaler, rewards_of
-from algos.common.maths.returns import discounted_sums, gae
+from algos.common.maths.returns import RewardScaler, discounted_sums, gae, rewards_of
 from algos.common.nets import joint, networks
 from algos.common.nets.layers import Features
+from algos.common.nets.observations import Normalizer
 from algos.common.parts import optim, sequences
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.bonus import Bonus, bonus_for
