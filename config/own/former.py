@@ -52,6 +52,7 @@ FORMER = {
     "algos.common.nets.renorm": ("algos.common.nets.layers",),
     "algos.common.nets.shared_layers": ("algos.common.nets.chain",),
     "algos.common.nets.shifts": ("algos.common.nets.observations",),
+    "algos.common.nets.unit": ("algos.sac.actor_critic",),
     "algos.common.networks": ("algos.common.nets.networks",),
     "algos.common.normalize": ("algos.common.nets.observations", "algos.common.maths.returns"),
     "algos.common.optim": ("algos.common.parts.optim", "algos.common.parts.state"),
