@@ -8,9 +8,8 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
-from algos.common.nets import joint, networks
-from algos.common.nets.joint import actions_of_each
-from algos.common.parts import optim, sequences
+from algos.common.nets import networks
+from algos.common.parts import optim, sequences, team
 from algos.common.parts.acting import ActingAgent, Greedy, highest
 from algos.common.parts.views import Observed
 from algos.qmix import mixer
@@ -30,10 +29,10 @@ class Agent(ActingAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.actions, seed = actions_of_each(spec), streams.init
-        network = joint.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
+        self.actions, seed = team.actions_of_each(spec), streams.init
+        network = team.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
         self.networks = nn.ModuleDict({"agent": network})
-        self.sees, state_spec, normalizer = joint.central(spec, self.normalizer)
+        self.sees, state_spec, normalizer = team.central(spec, self.normalizer)
         if cfg.mixer == "monotonic":
             weights = mixer.outputs(spec.agents, cfg.mixer_size)
             hyper = networks.build(state_spec, cfg.hyper_layers, weights, cfg, seed + 1, normalizer=normalizer)

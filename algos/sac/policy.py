@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree, UnfitError
 from algos.common.maths.gaussian import SquashedGaussian, SquashedStateGaussian, StateDependentStd
 from algos.common.maths.targets import entropy_of, soft_value
-from algos.common.nets import joint, networks
+from algos.common.nets import networks
 from algos.common.nets.layers import changed_by
 from algos.common.nets.recurrent import Recurrent
-from algos.common.parts import optim
+from algos.common.parts import optim, team
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
@@ -50,7 +50,7 @@ def _of_agents(
     cfg: Any, spec: EnvSpec, outputs: int, seed: int, normalizer: nn.Module | None
 ) -> networks.Network | Recurrent:
     """Returns the actors of several agents as one network, each of which sees its own observation (MASAC)."""
-    build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
+    build = team.shared_by_agents if cfg.shared_actor else team.own_of_agents
     return build(spec, cfg.actor_layers, outputs // spec.agents, cfg, seed, normalizer).extend([MeansFirst()])
 
 

@@ -113,7 +113,7 @@ CELLS = Lstm, Gru, Attention, CustomCell, OwnCells
 class Recurrent(nn.Module):
     """Stages in order: feed-forward networks, which see single steps, and cells.
 
-    Cells may see several agents of each row (nets/joint.py): the first stage makes agents of rows, the last one
+    Cells may see several agents of each row (parts/team.py): the first stage makes agents of rows, the last one
     rows of agents, and the state of a row is that of all its agents."""
 
     def __init__(self, stages: Sequence[nn.Module], agents: int = 1) -> None:

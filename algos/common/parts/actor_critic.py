@@ -12,10 +12,10 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result
 from algos.common.maths.distributions import Distribution, distribution_for
 from algos.common.maths.gaussian import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
 from algos.common.maths.returns import RewardScaler, discounted_sums, gae, rewards_of
-from algos.common.nets import joint, networks
+from algos.common.nets import networks
 from algos.common.nets.layers import Features
 from algos.common.nets.observations import Normalizer
-from algos.common.parts import optim, sequences
+from algos.common.parts import optim, sequences, team
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.bonus import Bonus, bonus_for
 from algos.common.parts.sequences import Carried
@@ -72,7 +72,7 @@ class ActorCritic(Policy):
             raise UnfitError(tr("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id))
         if normalizer is not None:
             normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
-        return joint.of_state(spec), normalizer
+        return team.of_state(spec), normalizer
 
     # acting
 
