@@ -15,7 +15,7 @@ EXCEPTIONS = (
     ("algos/common/fast/making.py", r"product\(.*", "the signature of an operator"),
     ("algos/common/fast/packages.py", r"#include .*", "C++ code"),
     ("algos/common/fast/switch.py", r"torch has no \{\}|a trial call .*|off: all parts .*", "facts, reworded later"),
-    ("algos/common/fast/trials.py", r"this torch was built without .*", "an answer of a trial call, reworded later"),
+    ("algos/common/fast/switch.py", r"this torch was built without .*", "an answer of a trial call, reworded later"),
     ("config/foreign/*.py", r"general_cfg and algo_cfg|of other libraries too|Experiments in a file", "keys of tables"),
     ("config/foreign/table.py", "it is off", "a key, whose sentence is in the tables"),
     ("config/foreign/vocabularies.py", r"Stable-Baselines3, .*", "names of libraries"),
