@@ -12,7 +12,7 @@ EXCEPTIONS = (
     ("*", r"pip install .*", "a command"),
     ("*", r"(from \S+ )?import .*", "Python code"),
     ("*", r".*default-src 'none'.*", "a policy for browsers"),
-    ("algos/common/fast/making.py", r"product\(.*", "the signature of an operator"),
+    ("algos/common/fast/program.py", r"product\(.*", "the signature of an operator"),
     ("algos/common/fast/packages.py", r"#include .*", "C++ code"),
     ("algos/common/fast/switch.py", r"torch has no \{\}|a trial call .*|off: all parts .*", "facts, reworded later"),
     ("algos/common/fast/switch.py", r"this torch was built without .*", "an answer of a trial call, reworded later"),

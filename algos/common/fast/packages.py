@@ -1,8 +1,8 @@
 """Compiled programs on disk: packages of machine code, which AOTInductor makes, in a folder of the user's own.
 
 A package is made once for each program (algos/common/fast/program.py), version of torch and processor, in a process of
-its own (making.py): nothing of torch's compiler is ever imported here, whether a package has to be made or not, and so
-no number of a run depends on it. A later run loads it in milliseconds.
+its own: nothing of torch's compiler is ever imported here, whether a package has to be made or not, and so no number of
+a run depends on it. A later run loads it in milliseconds.
 """
 
 import atexit
@@ -108,7 +108,7 @@ def facts() -> dict[str, Any]:
         "vectors": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "options": OPTIONS,
-        "makers": [digest(Path(__file__).with_name(name)) for name in ("program.py", "making.py")],
+        "makers": [digest(Path(__file__).with_name("program.py"))],
     }
 
 
@@ -221,7 +221,7 @@ def _tidy() -> None:
 
 # making -----------------------------------------------------------------------------------------------------
 
-CODE = "import sys; sys.path[:] = {path!r}; from algos.common.fast import making; making.main(*sys.argv[1:])"
+CODE = "import sys; sys.path[:] = {path!r}; from algos.common.fast import program; program.make(*sys.argv[1:])"
 
 
 def _make(place: Path, text: str, circumstances: dict[str, Any]) -> None:
