@@ -48,9 +48,9 @@ def refuse_private_functions() -> None:
 
 def refuse_kernels() -> None:
     """Refuses what computes in another way than torch does."""
-    from algos.common.fast import adam, few_rows, functions
+    from algos.common.fast import adam, few_rows, kernels
 
-    for kind in (functions._NarrowLinear, functions._Tanh, functions._Product):
+    for kind in (kernels._NarrowLinear, kernels._Tanh, kernels._Product):
         refuse(kind, "apply")
     refuse(few_rows, "FewRows")
     refuse(adam.FusedAdam, "step")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import choices, switch
+from algos.common.fast import kernels, switch
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.maths.gaussian import LogStd
 from algos.common.maths.returns import LIMIT
@@ -90,7 +90,7 @@ class FewRows:
     @property
     def rows(self) -> int:
         """Largest number of observations that numpy computes faster than torch."""
-        return (choices.now.few_rows or 0) // self._largest
+        return (kernels.now.few_rows or 0) // self._largest
 
     def __call__(self, obs: Array) -> Array:
         for step in self.steps:

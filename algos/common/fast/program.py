@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from algos.common.fast import choices, packages
+from algos.common.fast import kernels, packages
 from config.system.processes import end_own_group
 from config.tell.language import tr
 
@@ -60,7 +60,7 @@ def record(function: Function, arguments: Sequence[Any]) -> Recording:
 
 def _record(function: Function, arguments: Sequence[Any]) -> Recording:
     recorder = _Recorder()
-    choices.recording = True
+    kernels.recording = True
     try:
         with recorder:
             result = function(*arguments)
@@ -69,7 +69,7 @@ def _record(function: Function, arguments: Sequence[Any]) -> Recording:
         numbers = [recorder.number(output) for output in outputs]
         recorder.check()
     finally:
-        choices.recording = False
+        kernels.recording = False
         recorder.restore()
     described = [[list(x.shape), list(x.stride()), str(x.dtype), str(x.device)] for x in recorder.inputs]
     text = json.dumps({"inputs": described, "operations": recorder.operations, "outputs": numbers})
@@ -317,7 +317,7 @@ def _operator(name: str) -> Any:
 LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
 """Ends of the names of libraries."""
 PRODUCT = "mkldnn._linear_pointwise.default"
-"""Operation of functions.addmm: torch's compiler has rules for it that take constant weights only."""
+"""Operation of kernels.addmm: torch's compiler has rules for it that take constant weights only."""
 
 
 def make(source: str, target: str, threads: str) -> None:
