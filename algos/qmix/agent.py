@@ -9,9 +9,9 @@ from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progre
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
 from algos.common.nets import networks
+from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim, sequences, team
 from algos.common.parts.acting import ActingAgent, Greedy, highest
-from algos.common.parts.views import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
 

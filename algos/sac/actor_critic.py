@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.nets import critics
 from algos.common.nets.layers import BatchNorm, BatchRenorm, RmsNorm, batch_statistics, has_batch_norms, statistics_of
+from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.optim import Outcome
-from algos.common.parts.views import Observed
 from algos.sac.choices import CHOICE_METRICS
 from algos.sac.policy import SoftPolicy
 

@@ -12,8 +12,8 @@ from algos.common.maths import targets
 from algos.common.maths.bins import Bins
 from algos.common.nets import critics
 from algos.common.nets.layers import batch_statistics
+from algos.common.nets.recurrent import Observed
 from algos.common.parts.optim import Outcome
-from algos.common.parts.views import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.config import Config
 from algos.sac.losses import conservatism, similarity, soft_target

@@ -14,14 +14,13 @@ from algos.common.maths.gaussian import SquashedGaussian, SquashedStateGaussian,
 from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import networks
 from algos.common.nets.layers import changed_by
-from algos.common.nets.recurrent import Recurrent
+from algos.common.nets.recurrent import Observed, Recurrent
 from algos.common.parts import optim, team
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
 from algos.common.parts.sequences import Carried, outputs_of
 from algos.common.parts.state import load_state_of, state_of
-from algos.common.parts.views import Observed
 from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature

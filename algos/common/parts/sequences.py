@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from algos.base import Array, Batch
 from algos.common.fast import compiled_steps
 from algos.common.fast.few_rows import few_rows
-from algos.common.nets.recurrent import Recurrent
-from algos.common.parts.views import Observed, View, n_step_returns, real
+from algos.common.nets.recurrent import Observed, Recurrent, View, n_step_returns, real
 
 
 def of_window(network: nn.Module, window: Batch, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
