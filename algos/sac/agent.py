@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.bins import Bins
+from algos.common.maths.distributions import Bins
 from algos.common.nets import critics
 from algos.common.nets.layers import batch_statistics
 from algos.common.nets.recurrent import Observed

@@ -38,6 +38,7 @@ FORMER = {
     "algos.common.joint": ("algos.common.parts.team",),
     "algos.common.keep": ("algos.common.parts.state",),
     "algos.common.layer_lists": ("algos.common.nets.networks", "algos.common.nets.chain"),
+    "algos.common.maths.bins": ("algos.common.maths.distributions",),
     "algos.common.maths.masking": ("algos.common.maths.exploration",),
     "algos.common.maths.mixture": ("algos.bc.mixture",),
     "algos.common.maths.normalize": ("algos.common.nets.observations", "algos.common.maths.returns"),
