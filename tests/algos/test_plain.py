@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from algos.common.fast import switch, tensors
-from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear, Tanh, accelerate
+from algos.common.fast.optimizers import FusedAdam
 from algos.common.nets.custom import Custom
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree

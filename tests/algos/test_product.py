@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from algos.common.fast import kernels
 from algos.common.fast import layers as fast
-from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear
+from algos.common.fast.optimizers import FusedAdam
 from algos.common.nets import critics
 from algos.common.parts.optim import GradientStep
 from config.model.kernels import Kernels

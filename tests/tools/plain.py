@@ -48,12 +48,12 @@ def refuse_private_functions() -> None:
 
 def refuse_kernels() -> None:
     """Refuses what computes in another way than torch does."""
-    from algos.common.fast import adam, few_rows, kernels
+    from algos.common.fast import few_rows, kernels, optimizers
 
     for kind in (kernels._NarrowLinear, kernels._Tanh, kernels._Product):
         refuse(kind, "apply")
     refuse(few_rows, "FewRows")
-    refuse(adam.FusedAdam, "step")
+    refuse(optimizers.FusedAdam, "step")
 
 
 def learned(algo: str, toy: str) -> dict[str, np.ndarray]:
