@@ -28,6 +28,7 @@ FORMER = {
     "algos.common.fast.functions": ("algos.common.fast.kernels",),
     "algos.common.fast.gradient_step": ("algos.common.parts.optim",),
     "algos.common.fast.lists": ("algos.common.fast.tensors",),
+    "algos.common.fast.packages": ("algos.common.fast.compiled_steps",),
     "algos.common.fast.product": ("algos.common.fast.kernels", "algos.common.fast.layers"),
     "algos.common.fast_layers": ("algos.common.fast.kernels", "algos.common.fast.layers"),
     "algos.common.few_rows": ("algos.common.fast.few_rows",),

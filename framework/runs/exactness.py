@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from algos.common.fast import kernels, packages, switch
+from algos.common.fast import compiled_steps, kernels, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -86,7 +86,7 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         "n_learners": cfg.n_learners if ray else 1,
         "run_ahead": run_ahead(config) if ray else 0,
         "compile": cfg.compile,
-        "compiler": packages.compiler() if cfg.compile == "on" and device.type == "cpu" else None,
+        "compiler": compiled_steps.compiler() if cfg.compile == "on" and device.type == "cpu" else None,
     }
 
 

@@ -13,7 +13,7 @@ EXCEPTIONS = (
     ("*", r"(from \S+ )?import .*", "Python code"),
     ("*", r".*default-src 'none'.*", "a policy for browsers"),
     ("algos/common/fast/program.py", r"product\(.*", "the signature of an operator"),
-    ("algos/common/fast/packages.py", r"#include .*", "C++ code"),
+    ("algos/common/fast/compiled_steps.py", r"#include .*", "C++ code"),
     ("algos/common/fast/switch.py", r"torch has no \{\}|a trial call .*|off: all parts .*", "facts, reworded later"),
     ("algos/common/fast/switch.py", r"this torch was built without .*", "an answer of a trial call, reworded later"),
     ("config/foreign/*.py", r"general_cfg and algo_cfg|of other libraries too|Experiments in a file", "keys of tables"),

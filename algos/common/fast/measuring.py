@@ -24,8 +24,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from algos.common.fast import kernels, layers, switch
+from algos.common.fast.compiled_steps import alone, digest
 from algos.common.fast.few_rows import FewRows
-from algos.common.fast.packages import alone, digest
 from config import machine
 from config.model.kernels import Kernels
 from config.system.files import is_private

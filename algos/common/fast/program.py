@@ -4,8 +4,8 @@ library that torch's compiler makes of it.
 Autograd runs while a step is recorded, so that the program has the forward pass, the backward pass and the optimizer in
 it. Tensors that the step reads, the layers' and the optimizer's too, are its inputs; numbers of Python are in the text.
 So two steps with the same text are the same function of their inputs, and the hash of the text names what was compiled
-from it (algos/common/fast/packages.py). Recording takes milliseconds, and imports nothing of torch's compiler, which a
-run on a CPU imports nowhere but in the processes that make libraries.
+from it (compiled_steps.py). Recording takes milliseconds, and imports nothing of torch's compiler, which a run on a CPU
+imports nowhere but in the processes that make libraries.
 """
 
 import json
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from algos.common.fast import kernels, packages
+from algos.common.fast import kernels
 from config.system.processes import end_own_group
 from config.tell.language import tr
 
@@ -312,8 +312,14 @@ def _operator(name: str) -> Any:
     return getattr(getattr(getattr(torch.ops, namespace), operation), overload)
 
 
-# the program as a library, in a process of its own (packages.py) --------------------------------------------
+# the program as a library, in a process of its own (compiled_steps.py) --------------------------------------
 
+OPTIONS: dict[str, Any] = {
+    "aot_inductor.precompile_headers": False,  # torch would keep them in a folder that all users share
+    "compile_threads": 1,  # others would be processes that outlive this one
+    "cpp.vec_isa_ok": True,  # asks the compiler for seconds whether it knows this processor's vectors
+}
+"""Settings of AOTInductor."""
 LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
 """Ends of the names of libraries."""
 PRODUCT = "mkldnn._linear_pointwise.default"
@@ -332,7 +338,7 @@ def make(source: str, target: str, threads: str) -> None:
     step, inputs = module(text, {PRODUCT: (torch.ops.joystick.product.default, 3)})
     exported = torch.export.export(step, inputs)
     package = Path(target).parent.with_name("step.pt2")
-    aoti_compile_and_package(exported, package_path=str(package), inductor_configs=packages.OPTIONS)
+    aoti_compile_and_package(exported, package_path=str(package), inductor_configs=OPTIONS)
     _unpack(package, Path(target))
 
 

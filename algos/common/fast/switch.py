@@ -120,7 +120,7 @@ PARTS = {
     "few rows": Needs(),
     "compile": Needs(("_C._aoti.AOTIModelContainerRunnerCpu",)),
 }
-"""Part -> what it needs. The compiler takes seconds: a run that compiles finds out whether it works (packages.py)."""
+"""Part -> what it needs. The compiler takes seconds: a run that compiles finds out whether it works."""
 
 
 def first_line(error: Exception) -> str:

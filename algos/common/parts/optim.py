@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from algos.common.fast import compiled_steps, switch, tensors
+from algos.common.fast.compiled_steps import CompileError
 from algos.common.fast.optimizers import BETAS, FusedAdam, Momentum, RectifiedAdam
-from algos.common.fast.packages import CompileError
 from algos.common.nets import custom
 from algos.common.settings import NetworkConfig
 from config.model.course import Schedule
