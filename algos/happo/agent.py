@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.common.maths.returns import RewardScaler, gae, rewards_of
 from algos.common.nets import networks
-from algos.common.parts import optim, sequences, team
+from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import (
     EPSILON,
@@ -51,7 +51,7 @@ class Agent(PolicyAgent[team.TeamPolicy]):
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
         seen_by_critic = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
-        value, next_value = (out.squeeze(2) for out in sequences.of_window(self.critic, seen_by_critic))
+        value, next_value = (out.squeeze(2) for out in passes.of_window(self.critic, seen_by_critic))
         reward, flags = rewards_of(window, self.scaler), (window["terminated"], window["truncated"])
         advantage, target = gae(reward, value, next_value, *flags, cfg.gamma, cfg.gae_lambda, valid)
         self.explained = explained_variance(value, target, valid)

@@ -10,7 +10,7 @@ from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
 from algos.common.nets import networks
 from algos.common.nets.recurrent import Observed
-from algos.common.parts import optim, sequences, team
+from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import ActingAgent, Greedy, highest
 from algos.qmix import mixer
 from algos.qmix.config import Config
@@ -39,7 +39,7 @@ class Agent(ActingAgent):
             self.networks["hyper"] = hyper
         self.networks.to(device)
         self.targets = targets.frozen_copy(self.networks)
-        self.carried = sequences.Carried(network, device)
+        self.carried = passes.Carried(network, device)
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
@@ -69,7 +69,7 @@ class Agent(ActingAgent):
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
-        values = sequences.outputs_of(self.networks["agent"], batch["obs"])
+        values = passes.outputs_of(self.networks["agent"], batch["obs"])
         action = batch["action"].reshape(values.shape[:2])
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
         losses = targets.penalty(cfg)(total, target, reduction="none")
@@ -84,8 +84,8 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns r + discount Q_tot(s', the best action of each agent) [M], from the target networks."""
-        values = sequences.outputs_of(self.targets["agent"], batch["next_obs"])
-        online = sequences.outputs_of(self.networks["agent"], batch["next_obs"]) if self.cfg.double else values
+        values = passes.outputs_of(self.targets["agent"], batch["next_obs"])
+        online = passes.outputs_of(self.networks["agent"], batch["next_obs"]) if self.cfg.double else values
         if (mask := batch.get("next_action_mask")) is not None:
             online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
         best = of_actions(values, online.argmax(2))
@@ -96,4 +96,4 @@ class Agent(ActingAgent):
         """Returns Q_tot [M] of the values [M, S] of the agents' actions."""
         if "hyper" not in nets:
             return values.sum(1)
-        return mixer.monotonic(values, sequences.outputs_of(nets["hyper"], state, "hyper"))
+        return mixer.monotonic(values, passes.outputs_of(nets["hyper"], state, "hyper"))

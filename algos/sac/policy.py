@@ -19,7 +19,7 @@ from algos.common.parts import optim, team
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.state import load_state_of, state_of
 from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss

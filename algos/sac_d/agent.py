@@ -16,7 +16,7 @@ from algos.common.nets import critics, networks
 from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.tables import actions_of
 from algos.sac.temperature import Temperature
 from algos.sac_d.config import Config

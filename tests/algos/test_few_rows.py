@@ -12,12 +12,12 @@ from torch import nn
 
 from algos.base import EnvSpec, Streams
 from algos.common.fast import kernels
-from algos.common.fast.few_rows import STEPS, FewRows, few_rows
 from algos.common.fast.layers import Linear, Network, Tanh
 from algos.common.fast.optimizers import FusedAdam
 from algos.common.maths.gaussian import LogStd
 from algos.common.nets.layers import RandomZeros
 from algos.common.nets.observations import Normalizer, ToFloat
+from algos.common.parts.passes import STEPS, FewRows, few_rows
 from algos.ppo.agent import Agent
 from algos.ppo.config import Config
 from config.model.kernels import Kernels

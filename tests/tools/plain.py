@@ -48,11 +48,12 @@ def refuse_private_functions() -> None:
 
 def refuse_kernels() -> None:
     """Refuses what computes in another way than torch does."""
-    from algos.common.fast import few_rows, kernels, optimizers
+    from algos.common.fast import kernels, optimizers
+    from algos.common.parts import passes
 
     for kind in (kernels._NarrowLinear, kernels._Tanh, kernels._Product):
         refuse(kind, "apply")
-    refuse(few_rows, "FewRows")
+    refuse(passes, "FewRows")
     refuse(optimizers.FusedAdam, "step")
 
 

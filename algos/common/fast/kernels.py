@@ -1,5 +1,5 @@
 """Kernels that take the place of torch's own: products by oneDNN, the gradient of narrow layers, tanh. Which of them
-compute in this process, with those of layers.py and few_rows.py: for each the amount of work from which it does
+compute in this process, with those of layers.py and of parts/passes.py: for each the amount of work from which it does
 (config/model/kernels.py), as measuring.py found it on this processor or a run recorded it.
 
 Numbers depend on them in their last bits, so a run sets them when it begins, and a resumed run sets those that it had.

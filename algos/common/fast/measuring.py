@@ -25,7 +25,7 @@ from torch.nn import functional as F
 
 from algos.common.fast import kernels, layers, switch
 from algos.common.fast.compiled_steps import alone, digest
-from algos.common.fast.few_rows import FewRows
+from algos.common.parts.passes import FewRows
 from config import machine
 from config.model.kernels import Kernels
 from config.system.files import is_private
@@ -37,6 +37,8 @@ TURNS = 7
 """Turns of both kernels, of which the fastest one counts."""
 TURN = 50e-6
 """Least seconds of a turn; a kernel that is quicker is called several times in it."""
+CODE = ("kernels.py", "layers.py", "measuring.py", "../parts/passes.py")
+"""Files that are measured, and that measure."""
 LONGEST_FILE = 2**16
 """Bytes of the largest file that is read."""
 
@@ -264,7 +266,7 @@ def facts() -> dict[str, Any]:
         "torch": [torch.version.__version__, torch.version.git_version],
         "numpy": [np.__version__, blas.get("name"), blas.get("version")],
         "off": switch.OFF,
-        "code": [digest(room / name) for name in ("kernels.py", "layers.py", "few_rows.py", "measuring.py")],
+        "code": [digest(room / name) for name in CODE],
     }
 
 

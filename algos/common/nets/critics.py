@@ -16,7 +16,7 @@ from algos.common.nets.layers import BatchNorm, BatchRenorm, RandomZeros, Residu
 from algos.common.nets.networks import INITS
 from algos.common.nets.observations import NetworkError
 from algos.common.nets.recurrent import Observed, Recurrent
-from algos.common.parts.sequences import outputs_of, outputs_of_both
+from algos.common.parts.passes import outputs_of, outputs_of_both
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
 from config.model.layers import Dropout, Layer, LayerNorm, Layers, Linear

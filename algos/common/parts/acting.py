@@ -15,7 +15,7 @@ from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy, mas
 from algos.common.nets.observations import RandomShift, normalizer_for
 from algos.common.nets.recurrent import Recurrent
 from algos.common.parts import optim
-from algos.common.parts.sequences import Carried, samples
+from algos.common.parts.passes import Carried, samples
 
 
 class ActingAgent(base.Agent):

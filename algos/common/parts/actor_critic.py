@@ -15,10 +15,10 @@ from algos.common.maths.returns import RewardScaler, discounted_sums, gae, rewar
 from algos.common.nets import networks
 from algos.common.nets.layers import Features
 from algos.common.nets.observations import Normalizer
-from algos.common.parts import optim, sequences, team
+from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.bonus import Bonus, bonus_for
-from algos.common.parts.sequences import Carried
+from algos.common.parts.passes import Carried
 from config.tell.language import tr
 
 EPSILON = 1e-5
@@ -115,7 +115,7 @@ class ActorCritic(Policy):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
-        return self.distribution.masked(sequences.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
+        return self.distribution.masked(passes.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
@@ -132,14 +132,14 @@ class ActorCritic(Policy):
     def value(self, batch: Batch) -> Tensor:
         """Returns V(s) [M], or with several heads [M, heads]."""
         assert self.critic is not None
-        return sequences.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
+        return passes.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns V(s) and V of the true successor, [T, N] each, or with several heads [T, N, heads]."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
-        value, next_value = sequences.of_window(self.critic, window, state.get("critic"))
+        value, next_value = passes.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
 
 

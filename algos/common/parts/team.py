@@ -19,7 +19,7 @@ from algos.common.maths.gaussian import HALF_LOG_TAU, DiagGaussian
 from algos.common.nets import networks
 from algos.common.nets.recurrent import CELLS, OwnCells, Recurrent
 from algos.common.parts.acting import Greedy, Policy, highest
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.common.settings import NetworkConfig
 from config.model.layers import Layers
 from config.tell.language import tr
