@@ -273,10 +273,10 @@ class Agent(TrainableActor):
     """Main optimizer, if any; its learning rate and gradient norm are logged."""
 
     normalizer: Any = None
-    """Statistics of observations, an algos.common.maths.normalize.Normalizer; None without normalize_obs."""
+    """Statistics of observations, an algos.common.nets.observations.Normalizer; None without normalize_obs."""
 
     carried: Any = None
-    """Recurrent states of its networks, an algos.common.parts.sequences.Carried. With it the sequences of recurrent
+    """Recurrent states of its networks, an algos.common.parts.passes.Carried. With it the sequences of recurrent
     networks arrive in `update` as single steps."""
 
     _own_layers: list[torch.nn.Module] | None = None

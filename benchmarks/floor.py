@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import choices, functions, layers, measuring
+from algos.common.fast import kernels, layers, measuring
 from algos.common.fast.layers import Linear
 
 Work = Callable[[], object]
 FAST = sys.argv[1:2] == ["fast"]
 if FAST:
-    choices.use(measuring.chosen().kernels)
+    kernels.use(measuring.chosen().kernels)
 
 
 def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> list[Work]:
@@ -45,7 +45,7 @@ def mlp(batch: int, *sizes: int, learns: bool = True, inputs: bool = False) -> l
 def times(a: Tensor, b: Tensor, out: Tensor) -> Work:
     """Returns a product."""
     if FAST and layers.pays(a, b):
-        return torch.no_grad()(lambda: functions.addmm(None, a, b))
+        return torch.no_grad()(lambda: kernels.addmm(None, a, b))
     return lambda: torch.mm(a, b, out=out)
 
 

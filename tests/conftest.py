@@ -117,8 +117,8 @@ def pytest_runtest_setup():
     on both, and a run of an earlier test has chosen as many threads as it had work for, or recorded other kernels."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-    if choices := sys.modules.get("algos.common.fast.choices"):
-        choices.use(choices.FIXED)
+    if kernels := sys.modules.get("algos.common.fast.kernels"):
+        kernels.use(kernels.FIXED)
 
 
 @pytest.fixture

@@ -11,14 +11,12 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
 from algos.coma.config import Config
 from algos.common.maths import targets
-from algos.common.maths.normalize import RewardScaler, rewards_of
-from algos.common.maths.returns import gae
-from algos.common.nets import joint, networks
-from algos.common.nets.encoder import encode
-from algos.common.parts import optim
+from algos.common.maths.returns import RewardScaler, gae, rewards_of
+from algos.common.nets import networks
+from algos.common.nets.observations import encode
+from algos.common.parts import optim, team
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import EPSILON, policy_loss, seen, squared_error
-from algos.common.parts.team import TeamPolicy
 
 
 def critic_input(state: Tensor, action: Tensor, actions: int) -> Tensor:
@@ -38,7 +36,7 @@ def counterfactual(values: Tensor, action: Tensor, policy: Tensor) -> Tensor:
     return values.gather(2, action.unsqueeze(2)).squeeze(2) - (policy * values).sum(2)
 
 
-class Agent(PolicyAgent[TeamPolicy]):
+class Agent(PolicyAgent[team.TeamPolicy]):
     """A policy network and a critic that all agents share, and a target critic."""
 
     METRICS: ClassVar = ("policy_loss", "critic_loss", "entropy", "q_mean")
@@ -48,14 +46,14 @@ class Agent(PolicyAgent[TeamPolicy]):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.actions = joint.actions_of_each(spec)
-        self.policy = TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=True)
-        self.sees, seen_spec, normalizer = joint.central(spec, self.normalizer)
+        self.actions = team.actions_of_each(spec)
+        self.policy = team.TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=True)
+        self.sees, seen_spec, normalizer = team.central(spec, self.normalizer)
         modules, shape = encode(seen_spec.observation_space, normalizer)
         self.encode = nn.Sequential(*modules, nn.Flatten()).to(device)
         """From the state to numbers [M, D]."""
         width = math.prod(shape) + spec.agents * (self.actions + 1)
-        inputs = joint.of_state(replace(spec, global_state=width))
+        inputs = team.of_state(replace(spec, global_state=width))
         self.critic = networks.build(inputs, cfg.critic_layers, self.actions, cfg, streams.init + 1).to(device)
         self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
         self.target = targets.frozen_copy(self.critic)

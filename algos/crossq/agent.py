@@ -8,8 +8,8 @@ from torch import Tensor
 from algos.base import Batch, EnvSpec, Streams
 from algos.common.maths import targets
 from algos.common.nets.layers import batch_statistics
+from algos.common.nets.recurrent import Observed
 from algos.common.parts.optim import Outcome
-from algos.common.parts.views import Observed
 from algos.crossq.config import FIRST_BETA, Config
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.losses import soft_target

@@ -12,7 +12,7 @@ from algos.common.maths import targets
 from algos.common.maths.exploration import Explorer, masked
 from algos.common.nets import networks
 from algos.common.nets.layers import draw, noisy_parts
-from algos.common.parts import optim, sequences
+from algos.common.parts import optim, passes
 from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.bonus import bonus_for
 from algos.common.parts.optim import Outcome
@@ -56,7 +56,7 @@ class Agent(ValueAgent):
             noise=cfg.std_init if cfg.noisy else None, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
         self.target = targets.frozen_copy(self.network)
-        self.carried = sequences.Carried(self.network, device)
+        self.carried = passes.Carried(self.network, device)
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = noisy_parts(self.network), noisy_parts(self.target)
@@ -113,7 +113,7 @@ class Agent(ValueAgent):
             if self.cfg.munchausen_alpha:
                 after = after._replace(reward=after.reward + self.cfg.munchausen_alpha * self._bonus(batch))
             target, metrics = self.head.target(after)
-        out = sequences.outputs_of(self.network, batch["obs"])
+        out = passes.outputs_of(self.network, batch["obs"])
         losses, error = self.head.loss(out, batch["action"], target)
         q = targets.of_action(self.head.values(out.detach()), batch["action"])
         weight = batch.get("weight")
@@ -134,15 +134,15 @@ class Agent(ValueAgent):
         def legal_values(out: Tensor) -> Tensor:
             return masked(self.head.values(out), mask)
 
-        out = sequences.outputs_of(self.target, batch["next_obs"])
+        out = passes.outputs_of(self.target, batch["next_obs"])
         chooser = None
         if self.cfg.double:
-            chooser = legal_values(sequences.outputs_of(self.network, batch["next_obs"]))
+            chooser = legal_values(passes.outputs_of(self.network, batch["next_obs"]))
         return Successor(batch["reward"] * self.cfg.reward_scale, batch["discount"], out, legal_values(out), chooser)
 
     def _bonus(self, batch: Batch) -> Tensor:
         """Returns what Munchausen Q-learning adds to the rewards, before it is weighted [M]."""
-        values = self.head.values(sequences.outputs_of(self.target, batch["obs"]))
+        values = self.head.values(passes.outputs_of(self.target, batch["obs"]))
         values = masked(values, batch.get("action_mask"))
         return log_policy_bonus(values, batch["action"], self.now.temperature, self.cfg.munchausen_floor)
 

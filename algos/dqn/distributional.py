@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.fast.tensors import on_both
-from algos.common.maths.bins import project
+from algos.common.maths.distributions import project
 from algos.common.maths.targets import of_action
 from algos.common.nets.layers import Features, ImplicitQuantiles
 from algos.dqn.heads import Head, Metrics, Scalar, Successor

@@ -10,10 +10,9 @@ from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, Streams, Tree
 from algos.common.maths.distributions import Distribution, Parts
-from algos.common.maths.normalize import Normalizer
 from algos.common.nets import critics
-from algos.common.nets.encoder import encode
 from algos.common.nets.layers import seed_dropout
+from algos.common.nets.observations import Normalizer, encode
 from algos.common.parts import optim
 from algos.common.parts.actor_critic import ActorCritic
 from algos.common.parts.optim import Reduce

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler, rewards_of
-from algos.common.maths.returns import gae
-from algos.common.nets import joint, networks
-from algos.common.parts import optim, sequences
+from algos.common.maths.returns import RewardScaler, gae, rewards_of
+from algos.common.nets import networks
+from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.actor_critic import (
     EPSILON,
@@ -19,11 +18,10 @@ from algos.common.parts.actor_critic import (
     squared_error,
     standardized,
 )
-from algos.common.parts.team import TeamPolicy
 from algos.happo.config import Config
 
 
-class Agent(PolicyAgent[TeamPolicy]):
+class Agent(PolicyAgent[team.TeamPolicy]):
     """A policy for each agent with an optimizer of its own, and a central value network."""
 
     METRICS: ClassVar = ("policy_loss", "value_loss", "entropy", "kl", "clipped", "explained_variance")
@@ -33,13 +31,13 @@ class Agent(PolicyAgent[TeamPolicy]):
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
         self.scaler = RewardScaler(spec.rows, cfg.gamma, device) if cfg.normalize_reward else None
-        self.policy = TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=False)
-        self.sees, seen_spec, normalizer = joint.central(spec, self.normalizer)
+        self.policy = team.TeamPolicy(cfg, spec, streams.init, self.normalizer, device, shared=False)
+        self.sees, seen_spec, normalizer = team.central(spec, self.normalizer)
         seed = streams.init + 1
         critic = networks.build(seen_spec, cfg.critic_layers, 1, cfg, seed, init="orthogonal", normalizer=normalizer)
         self.critic = critic.to(device)
         self.networks = nn.ModuleDict({"actor": self.policy.network, "critic": self.critic})
-        own = joint.own_parameters(self.policy.network, spec.agents) if spec.agents > 1 else []
+        own = team.own_parameters(self.policy.network, spec.agents) if spec.agents > 1 else []
         own = own or [list(self.policy.network.parameters())]
         self.optimizers_of_agents = {
             str(agent): optim.make(parameters, cfg, cfg.actor_lr or cfg.lr, epsilon=EPSILON)
@@ -53,7 +51,7 @@ class Agent(PolicyAgent[TeamPolicy]):
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], valid)
         seen_by_critic = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
-        value, next_value = (out.squeeze(2) for out in sequences.of_window(self.critic, seen_by_critic))
+        value, next_value = (out.squeeze(2) for out in passes.of_window(self.critic, seen_by_critic))
         reward, flags = rewards_of(window, self.scaler), (window["terminated"], window["truncated"])
         advantage, target = gae(reward, value, next_value, *flags, cfg.gamma, cfg.gae_lambda, valid)
         self.explained = explained_variance(value, target, valid)

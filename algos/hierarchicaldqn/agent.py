@@ -14,7 +14,7 @@ from algos.common.maths.exploration import Explorer, greedy, masked
 from algos.common.nets import networks
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.tables import actions_of
 from algos.hierarchicaldqn.config import Config
 from config.tell.language import tr

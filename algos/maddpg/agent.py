@@ -4,8 +4,8 @@ from torch import nn
 
 from algos.base import EnvSpec
 from algos.common.fast.layers import Network
-from algos.common.nets import joint
 from algos.common.nets.recurrent import Recurrent
+from algos.common.parts import team
 from algos.td3.agent import Agent as Family
 
 
@@ -14,9 +14,9 @@ class Agent(Family):
 
     def _actor(self, size: int, seed: int) -> Network | Recurrent:
         cfg, spec = self.cfg, self.spec
-        build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
+        build = team.shared_by_agents if cfg.shared_actor else team.own_of_agents
         network = build(spec, cfg.actor_layers, size // spec.agents, cfg, seed, self.normalizer)
         return network.extend([nn.Flatten()])
 
     def _critic_input(self) -> tuple[str, EnvSpec, nn.Module | None]:
-        return joint.central(self.spec, self.normalizer)
+        return team.central(self.spec, self.normalizer)

@@ -8,11 +8,10 @@ from torch import Tensor
 from algos.base import Batch, EnvSpec, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer
-from algos.common.maths.normalize import RewardScaler, rewards_of
-from algos.common.maths.returns import discounted_sums
+from algos.common.maths.returns import RewardScaler, discounted_sums, rewards_of
 from algos.common.nets import networks
 from algos.common.nets.layers import value_layer
-from algos.common.parts import optim, sequences
+from algos.common.parts import optim, passes
 from algos.common.parts.acting import Greedy, ValueAgent, highest
 from algos.common.parts.tables import actions_of
 from algos.pqn.config import Config
@@ -45,7 +44,7 @@ class Agent(ValueAgent):
             spec, cfg.value_layers, lambda features: value_layer(features, actions, dueling=cfg.dueling),
             cfg, streams.init, split=cfg.dueling, normalizer=self.normalizer,
         ).to(device)  # fmt: skip
-        self.carried = sequences.Carried(self.network, device)
+        self.carried = passes.Carried(self.network, device)
         self.optimizer = optim.make(self.network.parameters(), cfg, cfg.lr)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer = Explorer(cfg)
@@ -59,7 +58,7 @@ class Agent(ValueAgent):
         if self.normalizer is not None:
             self.normalizer.update(window["obs"], window.get("valid"))
             window = self.carried.recomputed(window, cfg.lookup_step)
-        _, next_values = sequences.of_window(self.network, window, window["state"][0] if self.carried.size else None)
+        _, next_values = passes.of_window(self.network, window, window["state"][0] if self.carried.size else None)
         if (mask := window.get("next_action_mask")) is not None:
             next_values = next_values.masked_fill(~mask, IMPOSSIBLE)
         reward, flags = rewards_of(window, self.scaler), (window["terminated"], window["truncated"])
@@ -72,7 +71,7 @@ class Agent(ValueAgent):
 
     def _loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Returns the loss, and the metrics."""
-        q = sequences.outputs_of(self.network, batch["obs"])
+        q = passes.outputs_of(self.network, batch["obs"])
         chosen = targets.of_action(q, batch["action"])
         loss = targets.penalty(self.cfg)(chosen, batch["target"])
         return loss, {"loss": loss.detach(), "q_mean": chosen.detach().mean()}

@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams
 from algos.common.maths import targets
 from algos.common.maths.exploration import IMPOSSIBLE, Explorer, greedy
-from algos.common.nets import joint, networks
-from algos.common.nets.joint import actions_of_each
-from algos.common.parts import optim, sequences
+from algos.common.nets import networks
+from algos.common.nets.recurrent import Observed
+from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import ActingAgent, Greedy, highest
-from algos.common.parts.views import Observed
 from algos.qmix import mixer
 from algos.qmix.config import Config
 
@@ -30,17 +29,17 @@ class Agent(ActingAgent):
 
     def __init__(self, cfg: Config, spec: EnvSpec, streams: Streams, device: torch.device) -> None:
         super().__init__(cfg, spec, streams, device)
-        self.actions, seed = actions_of_each(spec), streams.init
-        network = joint.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
+        self.actions, seed = team.actions_of_each(spec), streams.init
+        network = team.shared_by_agents(spec, cfg.value_layers, self.actions, cfg, seed, self.normalizer)
         self.networks = nn.ModuleDict({"agent": network})
-        self.sees, state_spec, normalizer = joint.central(spec, self.normalizer)
+        self.sees, state_spec, normalizer = team.central(spec, self.normalizer)
         if cfg.mixer == "monotonic":
             weights = mixer.outputs(spec.agents, cfg.mixer_size)
             hyper = networks.build(state_spec, cfg.hyper_layers, weights, cfg, seed + 1, normalizer=normalizer)
             self.networks["hyper"] = hyper
         self.networks.to(device)
         self.targets = targets.frozen_copy(self.networks)
-        self.carried = sequences.Carried(network, device)
+        self.carried = passes.Carried(network, device)
         self.parameters: list[Tensor] = list(self.networks.parameters())
         self.slow: list[Tensor] = list(self.targets.parameters())
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
@@ -70,7 +69,7 @@ class Agent(ActingAgent):
     def update(self, batch: Batch) -> Result:
         cfg, weight = self.cfg, batch.get("weight")
         target = self._target(batch)
-        values = sequences.outputs_of(self.networks["agent"], batch["obs"])
+        values = passes.outputs_of(self.networks["agent"], batch["obs"])
         action = batch["action"].reshape(values.shape[:2])
         total = self._mixed(self.networks, of_actions(values, action), batch[self.sees])
         losses = targets.penalty(cfg)(total, target, reduction="none")
@@ -85,8 +84,8 @@ class Agent(ActingAgent):
     @torch.no_grad()
     def _target(self, batch: Batch) -> Tensor:
         """Returns r + discount Q_tot(s', the best action of each agent) [M], from the target networks."""
-        values = sequences.outputs_of(self.targets["agent"], batch["next_obs"])
-        online = sequences.outputs_of(self.networks["agent"], batch["next_obs"]) if self.cfg.double else values
+        values = passes.outputs_of(self.targets["agent"], batch["next_obs"])
+        online = passes.outputs_of(self.networks["agent"], batch["next_obs"]) if self.cfg.double else values
         if (mask := batch.get("next_action_mask")) is not None:
             online = online.masked_fill(~mask.view(online.shape), IMPOSSIBLE)
         best = of_actions(values, online.argmax(2))
@@ -97,4 +96,4 @@ class Agent(ActingAgent):
         """Returns Q_tot [M] of the values [M, S] of the agents' actions."""
         if "hyper" not in nets:
             return values.sum(1)
-        return mixer.monotonic(values, sequences.outputs_of(nets["hyper"], state, "hyper"))
+        return mixer.monotonic(values, passes.outputs_of(nets["hyper"], state, "hyper"))

@@ -1,6 +1,9 @@
-"""Base of SAC, TQC and CrossQ: a squashed Gaussian policy, critics, and the order of an update."""
+"""Base of SAC, TQC and CrossQ: a squashed Gaussian policy, critics, and the order of an update; and weights of constant
+norm (normalize_weights)."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
@@ -9,12 +12,11 @@ from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Result, Streams
 from algos.common.nets import critics
-from algos.common.nets.layers import batch_statistics, has_batch_norms, statistics_of
-from algos.common.nets.unit import unit_weights
+from algos.common.nets.layers import BatchNorm, BatchRenorm, RmsNorm, batch_statistics, has_batch_norms, statistics_of
+from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim
 from algos.common.parts.acting import PolicyAgent
 from algos.common.parts.optim import Outcome
-from algos.common.parts.views import Observed
 from algos.sac.choices import CHOICE_METRICS
 from algos.sac.policy import SoftPolicy
 
@@ -87,3 +89,36 @@ class SoftActorCritic(PolicyAgent[SoftPolicy]):
         [M, entries]: of legal actions, where some of an action is chosen."""
         with batch_statistics(self.policy.network) if self.statistics else nullcontext():
             self.policy.improve(obs, self.policy.noise(rows), self.reduce, mask)
+
+
+LEAST = 1e-8
+"""Norm below which weights are not divided by it, and what is added to a square."""
+NORMS = nn.LayerNorm, BatchNorm, BatchRenorm, RmsNorm, critics.EnsembleNorm
+
+
+def unit_weights(network: nn.Module) -> Callable[[], None]:
+    """Returns a function that divides the weights of each output of linear and convolutional layers by their Euclidean
+    norm, and scales the weights and shifts of each normalization over D features to the norm sqrt(D) together. Other
+    biases stay as they are. It is called once here."""
+    rows: list[tuple[Tensor, tuple[int, ...]]] = []
+    norms: list[list[Tensor]] = []
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            rows.append((layer.weight, tuple(range(1, layer.weight.ndim))))
+        elif isinstance(layer, critics.EnsembleLinear):
+            rows.append((layer.weight, (1,)))
+        elif isinstance(layer, NORMS):
+            norms.append([part for part in (layer.weight, getattr(layer, "bias", None)) if part is not None])
+
+    @torch.no_grad()
+    def normalize() -> None:
+        for weight, inputs in rows:
+            weight.div_(torch.linalg.vector_norm(weight, dim=inputs, keepdim=True).clamp_(min=LEAST))
+        for parts in norms:
+            square = torch.stack([part.square().sum(-1, keepdim=True) for part in parts]).sum(0)
+            factor = math.sqrt(parts[0].shape[-1]) * (square + LEAST).rsqrt()
+            for part in parts:
+                part.mul_(factor)
+
+    normalize()
+    return normalize

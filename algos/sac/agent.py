@@ -9,11 +9,11 @@ from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Streams, UnfitError
 from algos.common.maths import targets
-from algos.common.maths.bins import Bins
+from algos.common.maths.distributions import Bins
 from algos.common.nets import critics
 from algos.common.nets.layers import batch_statistics
+from algos.common.nets.recurrent import Observed
 from algos.common.parts.optim import Outcome
-from algos.common.parts.views import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.sac.config import Config
 from algos.sac.losses import conservatism, similarity, soft_target

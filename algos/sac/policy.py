@@ -10,19 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from algos.base import Act, Array, EnvSpec, Explore, PolicyModule, Streams, Tree, UnfitError
-from algos.common.maths.gaussian import SquashedGaussian
-from algos.common.maths.state_noise import SquashedStateGaussian, StateDependentStd
+from algos.common.maths.gaussian import SquashedGaussian, SquashedStateGaussian, StateDependentStd
 from algos.common.maths.targets import entropy_of, soft_value
-from algos.common.nets import joint, networks
+from algos.common.nets import networks
 from algos.common.nets.layers import changed_by
-from algos.common.nets.recurrent import Recurrent
-from algos.common.parts import optim
+from algos.common.nets.recurrent import Observed, Recurrent
+from algos.common.parts import optim, team
 from algos.common.parts.acting import Greedy, Policy
 from algos.common.parts.continuous import Bounds, Explorer, SquashedNoise, standard_normal
 from algos.common.parts.optim import GradientStep, Outcome
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.state import load_state_of, state_of
-from algos.common.parts.views import Observed
 from algos.sac.choices import Choosing
 from algos.sac.losses import policy_loss
 from algos.sac.temperature import Temperature
@@ -51,7 +49,7 @@ def _of_agents(
     cfg: Any, spec: EnvSpec, outputs: int, seed: int, normalizer: nn.Module | None
 ) -> networks.Network | Recurrent:
     """Returns the actors of several agents as one network, each of which sees its own observation (MASAC)."""
-    build = joint.shared_by_agents if cfg.shared_actor else joint.own_of_agents
+    build = team.shared_by_agents if cfg.shared_actor else team.own_of_agents
     return build(spec, cfg.actor_layers, outputs // spec.agents, cfg, seed, normalizer).extend([MeansFirst()])
 
 

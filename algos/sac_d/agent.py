@@ -13,11 +13,11 @@ from algos.common.maths.distributions import Categorical
 from algos.common.maths.exploration import IMPOSSIBLE, masked
 from algos.common.maths.targets import entropy_of, soft_value
 from algos.common.nets import critics, networks
+from algos.common.nets.recurrent import Observed
 from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.common.parts.tables import actions_of
-from algos.common.parts.views import Observed
 from algos.sac.temperature import Temperature
 from algos.sac_d.config import Config
 

@@ -15,7 +15,7 @@ from algos.common.parts import optim
 from algos.common.parts.acting import ActingAgent, Greedy
 from algos.common.parts.continuous import Bounds, Explorer, standard_normal
 from algos.common.parts.optim import Outcome
-from algos.common.parts.sequences import Carried, outputs_of
+from algos.common.parts.passes import Carried, outputs_of
 from algos.td3.config import Config
 
 

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from algos.base import Batch, EnvSpec, Streams
 from algos.common.maths import targets
+from algos.common.nets.recurrent import Observed
 from algos.common.parts.optim import Outcome
-from algos.common.parts.views import Observed
 from algos.sac.actor_critic import SoftActorCritic
 from algos.tqc.config import Config
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from algos.base import Batch, EnvSpec, Progress, Result, Streams
-from algos.common.maths.normalize import RewardScaler
+from algos.common.maths.returns import RewardScaler
 from algos.common.nets import custom
 from algos.common.nets.recurrent import differentiable_twice
 from algos.common.parts import optim

@@ -67,14 +67,14 @@ def _without_compiler(gpu: bool = False) -> str | None:
     """Returns why nothing is compiled on this machine; None if it can be. gpu: for a GPU, if there is one."""
     import torch
 
-    from algos.common.fast import packages, switch
+    from algos.common.fast import compiled_steps, switch
 
     if why := switch.OFF.get("compile") or switch.OFF.get("Adam"):  # a graph has our Adam in it
         return tr("steps are not compiled here: {why}", why=reworded(why, switch.REASONS))
     if gpu and torch.cuda.is_available():
         return None  # a graph is captured, by nobody's compiler
     try:
-        packages.compiler()
+        compiled_steps.compiler()
     except Exception as error:  # whatever a compiler can raise
         return tr("steps are not compiled here: {why}", why=switch.first_line(error))
     return None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from algos.common.fast import choices
+from algos.common.fast.kernels import older, use
 from config.model.kernels import Kernels
 from config.read.loader import ConfigError, RunConfig
 from config.read.task_config import load_task_config, recorded_facts
@@ -24,7 +24,7 @@ def use_kernels(config: RunConfig) -> None:
     """Lets this process compute with the kernels of a run."""
     kernels = with_kernels(config).general.kernels
     assert kernels is not None
-    choices.use(kernels)
+    use(kernels)
 
 
 def _measured() -> Kernels:
@@ -37,7 +37,7 @@ def _recorded(task: Path) -> Kernels:
     """Returns the kernels of an earlier run."""
     recorded = load_task_config(task).settings().get("general_cfg", {}).get("kernels")
     if recorded is None:
-        return choices.older(recorded_facts(task))
+        return older(recorded_facts(task))
     try:
         return Kernels.model_validate(recorded)
     except ValidationError as error:

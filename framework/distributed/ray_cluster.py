@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from algos.common.fast import choices, switch
+from algos.common.fast import kernels, switch
 from config.config import GeneralConfig
 from config.program import ROOT
 from config.system.name import is_windows
@@ -61,7 +61,7 @@ THERE = {
     **ASLEEP,
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     switch.VARIABLE: str(int(switch.PLAIN)),
-    choices.VARIABLE: str(int(choices.are_fixed())),
+    kernels.VARIABLE: str(int(kernels.are_fixed())),
     VARIABLE: language(),
 }
 """Environment variables of our processes in a cluster."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from algos.common.fast import choices, packages, switch
+from algos.common.fast import compiled_steps, kernels, switch
 from config.config import HARMLESS
 from config.read.loader import RunConfig
 from config.tell.language import tr
@@ -79,14 +79,14 @@ def facts(config: RunConfig, device: torch.device) -> dict[str, Any]:
         **{name: installed_version(name) for name in ("torch", "numpy", "gymnasium")},
         "machine": platform.machine(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        "kernels": choices.state(),
+        "kernels": kernels.state(),
         "fast": switch.state(),
         "mp_backend": cfg.mp_backend,
         "n_workers": cfg.n_workers if ray else 1,
         "n_learners": cfg.n_learners if ray else 1,
         "run_ahead": run_ahead(config) if ray else 0,
         "compile": cfg.compile,
-        "compiler": packages.compiler() if cfg.compile == "on" and device.type == "cpu" else None,
+        "compiler": compiled_steps.compiler() if cfg.compile == "on" and device.type == "cpu" else None,
     }
 
 
@@ -104,7 +104,7 @@ def compare(
         reasons.append(sentences.AHEAD.format(run_ahead=now["run_ahead"]))
     reasons += [change for change in changed if change.partition(":")[0] not in UNIMPORTANT]
     if before is not None:
-        earlier = choices.state(choices.older({"exactness": before}))
+        earlier = kernels.state(kernels.older({"exactness": before}))
         before = {**_UNRECORDED, "kernels": earlier, **before}
         reasons += [str(before[ENVS_CHANGED])] if before.get(ENVS_CHANGED) else []
         reasons += [

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from algos.common.fast import choices
+from algos.common.fast import kernels
 from config.config import HOW_TO_LOAD, GeneralConfig
 from config.read.loader import RunConfig
 from config.read.opening import read_regular
@@ -42,7 +42,7 @@ def write_start(task: TaskDir, config: RunConfig, start: Start, session: Mapping
         "seed": config.general.seed,
         "data_return": offline.data_return(config),
         "torch_threads": torch.get_num_threads(),
-        "kernels": choices.state(),
+        "kernels": kernels.state(),
         "gpu": build.gpu_name(config),
     }
     write_settings(task, config)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from algos.common.maths.bins import Bins, project, scattered
+from algos.common.maths.distributions import Bins, project, scattered
 
 
 def t(*values: object) -> torch.Tensor:

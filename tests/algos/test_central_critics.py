@@ -6,7 +6,8 @@ import torch
 from gymnasium.spaces import Box
 
 from algos.base import Progress, UnfitError
-from algos.common.nets import joint, networks
+from algos.common.nets import networks
+from algos.common.parts import team
 from config.model.layers import Gru, Linear
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
@@ -175,7 +176,7 @@ def test_each_agent_has_an_actor_of_its_own(layers):
     weights = of_agents(agent)
     assert all(sorted(each) == [0, 1] for each in weights.values())
     assert sum(p.numel() for p in agent.actor.parameters()) == 2 * sum(
-        p.numel() for p in networks.build(joint._of_one(agent.spec, 0), layers, 2, agent.cfg, 1).parameters()
+        p.numel() for p in networks.build(team._of_one(agent.spec, 0), layers, 2, agent.cfg, 1).parameters()
     )
     drawn = [each for name, each in weights.items() if "bias" not in name]
     assert not any(torch.equal(each[0], each[1]) for each in drawn)
@@ -215,7 +216,7 @@ def test_a_recurrent_actor_of_each_agent_is_that_agents_network():
     state = numbers(rng, 3, 10)
     whole = agent.actor.unroll(obs, state, first).view(6, 3, 2, 2)
     for number in (0, 1):
-        alone = networks.build(joint._of_one(agent.spec, 0), GRU, 2, agent.cfg, 1)
+        alone = networks.build(team._of_one(agent.spec, 0), GRU, 2, agent.cfg, 1)
         own = [each[number] for each in of_agents(agent).values()]
         with torch.no_grad():
             for mine, array in zip(alone.parameters(), own, strict=True):

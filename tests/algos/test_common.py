@@ -9,8 +9,8 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.common.maths import exploration, targets
-from algos.common.maths.normalize import Moments, Normalizer, RewardScaler, normalizer_for
-from algos.common.maths.returns import discounted_sums, gae
+from algos.common.maths.returns import Moments, RewardScaler, discounted_sums, gae
+from algos.common.nets.observations import Normalizer, normalizer_for
 from algos.common.parts.state import load_weights, weights_of
 
 

@@ -12,7 +12,7 @@ import torch
 import yaml
 
 import algos
-from algos.common.fast import compiled_steps, packages
+from algos.common.fast import compiled_steps
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
 from config.read.loader import RunConfig, load
@@ -141,9 +141,9 @@ def test_auto_compiles_long_runs_that_can_be(words: list[str], chosen: str, prog
 @pytest.mark.usefixtures("can_compile")
 def test_auto_stays_off_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails() -> str:
-        raise packages.CompileError("there is no C++ compiler (g++)")
+        raise compiled_steps.CompileError("there is no C++ compiler (g++)")
 
-    monkeypatch.setattr(packages, "compiler", fails)
+    monkeypatch.setattr(compiled_steps, "compiler", fails)
     config = config_of(LONG, "general_cfg.max_episode=-1")
     assert compiling.with_compile(config, several=False).general.compile == "off"
     expected = "steps are not compiled here: there is no C++ compiler (g++)"
@@ -275,10 +275,10 @@ def test_a_step_that_cannot_be_compiled_is_made_by_autograd_from_then_on(
     """The run says so once and records it, so that a resume does the same."""
     monkeypatch.chdir(tmp_path)
 
-    def fails(text: str, tell: packages.Tell) -> packages.Package:
-        raise packages.CompileError("no space left")
+    def fails(text: str, tell: compiled_steps.Tell) -> compiled_steps.Package:
+        raise compiled_steps.CompileError("no space left")
 
-    monkeypatch.setattr(packages, "load", fails)
+    monkeypatch.setattr(compiled_steps, "load", fails)
     words = [*RUN, "general_cfg.compile=on", "general_cfg.max_total_step=120", "--into", "tasks/run"]
     assert main([*words, "--pause-at-step", "60"]) == 0
     shown = capsys.readouterr()

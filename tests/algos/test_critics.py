@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from algos.base import EnvSpec
 from algos.common.maths.targets import priorities, td_loss
 from algos.common.nets.critics import EnsembleLinear, EnsembleNorm, build
-from algos.common.nets.encoder import NetworkError
+from algos.common.nets.observations import NetworkError
 from algos.common.settings import NetworkConfig
 from config.model.layers import Dropout, Embed, LayerNorm, mlp
 from tests.tools.actor_critic import OBS, spec_for

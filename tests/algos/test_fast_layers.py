@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import choices, functions
+from algos.common.fast import kernels
 from algos.common.fast.layers import NARROW, Linear, Tanh
 from config.model.kernels import Kernels
 
@@ -33,14 +33,14 @@ def found(network: nn.Module, x: Tensor) -> list[Tensor]:
 
 @pytest.fixture(autouse=True)
 def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "now", Kernels(tanh=MANY, acting_tanh=1 << 11, narrow_gradients=MANY))
+    monkeypatch.setattr(kernels, "now", Kernels(tanh=MANY, acting_tanh=1 << 11, narrow_gradients=MANY))
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the faster kernels that were called."""
     named: list[str] = []
-    for name, function in (("linear", functions._NarrowLinear), ("tanh", functions._Tanh)):
+    for name, function in (("linear", kernels._NarrowLinear), ("tanh", kernels._Tanh)):
         apply = function.apply
         monkeypatch.setattr(function, "apply", lambda *x, n=name, a=apply: (named.append(n), a(*x))[1])
     return named
@@ -89,25 +89,25 @@ def test_a_kernel_without_an_amount_never_computes(calls: list[str], monkeypatch
     theirs, ours = networks(4)
     x = torch.randn(ROWS, 4)
     for name, expected in (("tanh", ["linear"]), ("narrow_gradients", ["tanh"])):
-        monkeypatch.setattr(choices, "now", choices.FIXED.model_copy(update={name: None}))
+        monkeypatch.setattr(kernels, "now", kernels.FIXED.model_copy(update={name: None}))
         calls.clear()
         ours(x)
         assert calls == expected
-    monkeypatch.setattr(choices, "now", Kernels())
+    monkeypatch.setattr(kernels, "now", Kernels())
     assert torch.equal(torch.stack(found(ours, x)[:1]), torch.stack(found(theirs, x)[:1]))
 
 
 def test_tanh_of_a_compiled_step_is_tanh_up_to_rounding() -> None:
     """The bound is that of docs: 4e-7, also where numbers are tiny or saturate."""
     x = torch.cat([torch.linspace(-12, 12, 20_001), torch.logspace(-8, 1, 2_001), -torch.logspace(-8, 1, 2_001)])
-    y, expected = functions.tanh_by_polynomials(x), torch.tanh(x.double())
+    y, expected = kernels.tanh_by_polynomials(x), torch.tanh(x.double())
     assert (y.double() - expected).abs().max() < 4e-7
     assert ((y.double() - expected) / expected).abs()[expected != 0].max() < 4e-7
     assert y.abs().max() <= 1.0
-    ends = functions.tanh_by_polynomials(torch.tensor([0.0, float("inf"), -float("inf"), float("nan")]))
+    ends = kernels.tanh_by_polynomials(torch.tensor([0.0, float("inf"), -float("inf"), float("nan")]))
     assert ends[:3].tolist() == [0.0, 1.0, -1.0]
     assert ends[3].isnan()
     x.requires_grad_()
-    functions.tanh_by_polynomials(x).sum().backward()
+    kernels.tanh_by_polynomials(x).sum().backward()
     assert x.grad is not None
     assert (x.grad.double() - (1 - expected**2)).abs().max() < 1e-6

@@ -11,14 +11,13 @@ from gymnasium.spaces import Box, Discrete
 from torch import nn
 
 from algos.base import EnvSpec, Streams
-from algos.common.fast import choices
-from algos.common.fast.adam import FusedAdam
-from algos.common.fast.few_rows import STEPS, FewRows, few_rows
+from algos.common.fast import kernels
 from algos.common.fast.layers import Linear, Network, Tanh
+from algos.common.fast.optimizers import FusedAdam
 from algos.common.maths.gaussian import LogStd
-from algos.common.maths.normalize import Normalizer
-from algos.common.nets.encoder import ToFloat
 from algos.common.nets.layers import RandomZeros
+from algos.common.nets.observations import Normalizer, ToFloat
+from algos.common.parts.passes import STEPS, FewRows, few_rows
 from algos.ppo.agent import Agent
 from algos.ppo.config import Config
 from config.model.kernels import Kernels
@@ -121,7 +120,7 @@ def test_many_rows_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert carried.act(obs, None)[0].shape == (65, 2)
     with pytest.raises(TypeError):
         carried.act(obs[:64], None)
-    monkeypatch.setattr(choices, "now", Kernels(few_rows=1))
+    monkeypatch.setattr(kernels, "now", Kernels(few_rows=1))
     assert carried.act(obs[:1], None)[0].shape == (1, 2)
-    monkeypatch.setattr(choices, "now", Kernels())
+    monkeypatch.setattr(kernels, "now", Kernels())
     assert carried.act(obs[:1], None)[0].shape == (1, 2)

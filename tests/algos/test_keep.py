@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from algos import base
-from algos.common.maths.normalize import RewardScaler
+from algos.common.maths.returns import RewardScaler
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_of, state_of
 from algos.common.settings import NetworkConfig

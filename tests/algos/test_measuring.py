@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from algos.common.fast import choices, measuring, switch
+from algos.common.fast import kernels, measuring, switch
 from algos.common.fast.measuring import Choice, Kernel
 from config import machine
 from config.model.kernels import Kernels
@@ -98,8 +98,8 @@ def _arrays(value: Any) -> list[np.ndarray]:
 
 
 def test_the_table_has_each_kernel_that_can_be_set() -> None:
-    assert list(measuring.KERNELS) == list(Kernels.model_fields) == list(choices.PARTS)
-    assert set(choices.PARTS.values()) <= set(switch.PARTS)
+    assert list(measuring.KERNELS) == list(Kernels.model_fields) == list(kernels.PARTS)
+    assert set(kernels.PARTS.values()) <= set(switch.PARTS)
 
 
 def test_measuring_leaves_the_random_numbers_and_the_threads_of_a_run_alone() -> None:
@@ -113,9 +113,9 @@ def test_measuring_leaves_the_random_numbers_and_the_threads_of_a_run_alone() ->
 
 def test_parts_that_are_off_are_not_measured_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "OFF", {"products": "torch has no x", "few rows": "y"})
-    choices.use(FOUND.model_copy(update={"products": 5}))
-    assert choices.now == Kernels(tanh=1 << 13)
-    assert choices.state() == "tanh 8192"
+    kernels.use(FOUND.model_copy(update={"products": 5}))
+    assert kernels.now == Kernels(tanh=1 << 13)
+    assert kernels.state() == "tanh 8192"
     monkeypatch.setattr(measuring, "KERNELS", {name: Kernel("x", (), _products) for name in measuring.KERNELS})
     assert set(measuring.measured().times) == {"tanh", "acting_tanh", "narrow_gradients", "single_outputs"}
 
@@ -138,7 +138,7 @@ def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[li
 
     monkeypatch.setattr(measuring, "measured", measured)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(choices.VARIABLE)
+    monkeypatch.delenv(kernels.VARIABLE)
     measuring.chosen.cache_clear()
     yield made
     measuring.chosen.cache_clear()
@@ -235,26 +235,26 @@ def test_without_a_folder_of_ones_own_the_kernels_are_the_same_for_every_run(
     folder = measuring.chosen().folder
     assert folder is not None
     folder.chmod(0o755)
-    assert again() == Choice(choices.FIXED, {})
+    assert again() == Choice(kernels.FIXED, {})
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
-    assert again() == Choice(choices.FIXED, {})
+    assert again() == Choice(kernels.FIXED, {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
 
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(measuring.os, "replace", full)
-    assert again() == Choice(choices.FIXED, {})
+    assert again() == Choice(kernels.FIXED, {})
     assert not list((tmp_path / "other" / "joystick" / "kernels").iterdir())
 
 
 def test_nothing_is_measured_where_the_environment_says_so(
     measurements: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(choices.VARIABLE, "1")
-    assert again() == Choice(choices.FIXED, {})
-    monkeypatch.setenv(choices.VARIABLE, "0")
+    monkeypatch.setenv(kernels.VARIABLE, "1")
+    assert again() == Choice(kernels.FIXED, {})
+    monkeypatch.setenv(kernels.VARIABLE, "0")
     monkeypatch.setattr(switch, "PLAIN", True)
     assert again() == Choice(Kernels(), {})
     assert not measurements

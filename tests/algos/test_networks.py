@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from algos.base import EnvSpec, Part
 from algos.btr.config import Config as BtrConfig
-from algos.common.maths.normalize import normalizer_for
 from algos.common.nets.layers import Dueling, RandomZeros, SpectralConv2d, seed_dropout, value_layer
 from algos.common.nets.networks import NetworkError, build
+from algos.common.nets.observations import normalizer_for
 from algos.common.settings import NetworkConfig
 from config.model.layers import Conv2d, Dropout, Embed, Flatten, LayerNorm, Layers, Linear, Lstm, Pooling, mlp
 

@@ -23,8 +23,8 @@ from algos.common.nets.layers import (
     changed_by,
     largest_singular_value,
 )
-from algos.common.nets.shifts import RandomShift
-from algos.common.nets.unit import unit_weights
+from algos.common.nets.observations import RandomShift
+from algos.sac.actor_critic import unit_weights
 from algos.sac.config import Config
 from config.model import layers as settings
 from config.model.layers import Conv2d, Layers, Linear

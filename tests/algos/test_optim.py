@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from algos.common.fast.adam import FusedAdam
+from algos.common.fast.optimizers import FusedAdam
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
 from algos.common.settings import NetworkConfig

@@ -16,7 +16,7 @@ import joystick
 from algos.base import UnfitError
 from algos.common.nets import networks
 from algos.common.nets.custom import OwnLossError, compare, layers_of
-from algos.common.nets.encoder import NetworkError
+from algos.common.nets.observations import NetworkError
 from algos.common.settings import NetworkConfig
 from config.model.layers import Custom as Layer
 from config.model.layers import Gru, Linear

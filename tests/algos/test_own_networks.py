@@ -12,8 +12,8 @@ from gymnasium.spaces import Box
 import main
 from algos.base import EnvSpec
 from algos.common.nets import networks
-from algos.common.nets.encoder import NetworkError
 from algos.common.nets.layers import seed_dropout
+from algos.common.nets.observations import NetworkError
 from algos.common.nets.recurrent import Recurrent
 from algos.common.settings import NetworkConfig
 from config.model.layers import Custom as Layer

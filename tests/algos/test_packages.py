@@ -1,5 +1,5 @@
-"""Packages of compiled gradient steps on disk (algos/common/fast/packages.py): whose they are, when they are made, and
-what happens to damaged ones. Here nothing is compiled: test_compile.py does."""
+"""Packages of compiled gradient steps on disk (algos/common/fast/compiled_steps.py): whose they are, when they are
+made, and what happens to damaged ones. Here nothing is compiled: test_compile.py does."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from algos.common.fast import packages
+from algos.common.fast import compiled_steps
 from config import machine
 from config.system.files import lock
 from config.system.folders import private_cache
@@ -42,25 +42,27 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.append(text)
         time.sleep(0.05)
         place.mkdir(mode=0o700)
-        (place / packages.LIBRARY).write_text(f"code of {text}")
-        (place / packages.FACTS).write_text(json.dumps({"sha256": packages._checksum(place), **circumstances}))
+        (place / compiled_steps.LIBRARY).write_text(f"code of {text}")
+        (place / compiled_steps.FACTS).write_text(
+            json.dumps({"sha256": compiled_steps._checksum(place), **circumstances})
+        )
 
-    monkeypatch.setattr(packages, "_make", make)
-    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path))
-    monkeypatch.setattr(packages, "compiler", lambda: "g++ 12")
+    monkeypatch.setattr(compiled_steps, "_make", make)
+    monkeypatch.setattr(compiled_steps, "folder", lambda: compiled_steps.Folder(tmp_path))
+    monkeypatch.setattr(compiled_steps, "compiler", lambda: "g++ 12")
     monkeypatch.setattr(torch._C._aoti, "AOTIModelContainerRunnerCpu", Loader)
     return texts
 
 
 def test_a_package_is_made_once_and_loaded_then(made: list[str]) -> None:
     said: list[str] = []
-    first, second = packages.load("a", said.append), packages.load("a", said.append)
+    first, second = compiled_steps.load("a", said.append), compiled_steps.load("a", said.append)
     assert first.name == second.name
     assert [each.run([])[0].item() for each in (first, second)] == [len("code of a")] * 2
     assert second.seconds == 0 < first.seconds
     assert made == ["a"]
     assert ["once" in text for text in said] == [True, False]
-    assert packages.load("b", said.append).name != first.name
+    assert compiled_steps.load("b", said.append).name != first.name
     assert made == ["a", "b"]
 
 
@@ -68,7 +70,7 @@ def test_a_package_is_made_once_and_loaded_then(made: list[str]) -> None:
 def test_what_the_machine_code_depends_on_is_in_its_name(
     change: str, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = packages.load("a", print).name
+    name = compiled_steps.load("a", print).name
     match change:
         case "torch":
             monkeypatch.setattr(torch.version, "__version__", "9.9")
@@ -77,27 +79,27 @@ def test_what_the_machine_code_depends_on_is_in_its_name(
         case "vectors":  # ATEN_CPU_CAPABILITY
             monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "SSE2")
         case "compiler":
-            monkeypatch.setattr(packages, "compiler", lambda: "g++ 13")
+            monkeypatch.setattr(compiled_steps, "compiler", lambda: "g++ 13")
         case "threads":
             monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
         case "makers":
-            digest = packages.digest
-            monkeypatch.setattr(packages, "digest", lambda path: "0" if path.suffix == ".py" else digest(path))
-    assert packages.load("a", print).name != name
+            digest = compiled_steps.digest
+            monkeypatch.setattr(compiled_steps, "digest", lambda path: "0" if path.suffix == ".py" else digest(path))
+    assert compiled_steps.load("a", print).name != name
 
 
 def harm(place: Path, how: str) -> None:
     match how:
         case "another content":
-            (place / packages.LIBRARY).write_text("code of another one")
+            (place / compiled_steps.LIBRARY).write_text("code of another one")
         case "cut":
-            (place / packages.LIBRARY).write_text("")
+            (place / compiled_steps.LIBRARY).write_text("")
         case "no package":
-            (place / packages.LIBRARY).unlink()
+            (place / compiled_steps.LIBRARY).unlink()
         case "no facts":
-            (place / packages.FACTS).unlink()
+            (place / compiled_steps.FACTS).unlink()
         case "facts of nothing":
-            (place / packages.FACTS).write_text("[]")
+            (place / compiled_steps.FACTS).write_text("[]")
         case "others may write":
             place.chmod(0o777)
         case "a file in its place":
@@ -111,9 +113,9 @@ def harm(place: Path, how: str) -> None:
 )
 def test_a_damaged_package_is_deleted_with_a_line_and_made_again(how: str, made: list[str], tmp_path: Path) -> None:
     said: list[str] = []
-    name = packages.load("a", print).name
+    name = compiled_steps.load("a", print).name
     harm(tmp_path / name, how)
-    again = packages.load("a", said.append)
+    again = compiled_steps.load("a", said.append)
     assert again.name == name
     assert again.run([])[0].item() == len("code of a")
     assert made == ["a", "a"]
@@ -125,36 +127,36 @@ def test_a_whole_package_that_cannot_be_loaded_is_kept(
     made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its file may be on a disk without the right to execute, or the memory full."""
-    name = packages.load("a", print).name
+    name = compiled_steps.load("a", print).name
 
     class Never:
         def __init__(self, *how: Any) -> None:
             raise RuntimeError("undefined symbol")
 
     monkeypatch.setattr(torch._C._aoti, "AOTIModelContainerRunnerCpu", Never)
-    with pytest.raises(packages.CompileError, match=r"cannot be loaded \(undefined symbol\)"):
-        packages.load("a", print)
-    assert (tmp_path / name / packages.LIBRARY).exists()
+    with pytest.raises(compiled_steps.CompileError, match=r"cannot be loaded \(undefined symbol\)"):
+        compiled_steps.load("a", print)
+    assert (tmp_path / name / compiled_steps.LIBRARY).exists()
     assert made == ["a"]
 
 
 def test_one_waits_for_another_process_and_says_so_but_not_for_ever(
     made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "PATIENCE", 0.3)
+    monkeypatch.setattr(compiled_steps, "PATIENCE", 0.3)
     said: list[str] = []
-    name = packages.load("a", print).name
+    name = compiled_steps.load("a", print).name
     shutil.rmtree(tmp_path / name)
-    with open(tmp_path / f"{name}{packages.LOCK}", "ab") as file:
+    with open(tmp_path / f"{name}{compiled_steps.LOCK}", "ab") as file:
         assert lock(file)
-        assert packages.load("a", said.append).name == name
+        assert compiled_steps.load("a", said.append).name == name
     assert ["another process" in text for text in said] == [True, False, False]
     assert made == ["a", "a"]
 
 
 def test_two_that_need_the_same_package_at_once_make_it_once(made: list[str], tmp_path: Path) -> None:
     names: list[str] = []
-    threads = [threading.Thread(target=lambda: names.append(packages.load("a", print).name)) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: names.append(compiled_steps.load("a", print).name)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -167,19 +169,19 @@ def test_two_that_need_the_same_package_at_once_make_it_once(made: list[str], tm
 @pytest.fixture
 def no_folder_yet() -> Iterator[None]:
     """Looks for the folder anew, and after the test, too."""
-    packages.folder.cache_clear()
+    compiled_steps.folder.cache_clear()
     yield
-    packages.folder.cache_clear()
+    compiled_steps.folder.cache_clear()
 
 
 def test_the_folder_is_the_users_own(no_folder_yet: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    own = packages.folder()
-    assert own == packages.Folder(tmp_path / "cache" / "joystick" / "steps")
+    own = compiled_steps.folder()
+    assert own == compiled_steps.Folder(tmp_path / "cache" / "joystick" / "steps")
     assert stat.S_IMODE(own.path.stat().st_mode) == 0o700
     own.path.chmod(0o755)
-    packages.folder.cache_clear()
-    other = packages.folder()
+    compiled_steps.folder.cache_clear()
+    other = compiled_steps.folder()
     assert str(own.path) in other.refusal
     assert "open to other users" in other.refusal
     assert other.path.parent != own.path.parent
@@ -188,10 +190,10 @@ def test_the_folder_is_the_users_own(no_folder_yet: None, tmp_path: Path, monkey
 
 
 def test_a_run_says_if_it_compiles_for_itself_alone(made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = packages.folder().path
-    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(folder, "/cache is full"))
+    folder = compiled_steps.folder().path
+    monkeypatch.setattr(compiled_steps, "folder", lambda: compiled_steps.Folder(folder, "/cache is full"))
     said: list[str] = []
-    packages.load("a", said.append)
+    compiled_steps.load("a", said.append)
     assert said[0] == "compiling a gradient step for this run alone, since /cache is full"
 
 
@@ -216,8 +218,8 @@ def test_only_a_folder_of_ones_own_is_used(tmp_path: Path, monkeypatch: pytest.M
 def test_the_packages_that_were_used_least_recently_go(
     made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "MOST", 2)
-    names = [packages.load(text, print).name for text in "abc"]
+    monkeypatch.setattr(compiled_steps, "MOST", 2)
+    names = [compiled_steps.load(text, print).name for text in "abc"]
     for age, name in ((1, names[0]), (300, names[1]), (200, names[2])):
         os.utime(tmp_path / name, (time.time() - age,) * 2)
     abandoned, work = tmp_path / "making-old", tmp_path / "making-new"
@@ -228,34 +230,34 @@ def test_the_packages_that_were_used_least_recently_go(
         path.touch()
     for path in (abandoned, *others):
         os.utime(path, (0, 0))
-    packages._tidy()
+    compiled_steps._tidy()
     assert {path.name for path in tmp_path.iterdir()} == {names[0], names[2], work.name}
 
 
 @pytest.fixture
 def other_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Writes a program that takes the place of the C++ compiler."""
-    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path))
+    monkeypatch.setattr(compiled_steps, "folder", lambda: compiled_steps.Folder(tmp_path))
 
     def write(code: str) -> None:
         path = tmp_path / "c++"
         path.write_text(f"#!/bin/sh\n{code}\n")
         path.chmod(0o755)
         monkeypatch.setenv("CXX", str(path))
-        packages.compiler.cache_clear()
+        compiled_steps.compiler.cache_clear()
 
     yield write
-    packages.compiler.cache_clear()
+    compiled_steps.compiler.cache_clear()
 
 
 def test_the_compiler_is_tried_once_for_each_version(other_compiler: Any, tmp_path: Path) -> None:
     other_compiler('test "$1" = --version && echo version 1 || echo tried >> $(dirname $0)/tries')
     for _ in range(2):
-        packages.compiler.cache_clear()
-        assert packages.compiler().endswith(": version 1\n")
+        compiled_steps.compiler.cache_clear()
+        assert compiled_steps.compiler().endswith(": version 1\n")
     assert (tmp_path / "tries").read_text() == "tried\n"
     other_compiler('test "$1" = --version && echo version 2 || echo tried >> $(dirname $0)/tries')
-    packages.compiler()
+    compiled_steps.compiler()
     assert (tmp_path / "tries").read_text() == "tried\ntried\n"
 
 
@@ -263,17 +265,17 @@ def test_a_compiler_that_fails_or_is_missing_is_said_in_a_sentence(
     other_compiler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other_compiler('test "$1" = --version || { echo "in: header"; echo "x.h: error: no omp.h"; exit 1; } >&2')
-    with pytest.raises(packages.CompileError, match=r"the C\+\+ compiler .* fails: x.h: error: no omp.h"):
-        packages.compiler()
+    with pytest.raises(compiled_steps.CompileError, match=r"the C\+\+ compiler .* fails: x.h: error: no omp.h"):
+        compiled_steps.compiler()
     monkeypatch.setenv("CXX", "nowhere-to-be-found")
-    packages.compiler.cache_clear()
-    with pytest.raises(packages.CompileError, match=r"there is no C\+\+ compiler \(nowhere-to-be-found\)"):
-        packages.compiler()
+    compiled_steps.compiler.cache_clear()
+    with pytest.raises(compiled_steps.CompileError, match=r"there is no C\+\+ compiler \(nowhere-to-be-found\)"):
+        compiled_steps.compiler()
 
 
 def test_a_process_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path))
-    monkeypatch.setattr(packages, "CODE", "raise SystemExit('first\\nstep.cpp:3: error: bad code\\nlast')")
-    with pytest.raises(packages.CompileError, match="bad code"):
-        packages._make(tmp_path / "name", "{}", {})
+    monkeypatch.setattr(compiled_steps, "folder", lambda: compiled_steps.Folder(tmp_path))
+    monkeypatch.setattr(compiled_steps, "CODE", "raise SystemExit('first\\nstep.cpp:3: error: bad code\\nlast')")
+    with pytest.raises(compiled_steps.CompileError, match="bad code"):
+        compiled_steps._make(tmp_path / "name", "{}", {})
     assert not list(tmp_path.iterdir())

@@ -14,9 +14,9 @@ import pytest
 import torch
 from torch import nn
 
-from algos.common.fast import switch, tensors, trials
-from algos.common.fast.adam import FusedAdam
+from algos.common.fast import switch, tensors
 from algos.common.fast.layers import Linear, Tanh, accelerate
+from algos.common.fast.optimizers import FusedAdam
 from algos.common.nets.custom import Custom
 from algos.common.parts import optim
 from algos.common.parts.state import load_state_tree, state_tree
@@ -88,7 +88,6 @@ def test_a_part_is_off_in_a_torch_whose_functions_are_others(
     assert switch._why_off(switch.PARTS[part]) is None
     other = other_torch.Altered(torch, name, change)
     monkeypatch.setattr(switch, "torch", other)
-    monkeypatch.setattr(trials, "torch", other)
     expected = why.format(name=name, last=name.removeprefix("ops.mkldnn.").removeprefix("ops.aten."))
     assert re.fullmatch(expected, str(switch._why_off(switch.PARTS[part])))
 

@@ -8,8 +8,7 @@ import torch
 from gymnasium.spaces import Box
 
 from algos.base import EnvSpec, Progress
-from algos.common.maths.normalize import RewardScaler
-from algos.common.maths.returns import gae
+from algos.common.maths.returns import RewardScaler, gae
 from algos.common.parts.actor_critic import standardize
 from algos.ppo import Config
 from algos.ppo.agent import Agent, adapted, clipped_surrogate, penalized_surrogate, value_loss

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast import choices, functions
+from algos.common.fast import kernels
 from algos.common.fast import layers as fast
-from algos.common.fast.adam import FusedAdam
 from algos.common.fast.layers import Linear
+from algos.common.fast.optimizers import FusedAdam
 from algos.common.nets import critics
 from algos.common.parts.optim import GradientStep
 from config.model.kernels import Kernels
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """All products are oneDNN's, on any processor."""
-    monkeypatch.setattr(choices, "now", Kernels(products=1, compiled_products=1))
+    monkeypatch.setattr(kernels, "now", Kernels(products=1, compiled_products=1))
 
 
 def found(multiply: Any, bias: Tensor, x: Tensor, weight: Tensor) -> list[Tensor]:
@@ -47,44 +47,44 @@ def test_values_and_gradients_are_those_of_torch_up_to_rounding(inputs: int, out
     torch.manual_seed(0)
     weight = torch.randn(outputs, inputs).t() if transposed else torch.randn(inputs, outputs)
     given = torch.randn(outputs), torch.randn(6, inputs), weight
-    for one, other in zip(found(torch.addmm, *given), found(functions.addmm, *given), strict=True):
+    for one, other in zip(found(torch.addmm, *given), found(kernels.addmm, *given), strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-5)
         assert other.stride() == one.stride(), "the optimizer needs gradients in the layout of the parameters"
 
 
 def test_a_product_by_hand() -> None:
     bias, x, weight = torch.tensor([10.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]])
-    assert functions.addmm(bias, x, weight).tolist() == [[21.0]]
-    assert functions.addmm(None, x, weight).tolist() == [[11.0]]
+    assert kernels.addmm(bias, x, weight).tolist() == [[21.0]]
+    assert kernels.addmm(None, x, weight).tolist() == [[11.0]]
 
 
 def test_the_gradients_that_nobody_asks_for_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An actor's loss goes through critics whose weights it does not move."""
     calls: list[Any] = []
-    kernel = functions._onednn
-    monkeypatch.setattr(functions, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
+    kernel = kernels._onednn
+    monkeypatch.setattr(kernels, "_onednn", lambda *given: (calls.append(given), kernel(*given))[1])
     bias, x, weight = (torch.ones(size, requires_grad=True) for size in ((2,), (4, 3), (2, 3)))
-    functions.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
+    kernels.addmm(bias, x, weight.t()).sum().backward(inputs=[x])
     assert len(calls) == 2, "one forward, and one for the inputs"
     assert x.grad is not None
     assert bias.grad is weight.grad is None
     with torch.no_grad():
-        assert not functions.addmm(bias, x, weight.t()).requires_grad
+        assert not kernels.addmm(bias, x, weight.t()).requires_grad
 
 
 def test_which_products_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "now", Kernels(products=2_000_000))
+    monkeypatch.setattr(kernels, "now", Kernels(products=2_000_000))
     large, weight = torch.zeros(200, 100), torch.zeros(100, 100)
     assert fast.pays(large, weight)
     assert fast.pays(torch.zeros(2, 200, 100), torch.zeros(2, 100, 100)), "the members count by themselves"
     assert not fast.pays(large[:199], weight)
     assert not fast.pays(large.double(), weight)
     assert not fast.pays(large.to("meta"), weight.to("meta"))
-    monkeypatch.setattr(choices, "recording", True)
+    monkeypatch.setattr(kernels, "recording", True)
     assert not fast.pays(large, weight), "compiled products are another choice"
-    monkeypatch.setattr(choices, "now", Kernels(compiled_products=2_000_000))
+    monkeypatch.setattr(kernels, "now", Kernels(compiled_products=2_000_000))
     assert fast.pays(large, weight)
-    monkeypatch.setattr(choices, "recording", False)
+    monkeypatch.setattr(kernels, "recording", False)
     assert not fast.pays(large, weight)
 
 
@@ -96,8 +96,8 @@ def test_members_of_an_ensemble_are_computed_one_by_one_to_the_same_numbers(
     layer = critics.EnsembleLinear(2, 4, outputs)
     for x in (torch.randn(5, 4), torch.randn(2, 5, 4)):
         expected = torch.baddbmm(layer.bias, x.expand(2, -1, -1), layer.weight)
-        for kernels in (Kernels(products=1), Kernels(single_outputs=1), Kernels(single_outputs=21), Kernels()):
-            monkeypatch.setattr(choices, "now", kernels)
+        for chosen in (Kernels(products=1), Kernels(single_outputs=1), Kernels(single_outputs=21), Kernels()):
+            monkeypatch.setattr(kernels, "now", chosen)
             torch.testing.assert_close(layer(x), expected)
 
 
@@ -106,8 +106,8 @@ def test_agents_learn_the_same_up_to_rounding(monkeypatch: pytest.MonkeyPatch) -
     windows = {"batch_size": 32, "sgd_batch_size": 16, "k_epochs": 2}
     for algo, settings in (("SAC", replay), ("PPO", windows)):
         weights = []
-        for kernels in (Kernels(), Kernels(products=1)):
-            monkeypatch.setattr(choices, "now", kernels)
+        for chosen in (Kernels(), Kernels(products=1)):
+            monkeypatch.setattr(kernels, "now", chosen)
             env = toy_of("target", 2)
             weights.append(trained(agent_of(algo, spec_of(env), **settings), env, 20).weights())
         for name, expected in weights[0].items():
@@ -172,8 +172,8 @@ def test_runs_that_are_older_than_the_record_had_fixed_kernels(library: str, bef
     older = {**{name: now[name] for name in now if name != "kernels"}, "matrix_products": library}
     with_record = {**now, "kernels": f"{before}{now['kernels']}"}
     assert exactness.compare(older, with_record).exact
-    kernels = choices.older({"exactness": older})
-    assert choices.state(kernels) == with_record["kernels"]
+    fixed = kernels.older({"exactness": older})
+    assert kernels.state(fixed) == with_record["kernels"]
 
 
 def test_rows_in_several_dimensions_are_one_product(always: None) -> None:

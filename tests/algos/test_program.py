@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algos.common.fast import choices, program
+from algos.common.fast import kernels, program
 from algos.common.fast.program import ProgramError, record
 
 
@@ -110,7 +110,7 @@ def test_what_another_call_would_do_otherwise_is_no_program(function: Any, why: 
     with pytest.raises(ProgramError, match=why):
         record(function, [x])
     assert x.tolist() == [1.0, 1.0]
-    assert not choices.recording
+    assert not kernels.recording
 
 
 def test_a_step_that_fails_leaves_its_weights_as_they_were() -> None:

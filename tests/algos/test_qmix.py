@@ -8,7 +8,7 @@ import torch
 from gymnasium.spaces import Discrete
 
 from algos.base import EnvSpec, Progress, UnfitError
-from algos.common.nets.joint import Merge, Split
+from algos.common.parts.team import Merge, Split
 from algos.qmix.mixer import monotonic, outputs
 from config.model.layers import Gru, Linear
 from config.read.loader import ConfigError

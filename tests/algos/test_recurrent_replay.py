@@ -7,9 +7,8 @@ import torch
 import algos
 from algos.base import Progress
 from algos.common.nets.layers import BatchRenorm as Renorm
-from algos.common.nets.recurrent import Recurrent
-from algos.common.parts.sequences import outputs_of
-from algos.common.parts.views import View, n_step_returns
+from algos.common.nets.recurrent import Recurrent, View, n_step_returns
+from algos.common.parts.passes import outputs_of
 from config.model.layers import BatchRenorm, Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.assemble import build, resources

@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import Box
 
 from algos.base import Agent, Progress, UnfitError
-from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise
+from algos.common.maths.gaussian import StateDependentStd, StateGaussian, StateNoise
 from config.model.layers import mlp
 from config.read.loader import ConfigError
 from framework.disk.checkpoints import CheckpointStore

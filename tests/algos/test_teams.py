@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, MultiDiscrete
 
 from algos.base import Progress
 from algos.coma.agent import counterfactual, critic_input
-from algos.common.nets import joint
+from algos.common.parts.team import own_parameters
 from algos.sac.policy import MeansFirst
 from config.model.layers import Linear
 from config.read.loader import ConfigError
@@ -107,7 +107,7 @@ def test_the_second_agent_is_improved_with_the_ratio_of_the_first():
         seen.append(part["advantage"].clone())
         before = agent._log_probs(part)
         with torch.no_grad():
-            for parameter in joint.own_parameters(agent.policy.network, 2)[number]:
+            for parameter in own_parameters(agent.policy.network, 2)[number]:
                 parameter.add_(0.3)
         policies[number] = (agent._log_probs(part) - before).exp()
         return torch.zeros(4)
@@ -127,7 +127,7 @@ def test_the_second_agent_is_improved_with_the_ratio_of_the_first():
 @pytest.mark.parametrize("space", [None, BOX], ids=["discrete", "box"])
 def test_each_agent_has_parameters_of_its_own_and_together_they_are_all(space):
     agent = agent_of("HAPPO", joint_spec(space, width=2), **SMALL)
-    own = joint.own_parameters(agent.policy.network, 2)
+    own = own_parameters(agent.policy.network, 2)
     ids = [{id(p) for p in parameters} for parameters in own]
     assert not ids[0] & ids[1]
     assert ids[0] | ids[1] == {id(p) for p in agent.policy.network.parameters()}

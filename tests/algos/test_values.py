@@ -8,7 +8,7 @@ import algos
 from algos.base import Progress
 from algos.common.maths.exploration import epsilon_greedy, greedy, masked, softmax
 from algos.common.nets.layers import ImplicitQuantiles, NoisyLinear
-from algos.common.parts import sequences
+from algos.common.parts import passes
 from algos.dqn.agent import log_policy_bonus
 from algos.dqn.distributional import HEADS, project, quantile_huber
 from algos.dqn.heads import Successor, rescaled, restored, soft_value
@@ -400,8 +400,8 @@ def test_burn_in_steps_bring_the_state_up_to_date_and_are_not_learned_from():
     chunk = memory.take(0.0).columns
     batch = {name: torch.from_numpy(value[0].copy()) for name, value in chunk.items()}
     flat = agent.carried.with_views(batch, agent.cfg.burn_in)
-    out = sequences.outputs_of(agent.network, flat["obs"])
-    assert out.shape == sequences.outputs_of(agent.target, flat["next_obs"]).shape == (32, 2)
+    out = passes.outputs_of(agent.network, flat["obs"])
+    assert out.shape == passes.outputs_of(agent.target, flat["next_obs"]).shape == (32, 2)
     # by hand, step by step, each row from its stored state
     state, expected = batch["state"], []
     for step in range(6):

@@ -404,8 +404,8 @@ def test_processes_of_ray_are_found_where_there_is_no_proc(tmp_path: Path, monke
 @pytest.mark.skipif(sys.platform == "win32", reason="there the compilers go on")
 def test_a_process_that_makes_a_package_ends_with_its_input_and_so_do_its_compilers() -> None:
     code = """import subprocess, sys, threading
-from algos.common.fast import making
-threading.Thread(target=making._end_with_the_input, daemon=True).start()
+from algos.common.fast import program
+threading.Thread(target=program._end_with_the_input, daemon=True).start()
 with subprocess.Popen([sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)"]): pass"""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", code], **streams, **processes.out_of_reach(detached=True)) as process:

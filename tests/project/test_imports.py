@@ -186,8 +186,13 @@ def test_only_the_fast_room_uses_private_parts_of_torch():
 def test_a_transition_of_dqn_is_followed_in_few_files():
     """From env.step to the weights; docs/design.md says what each is for."""
     files, lines = re.fullmatch(r"(\d+) files, ([\d,]+) lines", house.counted_path("")).groups()
-    assert int(files) <= 24, "python -m tests.tools.house --path lists them"
+    assert int(files) <= 23, "python -m tests.tools.house --path lists them"
     assert int(lines.replace(",", "")) <= 4200
+
+
+def test_algorithms_share_few_files():
+    """A new one joins the module of its subject, or belongs to the family that has it alone."""
+    assert len(house.common()) <= 31
 
 
 def test_one_module_names_the_files_of_a_run():
@@ -248,7 +253,7 @@ def full_name(module: str, base: str) -> str:
 def test_nothing_inherits_deeper_than_one_level_below_a_contract():
     found = levels()
     assert found["algos.dqn.agent.Agent"] == found["envs.common.sync.SyncVector"] == 1
-    assert found["algos.common.maths.normalize.Moments"] == found["envs.common.sync.Row"] == 1
+    assert found["algos.common.maths.returns.Moments"] == found["envs.common.sync.Row"] == 1
     assert {name: level for name, level in found.items() if level > 1} == {}
 
 

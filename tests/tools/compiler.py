@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from algos.common.fast import packages, program, switch
+from algos.common.fast import compiled_steps, program, switch
 from framework.assemble import compiling
 
 
@@ -24,7 +24,7 @@ def programs(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[str]:
     """The names of programs, at each call of one. They are computed operation by operation, without machine code."""
     calls: list[str] = []
 
-    def load(text: str, tell: packages.Tell) -> packages.Package:
+    def load(text: str, tell: compiled_steps.Tell) -> compiled_steps.Package:
         step, _ = program.module(text)
         name = f"{len(text)}-{hash(text)}"
 
@@ -33,10 +33,10 @@ def programs(monkeypatch: pytest.MonkeyPatch, can_compile: None) -> list[str]:
             with torch.no_grad():
                 return list(step(*inputs))
 
-        return packages.Package(name, run, 0.0)
+        return compiled_steps.Package(name, run, 0.0)
 
-    monkeypatch.setattr(packages, "load", load)
-    monkeypatch.setattr(packages, "compiler", lambda: "a compiler")
+    monkeypatch.setattr(compiled_steps, "load", load)
+    monkeypatch.setattr(compiled_steps, "compiler", lambda: "a compiler")
     return calls
 
 
@@ -47,18 +47,18 @@ def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("CXX", raising=False)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         _forget()
-        yield packages.folder().path
+        yield compiled_steps.folder().path
     _forget()
 
 
 def _forget() -> None:
-    packages.folder.cache_clear()
-    packages.compiler.cache_clear()
+    compiled_steps.folder.cache_clear()
+    compiled_steps.compiler.cache_clear()
 
 
 @pytest.fixture
 def compiles(compiler_cache: Path) -> Path:
-    """The folder with packages. Skips a test where nothing is compiled."""
+    """The folder with compiled_steps. Skips a test where nothing is compiled."""
     if (why := compiling._without_compiler()) is not None:
         pytest.skip(why)
     return compiler_cache

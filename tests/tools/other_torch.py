@@ -70,7 +70,8 @@ def learned(path: str = "") -> tuple[dict[str, str], dict[str, np.ndarray]]:
         del sys.modules[name]
     sys.modules["torch"] = Altered(torch, path) if path else torch
     try:
-        from algos.common.fast import adam, compiled_steps, few_rows, layers, switch, tensors  # noqa: F401
+        from algos.common.fast import compiled_steps, layers, optimizers, switch, tensors  # noqa: F401
+        from algos.common.parts import passes  # noqa: F401
     finally:
         sys.modules["torch"] = torch
     from tests.tools.plain import learned

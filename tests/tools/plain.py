@@ -48,12 +48,13 @@ def refuse_private_functions() -> None:
 
 def refuse_kernels() -> None:
     """Refuses what computes in another way than torch does."""
-    from algos.common.fast import adam, few_rows, functions
+    from algos.common.fast import kernels, optimizers
+    from algos.common.parts import passes
 
-    for kind in (functions._NarrowLinear, functions._Tanh, functions._Product):
+    for kind in (kernels._NarrowLinear, kernels._Tanh, kernels._Product):
         refuse(kind, "apply")
-    refuse(few_rows, "FewRows")
-    refuse(adam.FusedAdam, "step")
+    refuse(passes, "FewRows")
+    refuse(optimizers.FusedAdam, "step")
 
 
 def learned(algo: str, toy: str) -> dict[str, np.ndarray]:

@@ -1,7 +1,7 @@
 """Layers of torch whose kernels are slow on some processors, with other ones: the same functions, up to rounding.
 
 torch multiplies matrices with MKL or another library; oneDNN, which it has for convolutions, is faster on some
-processors. From what amount of work on one of these kernels computes is a choice (choices.py). What all of this gains
+processors. From what amount of work on one of these kernels computes is in kernels.py. What all of this gains
 is in docs/speed.md. For fewer numbers, on other devices and in an export the layers are torch's own.
 """
 
@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from algos.common.fast import choices, switch
-from algos.common.fast.functions import addmm, narrow_linear, tanh_by_numpy, tanh_by_polynomials
+from algos.common.fast import kernels, switch
+from algos.common.fast.kernels import addmm, narrow_linear, tanh_by_numpy, tanh_by_polynomials
 from algos.common.nets.custom import Custom, CustomCell
 
 
 def pays(x: Tensor, weight: Tensor) -> bool:
     """Returns True if `addmm` is faster than torch for this weight [K, N], or one of a group [n, K, N], and inputs
     [M, K] or [n, M, K]."""
-    least = choices.now.compiled_products if choices.recording else choices.now.products
+    least = kernels.now.compiled_products if kernels.recording else kernels.now.products
     if least is None or x.device.type != "cpu" or x.dtype != torch.float32 or torch.compiler.is_compiling():
         return False
     return x.shape[-2] * weight.shape[-2] * weight.shape[-1] >= least
@@ -59,7 +59,7 @@ class Linear(nn.Linear):
             narrow
             and self.bias is not None
             and not pays(x, self.weight)
-            and _suits(x, self.out_features / self.in_features, choices.now.narrow_gradients)
+            and _suits(x, self.out_features / self.in_features, kernels.now.narrow_gradients)
         ):
             return narrow_linear(x, self.weight, self.bias)
         return linear(x, self.weight, self.bias)
@@ -98,7 +98,7 @@ def by_member(bias: Tensor, x: Tensor, weight: Tensor, multiply: Callable[..., T
 def _are_single(x: Tensor, weight: Tensor) -> bool:
     """Returns True for members with one output each, which take torch up to seven times as long if they are one
     product."""
-    least = choices.now.single_outputs
+    least = kernels.now.single_outputs
     if least is None or weight.shape[2] != 1 or x.device.type != "cpu":
         return False
     return x.shape[1] * weight.shape[1] >= least
@@ -110,9 +110,9 @@ class Tanh(nn.Tanh):
 
     def forward(self, x: Tensor) -> Tensor:
         records = x.requires_grad and torch.is_grad_enabled()
-        if choices.recording:
+        if kernels.recording:
             return tanh_by_polynomials(x) if x.device.type == "cpu" and x.dtype == torch.float32 else super().forward(x)
-        faster = _suits(x, 1, choices.now.tanh if records else choices.now.acting_tanh)
+        faster = _suits(x, 1, kernels.now.tanh if records else kernels.now.acting_tanh)
         return tanh_by_numpy(x) if faster else super().forward(x)
 
 

@@ -1,4 +1,4 @@
-"""Chooses kernels (choices.py) by a measurement on this processor, once: the times are kept in a folder of the user's
+"""Chooses kernels (kernels.py) by a measurement on this processor, once: the times are kept in a folder of the user's
 own, beside the compiled steps.
 
 Each kernel is tried beside torch's own with growing or shrinking amounts of work, and is used as far as it is clearly
@@ -23,9 +23,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from algos.common.fast import choices, functions, layers, switch
-from algos.common.fast.few_rows import FewRows
-from algos.common.fast.packages import alone, digest
+from algos.common.fast import kernels, layers, switch
+from algos.common.fast.compiled_steps import alone, digest
+from algos.common.parts.passes import FewRows
 from config import machine
 from config.model.kernels import Kernels
 from config.system.files import is_private
@@ -37,6 +37,8 @@ TURNS = 7
 """Turns of both kernels, of which the fastest one counts."""
 TURN = 50e-6
 """Least seconds of a turn; a kernel that is quicker is called several times in it."""
+CODE = ("kernels.py", "layers.py", "measuring.py", "../parts/passes.py")
+"""Files that are measured, and that measure."""
 LONGEST_FILE = 2**16
 """Bytes of the largest file that is read."""
 
@@ -99,7 +101,7 @@ def _products(amount: int) -> list[Pair]:
     samples, inputs, outputs = PRODUCTS[amount]
     x, w = _numbers(samples, inputs, learns=True), _numbers(outputs, inputs, learns=True)
     of = (x, w, _numbers(outputs, learns=True))
-    return [(_with_gradients(F.linear, of), _with_gradients(lambda x, w, b: functions.addmm(b, x, w.t()), of))]
+    return [(_with_gradients(F.linear, of), _with_gradients(lambda x, w, b: kernels.addmm(b, x, w.t()), of))]
 
 
 def _bare_products(amount: int) -> list[Pair]:
@@ -107,25 +109,25 @@ def _bare_products(amount: int) -> list[Pair]:
     samples, inputs, outputs = PRODUCTS[amount]
     x, w, b, g = (_numbers(*shape) for shape in ((samples, inputs), (outputs, inputs), (outputs,), (samples, outputs)))
     return [
-        (_without_gradients(torch.addmm, (b, x, w.t())), _without_gradients(functions.addmm, (b, x, w.t()))),
-        (_without_gradients(torch.mm, (g, w)), _without_gradients(functions.addmm, (None, g, w))),
-        (_without_gradients(torch.mm, (g.t(), x)), _without_gradients(functions.addmm, (None, g.t(), x))),
+        (_without_gradients(torch.addmm, (b, x, w.t())), _without_gradients(kernels.addmm, (b, x, w.t()))),
+        (_without_gradients(torch.mm, (g, w)), _without_gradients(kernels.addmm, (None, g, w))),
+        (_without_gradients(torch.mm, (g.t(), x)), _without_gradients(kernels.addmm, (None, g.t(), x))),
     ]
 
 
 def _tanh(amount: int) -> list[Pair]:
     x = _numbers(amount // 64, 64, learns=True)
-    return [(_with_gradients(torch.tanh, (x,)), _with_gradients(functions.tanh_by_numpy, (x,)))]
+    return [(_with_gradients(torch.tanh, (x,)), _with_gradients(kernels.tanh_by_numpy, (x,)))]
 
 
 def _acting_tanh(amount: int) -> list[Pair]:
     x = _numbers(amount // 64, 64)
-    return [(lambda: torch.tanh(x), lambda: functions.tanh_by_numpy(x))]
+    return [(lambda: torch.tanh(x), lambda: kernels.tanh_by_numpy(x))]
 
 
 def _narrow_gradients(amount: int) -> list[Pair]:
     return [
-        (_with_gradients(F.linear, of), _with_gradients(functions.narrow_linear, of))
+        (_with_gradients(F.linear, of), _with_gradients(kernels.narrow_linear, of))
         for inputs in (4, layers.NARROW)
         for of in [
             (_numbers(amount // 64, inputs), _numbers(64, inputs, learns=True), _numbers(64, learns=True)),
@@ -180,7 +182,7 @@ def measured() -> Choice:
     torch.set_num_threads(1)
     try:
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-            times = {name: _times(kernel) for name, kernel in KERNELS.items() if switch.on(choices.PARTS[name])}
+            times = {name: _times(kernel) for name, kernel in KERNELS.items() if switch.on(kernels.PARTS[name])}
     finally:
         torch.set_num_threads(threads)
     return Choice(_fastest(times), times)
@@ -231,13 +233,13 @@ def _fastest(times: dict[str, Times]) -> Kernels:
 @functools.cache
 def chosen() -> Choice:
     """Returns the kernels for this machine: as they were measured once, now if they were not yet. Where they cannot be
-    kept, they are those of choices.FIXED, so that equal runs stay equal."""
+    kept, they are those of kernels.FIXED, so that equal runs stay equal."""
     if switch.PLAIN:
         return Choice(Kernels(), {})
-    if not choices.are_fixed():
+    if not kernels.are_fixed():
         with contextlib.suppress(OSError):  # a user without a folder, a disk that is full
             return _kept(private_cache("kernels"))
-    return Choice(choices.FIXED, {})
+    return Choice(kernels.FIXED, {})
 
 
 def _kept(folder: Path) -> Choice:
@@ -264,7 +266,7 @@ def facts() -> dict[str, Any]:
         "torch": [torch.version.__version__, torch.version.git_version],
         "numpy": [np.__version__, blas.get("name"), blas.get("version")],
         "off": switch.OFF,
-        "code": [digest(room / name) for name in ("layers.py", "few_rows.py", "measuring.py")],
+        "code": [digest(room / name) for name in CODE],
     }
 
 

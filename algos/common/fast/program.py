@@ -1,21 +1,29 @@
-"""A gradient step as a program: the operations that torch carries out in one call, written down as a text.
+"""A gradient step as a program: the operations that torch carries out in one call, written down as a text, and the
+library that torch's compiler makes of it.
 
 Autograd runs while a step is recorded, so that the program has the forward pass, the backward pass and the optimizer in
 it. Tensors that the step reads, the layers' and the optimizer's too, are its inputs; numbers of Python are in the text.
 So two steps with the same text are the same function of their inputs, and the hash of the text names what was compiled
-from it (algos/common/fast/packages.py). Recording takes milliseconds, and imports nothing of torch's compiler.
+from it (compiled_steps.py). Recording takes milliseconds, and imports nothing of torch's compiler, which a run on a CPU
+imports nowhere but in the processes that make libraries.
 """
 
 import json
+import os
+import sys
+import threading
+import zipfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from algos.common.fast import choices
+from algos.common.fast import kernels
+from config.system.processes import end_own_group
 from config.tell.language import tr
 
 Function = Callable[..., Any]
@@ -52,7 +60,7 @@ def record(function: Function, arguments: Sequence[Any]) -> Recording:
 
 def _record(function: Function, arguments: Sequence[Any]) -> Recording:
     recorder = _Recorder()
-    choices.recording = True
+    kernels.recording = True
     try:
         with recorder:
             result = function(*arguments)
@@ -61,7 +69,7 @@ def _record(function: Function, arguments: Sequence[Any]) -> Recording:
         numbers = [recorder.number(output) for output in outputs]
         recorder.check()
     finally:
-        choices.recording = False
+        kernels.recording = False
         recorder.restore()
     described = [[list(x.shape), list(x.stride()), str(x.dtype), str(x.device)] for x in recorder.inputs]
     text = json.dumps({"inputs": described, "operations": recorder.operations, "outputs": numbers})
@@ -302,3 +310,74 @@ def _of_torch(name: str) -> Any:
 def _operator(name: str) -> Any:
     namespace, operation, overload = name.split(".")
     return getattr(getattr(getattr(torch.ops, namespace), operation), overload)
+
+
+# the program as a library, in a process of its own (compiled_steps.py) --------------------------------------
+
+OPTIONS: dict[str, Any] = {
+    "aot_inductor.precompile_headers": False,  # torch would keep them in a folder that all users share
+    "compile_threads": 1,  # others would be processes that outlive this one
+    "cpp.vec_isa_ok": True,  # asks the compiler for seconds whether it knows this processor's vectors
+}
+"""Settings of AOTInductor."""
+LIBRARIES = (".so", ".dylib", ".pyd", ".dll")
+"""Ends of the names of libraries."""
+PRODUCT = "mkldnn._linear_pointwise.default"
+"""Operation of kernels.addmm: torch's compiler has rules for it that take constant weights only."""
+
+
+def make(source: str, target: str, threads: str) -> None:
+    """Reads a program, and writes the library of its package. threads: number of threads that it computes with."""
+    threading.Thread(target=_end_with_the_input, daemon=True).start()
+    from torch._inductor import aoti_compile_and_package
+
+    torch.set_num_threads(int(threads))
+    operators = torch.library.Library("joystick", "FRAGMENT")  # they are there as long as it is
+    _lower(operators)
+    text = Path(source).read_text(encoding="utf-8")
+    step, inputs = module(text, {PRODUCT: (torch.ops.joystick.product.default, 3)})
+    exported = torch.export.export(step, inputs)
+    package = Path(target).parent.with_name("step.pt2")
+    aoti_compile_and_package(exported, package_path=str(package), inductor_configs=OPTIONS)
+    _unpack(package, Path(target))
+
+
+def _end_with_the_input() -> None:
+    """Ends this process, and the compilers that it has started, when the input ends: its parent is gone, or waits no
+    more."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    end_own_group()
+
+
+def _unpack(package: Path, target: Path) -> None:
+    """Writes the library that a package of torch contains, and the list of the operations that it leaves to torch, if
+    there are some: torch would write them at each start into the folder for temporary files, and leave them there."""
+    with zipfile.ZipFile(package) as archive:
+        for name in archive.namelist():
+            if Path(name).suffix in LIBRARIES:
+                target.write_bytes(archive.read(name))
+            elif name.endswith(".json") and not name.endswith("_metadata.json"):
+                target.with_suffix(".json").write_bytes(archive.read(name))
+
+
+def _lower(operators: torch.library.Library) -> None:
+    """Lets the compiler call oneDNN for products, by an operator of ours."""
+    from torch._inductor import ir
+    from torch._inductor.lowering import register_lowering
+    from torch._inductor.mkldnn_ir import LinearUnary, _create_output_node
+
+    operators.define("product(Tensor x, Tensor weight, Tensor? bias) -> Tensor")
+    operators.impl("product", lambda x, weight, bias: x.new_empty((len(x), len(weight))), "Meta")
+
+    @register_lowering(torch.ops.joystick.product.default, type_promotion_kind=None)
+    def lowered(x: Any, weight: Any, bias: Any) -> Any:
+        operands = [ir.ExternKernel.require_stride1(ir.ExternKernel.realize_input(operand)) for operand in (x, weight)]
+        constants: list[Any] = ["none", [-1], ""]
+        if bias is None:
+            constants = [None, *constants]
+        else:
+            operands.append(ir.ExternKernel.realize_input(bias))
+        size = [x.get_size()[0], weight.get_size()[0]]
+        layout = ir.FixedLayout(device=x.get_device(), dtype=x.get_dtype(), size=size)
+        return ir.TensorBox.create(_create_output_node(LinearUnary(layout, operands, constants)))

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from algos.common.fast import tensors
-from algos.common.maths.normalize import Normalizer
 from algos.common.nets.custom import Custom, CustomCell
 from algos.common.nets.layers import RandomZeros
+from algos.common.nets.observations import Normalizer
 from algos.common.settings import TargetConfig
 
 Module = TypeVar("Module", bound=nn.Module)

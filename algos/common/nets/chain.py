@@ -8,7 +8,6 @@ from typing import Any
 from torch import nn
 
 from algos.common.nets import custom
-from algos.common.nets.encoder import NetworkError, Shape
 from algos.common.nets.layers import (
     BatchNorm,
     BatchRenorm,
@@ -19,6 +18,7 @@ from algos.common.nets.layers import (
     RmsNorm,
     SpectralConv2d,
 )
+from algos.common.nets.observations import NetworkError, Shape
 from algos.common.nets.recurrent import Attention, Gru, Lstm
 from config.model import layers as layer_settings
 from config.model.layers import (

@@ -12,12 +12,11 @@ from algos.common.fast import tensors
 from algos.common.fast.layers import Network
 from algos.common.nets import networks
 from algos.common.nets.chain import ACTIVATIONS, any_shared, apart, check_block
-from algos.common.nets.encoder import NetworkError
 from algos.common.nets.layers import BatchNorm, BatchRenorm, RandomZeros, Residual, RmsNorm
 from algos.common.nets.networks import INITS
-from algos.common.nets.recurrent import Recurrent
-from algos.common.parts.sequences import outputs_of, outputs_of_both
-from algos.common.parts.views import Observed
+from algos.common.nets.observations import NetworkError
+from algos.common.nets.recurrent import Observed, Recurrent
+from algos.common.parts.passes import outputs_of, outputs_of_both
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings
 from config.model.layers import Dropout, Layer, LayerNorm, Layers, Linear

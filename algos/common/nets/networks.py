@@ -23,8 +23,8 @@ from algos.common.nets.chain import (
     with_convolutions,
 )
 from algos.common.nets.custom import Custom, CustomCell
-from algos.common.nets.encoder import Index, Join, NetworkError, encode, has_pixels, layout, part_space, values
 from algos.common.nets.layers import Features, NoisyLinear, simba_block
+from algos.common.nets.observations import Index, Join, NetworkError, encode, has_pixels, layout, part_space, values
 from algos.common.nets.recurrent import CELLS, Recurrent
 from algos.common.settings import NetworkConfig
 from config.model import layers as layer_settings

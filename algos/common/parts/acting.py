@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from algos import base
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Progress, Result, Streams, Tree
 from algos.common.maths.exploration import Explorer, epsilon_greedy, greedy, masked
-from algos.common.maths.normalize import normalizer_for
+from algos.common.nets.observations import RandomShift, normalizer_for
 from algos.common.nets.recurrent import Recurrent
-from algos.common.nets.shifts import RandomShift
 from algos.common.parts import optim
-from algos.common.parts.sequences import Carried, samples
+from algos.common.parts.passes import Carried, samples
 
 
 class ActingAgent(base.Agent):

@@ -10,15 +10,15 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Batch, EnvSpec, Explore, PolicyModule, Result, Streams, UnfitError
 from algos.common.maths.distributions import Distribution, distribution_for
-from algos.common.maths.normalize import Normalizer, RewardScaler, rewards_of
-from algos.common.maths.returns import discounted_sums, gae
-from algos.common.maths.state_noise import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
-from algos.common.nets import joint, networks
+from algos.common.maths.gaussian import StateDependentStd, StateGaussian, StateNoise, features_of, head_of
+from algos.common.maths.returns import RewardScaler, discounted_sums, gae, rewards_of
+from algos.common.nets import networks
 from algos.common.nets.layers import Features
-from algos.common.parts import optim, sequences
+from algos.common.nets.observations import Normalizer
+from algos.common.parts import optim, passes, team
 from algos.common.parts.acting import Greedy, Policy, PolicyAgent
 from algos.common.parts.bonus import Bonus, bonus_for
-from algos.common.parts.sequences import Carried
+from algos.common.parts.passes import Carried
 from config.tell.language import tr
 
 EPSILON = 1e-5
@@ -72,7 +72,7 @@ class ActorCritic(Policy):
             raise UnfitError(tr("algo_cfg.critic_input is global, and {env} has no global state", env=spec.id))
         if normalizer is not None:
             normalizer = self.normalizers["global_state"] = Normalizer((spec.global_state,)).to(self.device)
-        return joint.of_state(spec), normalizer
+        return team.of_state(spec), normalizer
 
     # acting
 
@@ -115,7 +115,7 @@ class ActorCritic(Policy):
 
     def outputs(self, batch: Batch) -> Tensor:
         """Returns the distribution parameters [M, size], illegal actions masked."""
-        return self.distribution.masked(sequences.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
+        return self.distribution.masked(passes.outputs_of(self.actor, batch["obs"]), batch.get("action_mask"))
 
     def before(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns outputs [T, N, size] and log probabilities [T, N] of a window's actions under the current policy."""
@@ -132,14 +132,14 @@ class ActorCritic(Policy):
     def value(self, batch: Batch) -> Tensor:
         """Returns V(s) [M], or with several heads [M, heads]."""
         assert self.critic is not None
-        return sequences.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
+        return passes.outputs_of(self.critic, batch[self.sees], "critic").squeeze(1)
 
     def values(self, window: Batch) -> tuple[Tensor, Tensor]:
         """Returns V(s) and V of the true successor, [T, N] each, or with several heads [T, N, heads]."""
         assert self.critic is not None
         state = self.carried.parts(window["state"][0] if "state" in window else None)
         window = {**window, "obs": window[self.sees], "next_obs": window[f"next_{self.sees}"]}
-        value, next_value = sequences.of_window(self.critic, window, state.get("critic"))
+        value, next_value = passes.of_window(self.critic, window, state.get("critic"))
         return value.squeeze(2), next_value.squeeze(2)
 
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from algos.base import Batch, EnvSpec, Streams, Tree
 from algos.common.maths.distributions import distribution_for
-from algos.common.maths.normalize import Moments, Normalizer, RewardScaler
+from algos.common.maths.returns import Moments, RewardScaler
 from algos.common.nets import networks
-from algos.common.nets.encoder import encode
+from algos.common.nets.observations import Normalizer, encode
 from algos.common.parts import optim
 from algos.common.parts.optim import GradientStep
 from algos.common.parts.state import load_state_of, state_of

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from algos.base import Act, Array, Explore, UnfitError
 from algos.common.fast.tensors import on_device
-from algos.common.maths.state_noise import SquashedStateGaussian, StateNoise, features_of, head_of
-from algos.common.parts.sequences import Carried
+from algos.common.maths.gaussian import SquashedStateGaussian, StateNoise, features_of, head_of
+from algos.common.parts.passes import Carried
 from algos.common.settings import ContinuousConfig
 from config.model.course import value_at
 from config.tell.language import tr

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from algos.base import Array, EnvSpec
 from algos.common.fast.tensors import on_device
 from algos.common.maths import targets
-from algos.common.maths.normalize import Normalizer
 from algos.common.nets import critics, custom
-from algos.common.nets.encoder import encode, has_pixels
+from algos.common.nets.observations import Normalizer, encode, has_pixels
 from algos.common.parts import optim
 from algos.common.settings import NetworkConfig
 from config.model.composite import Composite

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from algos.common.fast import compiled_steps, switch, tensors
-from algos.common.fast.adam import BETAS, FusedAdam
-from algos.common.fast.packages import CompileError
+from algos.common.fast.compiled_steps import CompileError
+from algos.common.fast.optimizers import BETAS, FusedAdam, Momentum, RectifiedAdam
 from algos.common.nets import custom
-from algos.common.parts.optimizers import Momentum, RectifiedAdam
 from algos.common.settings import NetworkConfig
 from config.model.course import Schedule
 from config.tell.language import tr

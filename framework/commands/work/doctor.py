@@ -230,18 +230,18 @@ def _kernels() -> Iterator[Finding]:
     """Yields which kernels take the place of torch's own here, with the times that decide."""
     if importlib.util.find_spec("torch") is None:
         return
-    from algos.common.fast import choices, measuring, switch
+    from algos.common.fast import kernels, measuring, switch
 
     if switch.PLAIN:  # which has a line of its own
         return
     choice = measuring.chosen()
     if choice.folder is None:
-        kernels = choices.state(choice.kernels)
-        if choices.are_fixed():
-            text = tr("the same on every machine ({variable}): {kernels}", variable=choices.VARIABLE, kernels=kernels)
+        used = kernels.state(choice.kernels)
+        if kernels.are_fixed():
+            text = tr("the same on every machine ({variable}): {kernels}", variable=kernels.VARIABLE, kernels=used)
             yield Finding("note", tr("kernels"), text)
         else:
-            text = tr("not measured, since no folder of this user's own keeps the answer: {kernels}", kernels=kernels)
+            text = tr("not measured, since no folder of this user's own keeps the answer: {kernels}", kernels=used)
             yield Finding("note", tr("kernels"), text, variable("XDG_CACHE_HOME", "FOLDER"))
         return
     for row in measuring.rows(choice):

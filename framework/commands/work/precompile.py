@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from algos.common.fast import packages
+from algos.common.fast import compiled_steps
 from config.read.loader import ConfigError, RunConfig, load
 from config.tell.language import tr
 from envs.base import EnvError
@@ -59,7 +59,7 @@ def compile_steps(config: RunConfig) -> Iterator[str]:
     if (why := compiling.reason_not(config, several=False)) is not None:
         yield why
         return
-    if (why := packages.folder().refusal) is not None:
+    if (why := compiled_steps.folder().refusal) is not None:
         yield tr("nothing would be kept: {reason}", reason=why)
         return
     config = compiling.with_compile(config, several=False)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from algos.common.fast import packages
+from algos.common.fast import compiled_steps
 from config.read.loader import load
 from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
@@ -67,6 +67,6 @@ def test_the_common_runs_compile(algo: str, env: str) -> None:
 def test_nothing_is_compiled_that_no_folder_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(packages, "folder", lambda: packages.Folder(tmp_path, "/cache is full"))
+    monkeypatch.setattr(compiled_steps, "folder", lambda: compiled_steps.Folder(tmp_path, "/cache is full"))
     assert main(["doctor", "--compile"]) == 0
     assert "nothing would be kept: /cache is full" in capsys.readouterr().out

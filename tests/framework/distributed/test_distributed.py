@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import algos
-from algos.common.fast import choices, measuring
+from algos.common.fast import kernels, measuring
 from config.model.kernels import Kernels
 from config.model.memory_spec import MOST_AT_ONCE
 from framework.assemble import build
@@ -119,7 +119,7 @@ def test_each_process_computes_with_the_kernels_of_the_run_and_measures_none(par
     with closing(build.make_env(config, 2)) as env:
         spec = build.env_spec(config, env)
     part(config, spec, 0, *([1] if part is LearnerActor else []))
-    assert choices.now == Kernels(products=5, tanh=7)
+    assert kernels.now == Kernels(products=5, tanh=7)
 
 
 # ------------------------------------------------------------------------------------------------- running ahead

@@ -296,7 +296,7 @@ def test_the_scaled_rewards_of_a_slot_follow_its_last_valid_step():
     """gamma 0.5: a return of 4 is carried as 2, though the slot has no transition in the last line."""
     import torch
 
-    from algos.common.maths.normalize import RewardScaler
+    from algos.common.maths.returns import RewardScaler
 
     scaler = RewardScaler(1, 0.5)
     flags = torch.tensor([[True], [False]])

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import joystick
-from algos.common.fast import choices, measuring
+from algos.common.fast import kernels, measuring
 from algos.common.fast.measuring import Choice
 from config.model.kernels import Kernels
 from config.read.loader import ConfigError
@@ -100,7 +100,7 @@ def test_a_resume_that_asks_for_others_gets_them_and_is_not_exact(parts: Path) -
     entry = facts(parts)["resumes"][-1]
     assert entry["inexact_because"] == ["kernels: products 1, tanh 1 -> few_rows 262144"]
     assert recorded(parts)["few_rows"] == 262144
-    assert choices.now == Kernels(few_rows=1 << 18)
+    assert kernels.now == Kernels(few_rows=1 << 18)
 
 
 def test_null_on_a_resume_means_those_of_the_run(parts: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_run_that_is_older_than_the_record_goes_on_with_the_fixed_kernels(
         text = json.dumps(content, sort_keys=True).encode()
         manifest.write_bytes(text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n")
     assert main(["--resume", "parts"]) == 0
-    before = choices.FIXED.model_copy(update={"products": amount, "compiled_products": amount})
+    before = kernels.FIXED.model_copy(update={"products": amount, "compiled_products": amount})
     assert recorded(parts) == before.model_dump()
     assert facts(parts)["resumes"][-1]["exact"] is True
 
@@ -134,16 +134,16 @@ def test_two_runs_in_one_process_compute_each_with_its_own(whole: Path, parts: P
         used = []
         for _ in range(2):
             second.train(16)
-            used.append(choices.now)
+            used.append(kernels.now)
             first.train(16)
-            used.append(choices.now)
+            used.append(kernels.now)
     assert used == [OTHER, THIS] * 2
     assert files_of(parts)[1] == files_of(whole)[1]
 
 
 def test_a_model_plays_with_the_kernels_of_its_run(whole: Path) -> None:
     assert main(["evaluate", str(whole)]) == 0
-    assert choices.now == THIS
+    assert kernels.now == THIS
 
 
 def test_a_record_that_was_edited_to_nonsense_is_refused(parts: Path) -> None:

@@ -1,4 +1,5 @@
-"""Encoding of raw observations as float features, ahead of the first layer of every network."""
+"""Observations on their way into a network: raw ones encoded as float features, ahead of the first layer; normalized by
+what was seen; random shifts of images in learning (Kostrikov, Yarats and Fergus, 2021)."""
 
 import math
 from functools import singledispatch
@@ -9,6 +10,8 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import Tensor, nn
 
 from algos.base import UnfitError
+from algos.common.fast.tensors import on_device
+from algos.common.maths.returns import LIMIT, Moments
 from config.model.composite import Composite
 from config.tell.language import tr
 
@@ -196,3 +199,62 @@ def part_space(space: Box, start: int, stop: int, shape: Shape) -> Box:
     """Returns the Box of one part of a flattened Dict or Tuple."""
     low, high = space.low[start:stop].reshape(shape), space.high[start:stop].reshape(shape)
     return Box(low, high, dtype=space.dtype.type)
+
+
+class Normalizer(nn.Module):
+    """Observations [B, ...] -> (observations - mean) / deviation, clipped to -limit..limit, float32."""
+
+    shift: Tensor
+    factor: Tensor
+
+    def __init__(self, shape: tuple[int, ...], limit: float = LIMIT) -> None:
+        super().__init__()
+        self.moments, self.limit = Moments(shape), limit
+        self.register_buffer("shift", torch.zeros(shape))
+        self.register_buffer("factor", torch.ones(shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x.float() - self.shift) * self.factor).clamp_(-self.limit, self.limit)
+
+    def update(self, obs: Tensor, valid: Tensor | None = None) -> None:
+        """Updates the statistics with raw observations [..., *shape]; rows with valid [...] False do not count."""
+        rows = obs.reshape(-1, *self.shift.shape)
+        self.moments.update(rows if valid is None else rows[valid.reshape(-1)])
+        self.shift.copy_(self.moments.mean)
+        self.factor.copy_(1.0 / self.moments.deviation())
+
+
+def normalizer_for(space: Space, device: torch.device | str = "cpu") -> Normalizer | None:
+    """Returns the normalizer of an observation space; None for discrete observations, which have no mean."""
+    return Normalizer(space.shape).to(device) if isinstance(space, Box) else None
+
+
+class RandomShift:
+    """Moves each image by up to `most` pixels, up or down and to the left or right; what comes in at an edge repeats
+    the edge. All frames of an observation move together, as do all steps of a sequence."""
+
+    def __init__(self, space: object, most: int) -> None:
+        """space: of the observations. Raises NetworkError if they are no images."""
+        shape = space.shape if isinstance(space, Box) else ()
+        image = isinstance(space, Box) and (len(shape) in (3, 4) or (len(shape) == 2 and has_pixels(space)))
+        if not image:
+            raise NetworkError(tr("algo_cfg.random_shift: is for images, and an observation is {space}", space=space))
+        self.most, self.ndim = most, len(shape)
+        last = len(shape) > 2 and is_channel_last(tuple(shape))
+        self.axes = (-3, -2) if last else (-2, -1)
+        """Axes of height and width."""
+
+    def __call__(self, images: Tensor, rng: np.random.Generator) -> Tensor:
+        """Returns images [B, ...] or sequences [L, B, ...], shifted."""
+        rows = images.shape[-self.ndim - 1]
+        shifts = on_device(rng.integers(-self.most, self.most + 1, (2, rows)), images.device)
+        for axis, shift in zip(self.axes, shifts, strict=True):
+            images = self._moved(images, axis, shift)
+        return images
+
+    def _moved(self, images: Tensor, axis: int, shift: Tensor) -> Tensor:
+        size = images.shape[axis]
+        index = (torch.arange(size, device=images.device) + shift.unsqueeze(1)).clamp(0, size - 1)  # [B, size]
+        shape = [1] * images.ndim
+        shape[-self.ndim - 1], shape[axis] = len(index), size
+        return images.gather(axis % images.ndim, index.view(shape).expand(images.shape))

@@ -8,8 +8,8 @@ from torch import nn
 
 from algos.base import EnvSpec
 from algos.common.fast.layers import Linear
-from algos.common.nets.encoder import NetworkError, encode, is_channel_last
 from algos.common.nets.networks import build
+from algos.common.nets.observations import NetworkError, encode, is_channel_last
 from algos.common.settings import NetworkConfig
 from config.model.composite import Composite
 from config.model.layers import mlp
