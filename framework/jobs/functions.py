@@ -108,7 +108,7 @@ class Report:
 
     def _pause(self) -> None:
         """Notes that the step of a comparison is reached, and waits for the next one."""
-        pauses = self._task.read_run().get("pauses", {})
+        pauses = self._task.facts().pauses or {}
         pause = {"step": self._step, "numbers": self._numbers}
         self.tell({"outcome": f"{PAUSED} {self._step}", "pauses": {**pauses, str(self._until): pause}})
         try:

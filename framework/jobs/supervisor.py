@@ -22,10 +22,10 @@ from config.read.task_files import COPIED_TO, COPY, LOCK, GroupFiles, TaskFiles
 from config.system.processes import KILLED, out_of_reach
 from config.system.terminal import at_terminal
 from config.tell.language import tr
-from framework.archive.groups import members
+from framework.archive.groups import group_facts, members
+from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
-from framework.disk.facts import RunFacts
-from framework.disk.task_dir import checkpoint_numbers, is_locked, read_facts
+from framework.disk.task_dir import checkpoint_numbers, is_locked
 from framework.runs import supervised
 from framework.runs.signals import NAMES, SAVING, ignored_by_children
 from framework.screen import stages, terminal
@@ -238,11 +238,10 @@ def reached(folder: Path | None) -> int:
 
 def finished(folder: Path) -> bool:
     """Returns True if the run in a folder, or each run of a group and its tables, have come to their end."""
-    facts, runs = read_facts(GroupFiles(folder).group), [run for _, run in members(folder)]
-    names = facts.get("runs", facts.get("seeds"))
-    if isinstance(names, list) and ("seconds" not in facts or len(names) > len(runs)):
+    facts, runs = group_facts(folder), [run for _, run in members(folder)]
+    if facts.names is not None and (facts.seconds is None or len(facts.names) > len(runs)):
         return False
-    return all(RunFacts.read(read_facts(TaskFiles(run).run)).finished for run in runs)
+    return all(RecordedRun(run).facts.finished for run in runs)
 
 
 def can_go_on(folder: Path) -> bool:

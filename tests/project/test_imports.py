@@ -190,8 +190,24 @@ def test_a_transition_of_dqn_is_followed_in_few_files():
     assert int(lines.replace(",", "")) <= 4200
 
 
-def test_one_module_names_the_files_of_a_run():
-    assert house.readers_of_runs() == ["config.read.task_files"]
+def test_one_room_reads_the_files_of_a_run():
+    """framework/archive, by means of framework/disk. All others ask it, but for those that are listed with a reason."""
+    assert house.readers_of_runs() == [*house.READING_BESIDES]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "json.loads((folder / RUN).read_text())['outcome']",
+        "json.loads(files.run.read_bytes()).get('outcome')",
+        "read_facts(files.group).get('seeds')",
+        "task_dir.read_facts(files.tuning)['trials']",
+        "[row['seed'] for row in csv.DictReader(open(files.table('seed')))]",
+        "[row['score'] for row in read_csv(path)]",
+    ],
+)
+def test_a_reader_of_keys_is_found(code):
+    assert house.reads_a_run_by_keys(ast.parse(f"def of(folder, files, path):\n    return {code}"))
 
 
 def test_no_agent_does_a_chore_of_the_learner():
