@@ -11,9 +11,9 @@ import numpy as np
 from config.model.arrays import Array
 from config.read.loader import ConfigError
 from config.read.task_files import GroupFiles
+from config.read.tuning import Tuning, continued
 from config.tell.language import tr
 from config.tell.names import printable
-from config.tune.section import Tuning, continued
 from framework.archive import statistics
 from framework.archive.curve_tail import ThinnedCurve
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves, running_mean

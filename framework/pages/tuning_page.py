@@ -6,10 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from config.read.search_space import LISTS, Domain
 from config.read.task_files import GroupFiles
+from config.read.tuning import TuneConfig
 from config.tell.language import english, tr
-from config.tune.section import TuneConfig
-from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves, shown
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult

@@ -170,6 +170,7 @@ def test_rooms_of_the_framework_import_from_the_ground_up():
     assert house.climbing() == house.CLIMBING.keys()
     assert len(house.top("framework")) <= 4
     assert len(house.top("config")) <= 3
+    assert len(house.rooms_of("config")) == 6
 
 
 def test_rooms_of_config_import_from_the_ground_up():

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from config.tune.section import TuneConfig
-from config.tune.space import Domain
+from config.read.search_space import Domain
+from config.read.tuning import TuneConfig
 from framework.archive.curves import Curves
 from framework.archive.trials import Trial, TrialResult
 from framework.disk.facts import Circumstances
