@@ -208,7 +208,7 @@ def _instead(name: str, names: Collection[str]) -> str:
     from config.tell.language import tr
     from config.tell.names import did_you_mean
     from framework.catalog import ALGOS
-    from framework.data.absent import INSTEAD
+    from framework.data.absent_names import INSTEAD
     from framework.runs.other_words import OF_THE_MODULE, stem_of
 
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):

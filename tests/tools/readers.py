@@ -356,8 +356,8 @@ def _report(data: bytes, folder: Path) -> None:
 
 
 def _index(data: bytes, folder: Path) -> None:
+    from framework.storage.copy_record import COPIED_TO, COPY, Record, destination
     from framework.storage.index import Index
-    from framework.storage.record import COPIED_TO, COPY, Record, destination
 
     for name in (COPY, COPIED_TO):
         (folder / name).write_bytes(data)
