@@ -185,7 +185,7 @@ def test_only_the_fast_room_uses_private_parts_of_torch():
 
 @pytest.mark.run
 def test_a_transition_of_dqn_is_followed_in_few_files():
-    """From env.step to the weights; docs/design.md says what each is for."""
+    """From env.step to the weights; docs/design/loop.md says what each is for."""
     files, lines = re.fullmatch(r"(\d+) files, ([\d,]+) lines", house.counted_path("")).groups()
     assert int(files) <= 24, "python -m tests.tools.house --path lists them"
     assert int(lines.replace(",", "")) <= 4200
