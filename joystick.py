@@ -47,11 +47,11 @@ _open_house()
 if TYPE_CHECKING:
     from config.own.objects import register as register
     from config.read.loader import ConfigError as ConfigError
-    from config.tune.space import choice as choice
-    from config.tune.space import grid as grid
-    from config.tune.space import integer as integer
-    from config.tune.space import log as log
-    from config.tune.space import uniform as uniform
+    from config.read.search_space import choice as choice
+    from config.read.search_space import grid as grid
+    from config.read.search_space import integer as integer
+    from config.read.search_space import log as log
+    from config.read.search_space import uniform as uniform
     from envs.base import EnvContext as EnvContext
     from envs.base import EnvError as EnvError
     from envs.python.old_gym import OldGym as OldGym
@@ -109,13 +109,13 @@ _HOMES = {
     "TrainedPolicy": "framework.runs.policy",
     "Tuned": "framework.jobs.tune",
     "VectorReplayBuffer": "framework.data.vector",
-    "choice": "config.tune.space",
+    "choice": "config.read.search_space",
     "compare": "framework.commands.work.compare",
     "gae_returns": "framework.data.returns",
-    "grid": "config.tune.space",
-    "integer": "config.tune.space",
+    "grid": "config.read.search_space",
+    "integer": "config.read.search_space",
     "load": "framework.runs.policy",
-    "log": "config.tune.space",
+    "log": "config.read.search_space",
     "nstep_returns": "framework.data.returns",
     "offpolicy_trainer": "framework.data.trainers",
     "onpolicy_trainer": "framework.data.trainers",
@@ -128,7 +128,7 @@ _HOMES = {
     "to_torch": "framework.data.conversion",
     "train": "framework.jobs.seeds",
     "tune": "framework.jobs.tune",
-    "uniform": "config.tune.space",
+    "uniform": "config.read.search_space",
 }
 """Public name -> module that defines it, imported on first use."""
 _DIALOG = {
@@ -208,7 +208,7 @@ def _instead(name: str, names: Collection[str]) -> str:
     from config.tell.language import tr
     from config.tell.names import did_you_mean
     from framework.catalog import ALGOS
-    from framework.data.absent import INSTEAD
+    from framework.data.absent_names import INSTEAD
     from framework.runs.other_words import OF_THE_MODULE, stem_of
 
     if instead := INSTEAD.get(name) or OF_THE_MODULE.get(name):

@@ -283,8 +283,8 @@ class Agent(TrainableActor):
     """Layers of the user's own that learn; None until they are needed."""
     _own_names: tuple[str, ...] | None = None
     """Names of their statistics."""
-    _draws: bool | None = None
-    """True if its network draws random numbers while it learns; None until that is needed."""
+    _drawing: list[torch.nn.Module] | None = None
+    """Its networks that draw random numbers while it learns; None until they are needed."""
     _optimizers: list[Any] | None = None
     """Optimizers whose learning rates follow the schedule; None until they are needed."""
 
@@ -398,12 +398,16 @@ class Agent(TrainableActor):
         elif "standardize" in vars(cls):
             cls.standardise = cls.standardize
 
+    def learning_networks(self) -> list[Any]:
+        """Returns the networks that learn in an update; of tables, none that draws random numbers."""
+        return [getattr(self, name) for name in self.KEPT[:1]]
+
     def seed_dropout(self) -> None:
         """Seeds dropout from the learning stream; called once per minibatch, before its update."""
-        network: Any = getattr(self, self.KEPT[0]) if self.KEPT else None
-        if self._draws is None:
-            self._draws = isinstance(network, torch.nn.Module) and draws(network)
-        if self._draws:
+        if self._drawing is None:
+            networks = self.learning_networks()
+            self._drawing = [each for each in networks if isinstance(each, torch.nn.Module) and draws(each)]
+        for network in self._drawing:
             seed_dropout(network, self.streams.learn)
 
     def shifted(self, batch: Batch) -> Batch:

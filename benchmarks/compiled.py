@@ -28,7 +28,7 @@ from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.loop.single_process import SingleProcess
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 
 PAIRS = (
     ("DQN", "CartPole-v1"), ("RainbowDQN", "CartPole-v1"), ("SAC", "Pendulum-v1"), ("TD3", "Pendulum-v1"),

@@ -64,7 +64,7 @@ def memory(repeats: int) -> list[str]:
     from framework.assemble import build
     from framework.assemble.resources import memory_bytes
     from framework.catalog import ALGOS, ENVS
-    from framework.policies.plan import plan
+    from framework.policies.policy_plan import plan
 
     lines = ["| observations | GB for 1,000,000 transitions |", "|---|---|"]
     for title, words in BUFFERS.items():

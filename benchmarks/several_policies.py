@@ -22,7 +22,7 @@ from config.read.loader import load
 from framework.assemble import build
 from framework.catalog import ALGOS, ENVS
 from framework.loop.single_process import SingleProcess
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 
 SIZES = ((8, 1), (4, 2), (4, 25))
 """Environments and agents of each."""

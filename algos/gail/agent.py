@@ -21,6 +21,9 @@ class Agent(Family):
     def metric_names(self) -> tuple[str, ...]:
         return (*super().metric_names(), *Discriminator.METRICS)
 
+    def learning_networks(self) -> list[Any]:
+        return [*super().learning_networks(), self.discriminator.networks]
+
     def columns(self, window: Batch) -> Batch:
         window = self.discriminator.prepare(window)
         return {**super().columns(window), **self.discriminator.columns(window)}

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from algos.base import Batch, EnvSpec, Streams, Tree
 from algos.common.maths.distributions import Distribution, Parts
 from algos.common.nets import critics
-from algos.common.nets.layers import seed_dropout
 from algos.common.nets.observations import Normalizer, encode
 from algos.common.parts import optim
 from algos.common.parts.actor_critic import ActorCritic
@@ -98,7 +97,7 @@ class Discriminator:
         self, cfg: Any, spec: EnvSpec, policy: ActorCritic, streams: Streams, normalizer: Normalizer | None,
         device: torch.device,
     ) -> None:  # fmt: skip
-        self.cfg, self.policy, self.streams = cfg, policy, streams
+        self.cfg, self.policy = cfg, policy
         self.numbers, size = _numbers(spec.action_space, policy.distribution, device)
         self.sees_action = not (cfg.shaping and cfg.state_only)
 
@@ -143,7 +142,6 @@ class Discriminator:
 
     def update(self, batch: Batch, reduce: Reduce) -> dict[str, Tensor]:
         """Makes one step from a minibatch, and returns the metrics."""
-        seed_dropout(self.networks, self.streams.learn)
         of_policy = self.log_odds(*(batch[name] for name in self.READS))
         of_expert = self.log_odds(*(batch[EXPERT[name]] for name in self.READS))
         loss = discriminator_loss(of_expert, of_policy)

@@ -7,13 +7,13 @@ from typing import Any
 
 from config.foreign.dialects import DIALECTS, experiments
 from config.program import PROGRAM
+from config.read import search_space
 from config.read.loader import ConfigError, load
 from config.read.opening import named
 from config.read.run_config import RunConfig
 from config.read.yaml_reader import DocumentError, read
 from config.system.terminal import quoted
 from config.tell.language import tr
-from config.tune import space
 
 
 def load_all(
@@ -47,7 +47,7 @@ def load_all(
                 raise ConfigError([problem])
             return {"": read_one(file=source)}
     sources = experiments(document) if document else {}
-    if document and sources and (domains := list(space.domains_of(document.value, document.place, []))):
+    if document and sources and (domains := list(search_space.domains_of(document.value, document.place, []))):
         first = domains[0]
         command = f"{PROGRAM} tune -f {quoted(str(yaml_path))}"
         problem = tr(

@@ -1,1 +1,1 @@
-"""From files and arguments to a checked config."""
+"""From files and arguments to a checked config, or to a tuning with values to try."""

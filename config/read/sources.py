@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from config.foreign import names as foreign_names
 from config.model import SECTIONS, policies
+from config.model.domain_kinds import SECTION as TUNING
 from config.model.fields import Strict
 from config.model.schema import FILM, EnvConfig
 from config.program import PROGRAM
@@ -14,7 +15,6 @@ from config.read.yaml_reader import Document, DocumentError, Place, parse
 from config.tell.error_text import shown
 from config.tell.language import tr
 from config.tell.names import COMMAND_LINE
-from config.tune.domain_kinds import SECTION as TUNING
 
 NOT_TAKEN_OVER = ("mode", "load_checkpoint", "load_path", "load_model_step", "ray_address")
 """General settings of an earlier run that a command does not inherit. The address of a cluster is among them: whoever

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from config.config import GeneralConfig
 from config.model import policies
+from config.model.domain_kinds import SECTION as TUNING
 from config.model.fields import Strict
 from config.model.layers import Layer
 from config.model.policies import PolicyConfig
@@ -21,14 +22,13 @@ from config.own import env_packages, trust
 from config.program import PROGRAM
 from config.read import presets
 from config.read.finder import Finder
+from config.read.tuning import TuneConfig
 from config.read.yaml_reader import Dumper
 from config.tell import hints
 from config.tell.error_text import expected, json_schema
 from config.tell.help_texts import help_text, one_line
 from config.tell.language import tr
 from config.tell.names import distance, nearest
-from config.tune.domain_kinds import SECTION as TUNING
-from config.tune.section import TuneConfig
 
 WIDTH = 80
 _CHINESE = re.compile("[\u3000-\u9fff\uff00-\uffef]")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from config.model.course import OF_THE_RUN
+from config.model.domain_kinds import written_kind
 from config.model.fields import Strict
 from config.model.layers import Layer
 from config.program import PROGRAM
@@ -17,7 +18,6 @@ from config.read.yaml_reader import Place
 from config.tell.help_texts import WithHelp
 from config.tell.language import tr
 from config.tell.names import did_you_mean, either, nearest
-from config.tune.domain_kinds import written_kind
 
 Json = dict[str, Any]
 

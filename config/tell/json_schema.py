@@ -15,14 +15,14 @@ from pydantic_core import core_schema
 from config.config import GeneralConfig
 from config.foreign import names as foreign_names
 from config.model import policies
+from config.model.domain_kinds import SECTION as TUNING
 from config.model.fields import Strict, listed, lower, upper
 from config.model.policies import PolicyConfig
 from config.read.finder import Finder
+from config.read.tuning import TuneConfig
 from config.tell.error_text import Json, standard_bounds
 from config.tell.help_texts import WithHelp
 from config.tell.language import tr
-from config.tune.domain_kinds import SECTION as TUNING
-from config.tune.section import TuneConfig
 
 MODELINE = "# yaml-language-server: $schema=joystick.schema.json"
 

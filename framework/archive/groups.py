@@ -14,8 +14,9 @@ from framework.archive import statistics
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves
 from framework.archive.run import RecordedRun
 from framework.disk.csv_table import read_csv
-from framework.disk.facts import Circumstances
+from framework.disk.facts import Circumstances, GroupFacts
 from framework.disk.task_dir import TaskDir, read_facts
+from framework.screen.formatting import number
 from framework.screen.stages import each
 
 
@@ -43,14 +44,19 @@ def members(folder: Path) -> list[tuple[str, Path]]:
 
 def order_of(folder: Path) -> dict[str, int]:
     """Returns the places that the folders of runs have in the table of their group."""
-    rows = [row for unit in ("seed", "run") for row in read_csv(GroupFiles(folder).table(unit))]
-    return {str(row.get("folder")): place for place, row in enumerate(rows)}
+    rows = [row for unit in ("seed", "run") for row in results_of(folder, unit)]
+    return {row.folder: place for place, row in enumerate(rows)}
 
 
 def begun(folder: Path) -> Circumstances:
     """Returns how a group or a tuning was begun."""
     files = GroupFiles(folder)
     return Circumstances.read({**read_facts(files.tuning), **read_facts(files.group)})
+
+
+def group_facts(folder: Path) -> GroupFacts:
+    """Returns the facts in group.json; none if it is missing or damaged."""
+    return GroupFacts.read(read_facts(GroupFiles(folder).group))
 
 
 # --------------------------------------------------------------------------------------------------------- results
@@ -74,6 +80,15 @@ class RunResult(NamedTuple):
     """Duration of the process."""
     status: int | None
     folder: str
+
+
+def results_of(folder: Path, unit: str) -> list[RunResult]:
+    """Returns the rows of seeds.csv (unit: seed) or of runs.csv (run), as they were written last."""
+    rows: list[dict[str, Any]] = [*read_csv(GroupFiles(folder).table(unit))]
+    for row in rows:
+        row |= {name: number(row.get(name)) for name in RunResult._fields[1:-1]}
+        row |= {"name": row.pop(unit, ""), "folder": str(row.get("folder"))}
+    return [RunResult(**{name: row[name] for name in RunResult._fields}) for row in rows]
 
 
 def result(task: TaskDir, name: int | str, status: int | None, seconds: float) -> RunResult:

@@ -21,7 +21,7 @@ from framework.disk.csv_table import Table, last_row, read_csv, read_table
 from framework.disk.facts import RunFacts
 from framework.disk.lines import last_objects, read_objects
 from framework.disk.notes import Notes
-from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, TaskDir, is_locked
+from framework.disk.task_dir import CLOSED, FAILED, MOST_BYTES, PAUSED, TaskDir, is_locked, read_facts
 from framework.screen.formatting import number
 
 MOST_CHARACTERS = 500
@@ -116,6 +116,11 @@ class RecordedRun:
         return facts.model_copy(update=self._now) if self._now else facts
 
     @cached_property
+    def params(self) -> dict[str, Any]:
+        """Content of params.json: its settings with their defaults. None if that is missing or damaged."""
+        return read_facts(self.task.params)
+
+    @cached_property
     def notes(self) -> Notes:
         """Tags and note that the user has given it."""
         return Notes.read(self.folder)
@@ -199,6 +204,10 @@ class RecordedRun:
     def newest_episode(self) -> Row | None:
         """Returns the last row of train.csv, of a run that trains."""
         return None if self.task.results.is_symlink() else last_row(self.task.train)
+
+    def newest_evaluation(self) -> Row | None:
+        """Returns the last row of eval.csv, of a run that trains."""
+        return last_row(self.task.eval)
 
     def newest_iterations(self) -> list[Row]:
         """Returns the last lines of result.json, of a run that trains."""

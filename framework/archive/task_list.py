@@ -22,7 +22,7 @@ from framework.screen.outcome import shown
 from framework.screen.stages import each
 from framework.screen.tables import aligned
 from framework.screen.terminal import fitted
-from framework.storage.record import size_in_store
+from framework.storage.copy_record import size_in_store
 
 MOST_FILES = 20_000
 """Files whose sizes are added up; a directory from a stranger may hold any number."""

@@ -6,8 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from config.read.task_files import GroupFiles
 from framework.archive import statistics
 from framework.archive.run import RecordedRun
+from framework.disk.csv_table import read_csv
+from framework.disk.facts import TuningFacts
+from framework.disk.task_dir import read_facts
+from framework.screen.formatting import number
 
 
 class Trial(NamedTuple):
@@ -44,6 +49,32 @@ class TrialResult(NamedTuple):
     folder: Path
     last_return: float | None = None
     """Return of the newest episode of its training; with several seeds the mean of theirs."""
+
+
+class TrialRow(NamedTuple):
+    """A row of trials.csv; None for what is not known."""
+
+    name: str
+    state: str = "waiting"
+    """State when the tuning has written the row last."""
+    score: float | None = None
+    best: float | None = None
+    step: float | None = None
+
+
+def rows_of(folder: Path, most: int) -> dict[str, TrialRow]:
+    """Returns the rows of trials.csv by the names of the trials. most: number of rows that are read."""
+    rows = {}
+    for row in read_csv(GroupFiles(folder).table("trial"))[:most]:
+        name = str(row.get("folder")).rpartition("/")[2]  # the column name has numbers without their zeros
+        numbers = (number(row.get(column)) for column in ("score", "best", "step"))
+        rows[name] = TrialRow(name, str(row.get("state") or "waiting"), *numbers)
+    return rows
+
+
+def tuning_facts(folder: Path) -> TuningFacts:
+    """Returns the facts in tune.json; none if it is missing or damaged."""
+    return TuningFacts.read(read_facts(GroupFiles(folder).tuning))
 
 
 def combined(values: Sequence[float | None]) -> float | None:

@@ -34,8 +34,8 @@ from framework.log import LOGGER
 from framework.loop.evaluator import Evaluator
 from framework.loop.iteration import EpisodeRows
 from framework.loop.learner import Learner
-from framework.policies.plan import Plan, PolicyPlan, needs_global_state
-from framework.policies.plan import plan as plan_of
+from framework.policies.policy_plan import Plan, PolicyPlan, needs_global_state
+from framework.policies.policy_plan import plan as plan_of
 from framework.policies.returns import return_name, return_names
 from framework.record import callbacks, loggers
 from framework.record.callbacks import CallbackRecorder, Callbacks, sees_episodes

@@ -20,7 +20,7 @@ from framework.dataset import minari_sets
 from framework.errors import DataError, JoystickError
 from framework.film import mp4
 from framework.policies.assignment import assign
-from framework.policies.plan import PolicyPlan, plan, run_ahead
+from framework.policies.policy_plan import PolicyPlan, plan, run_ahead
 
 if TYPE_CHECKING:
     from algos.base import EnvSpec

@@ -13,7 +13,7 @@ from envs.base import VectorEnv
 from framework.assemble import resources
 from framework.collect.env_calls import Watch
 from framework.memory.offline_data import OfflineData, has_masks, mean_return, select_data, updates_of
-from framework.policies.plan import PolicyPlan
+from framework.policies.policy_plan import PolicyPlan
 
 
 def offline_data(config: RunConfig, policy: PolicyPlan, seed: int) -> OfflineData | None:

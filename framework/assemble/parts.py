@@ -24,7 +24,7 @@ from framework.memory.expert_windows import ExpertWindows
 from framework.memory.offline_replay import OfflineReplay
 from framework.policies.agent import MultiPolicyAgent
 from framework.policies.memory import MultiPolicyMemory
-from framework.policies.plan import JointPlan, PolicyPlan, SinglePlan
+from framework.policies.policy_plan import JointPlan, PolicyPlan, SinglePlan
 from framework.policies.returns import AgentReturns
 from framework.record.joint_recorders import AgentSteps, AgentTrajectories
 from framework.record.recorders import TrajectoryRecorder

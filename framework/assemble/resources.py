@@ -16,7 +16,7 @@ from framework.errors import JoystickError, RayError
 
 if TYPE_CHECKING:
     from algos.base import EnvSpec
-    from framework.policies.plan import Plan, PolicyPlan
+    from framework.policies.policy_plan import Plan, PolicyPlan
 
 PROCESS_BYTES = 300 * 2**20
 """Memory that one process takes with torch and Ray in it."""

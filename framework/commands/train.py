@@ -11,7 +11,7 @@ from config.system.terminal import quoted
 from config.tell.language import tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
-from framework.runs import supervised
+from framework.runs import supervisor_pipe
 
 if TYPE_CHECKING:
     from config.read.run_config import RunConfig
@@ -71,7 +71,7 @@ def run(request: Namespace) -> int:
         from framework.commands.work import keep_alive
 
         return keep_alive.run(request)
-    supervised.connect()
+    supervisor_pipe.connect()
 
     def work(configs: "Mapping[str, RunConfig]") -> int:
         from framework.commands.work import entry

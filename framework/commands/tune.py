@@ -52,9 +52,9 @@ def check(request: Namespace) -> Iterator[str]:
 
 def run(request: Namespace) -> int:
     """Tunes, or shows what a tuning would be."""
+    from config.read import tuning
     from config.read.loader import ConfigError
     from config.read.paths import fixed
-    from config.tune import section as tuning
     from framework.catalog import ALGOS, ENVS
 
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}

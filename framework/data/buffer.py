@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from config.tell.language import tr
-from framework.data import neighbors, saved
-from framework.data.absent import METHODS
+from framework.data import buffer_file, neighbors
+from framework.data.absent_names import METHODS
 from framework.data.batch import Batch, converted, listed
 from framework.data.episodes import Added, Beyond, Episodes
 from framework.data.priorities import Priorities
@@ -362,13 +362,13 @@ class ReplayBuffer:
 
     def save(self, path: str | Path) -> None:
         """Writes everything to a file in numpy's format npz."""
-        saved.save(self, Path(path))
+        buffer_file.save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path, allow_pickle: bool = False) -> Self:
         """Returns the buffer in a file that save() wrote. allow_pickle: takes columns of objects too, which are
         pickled: loading a file of a stranger could then run code of theirs."""
-        return saved.load(cls, Path(path), allow_pickle)
+        return buffer_file.load(cls, Path(path), allow_pickle)
 
     def __repr__(self) -> str:
         return listed(type(self).__name__, self._shown()) if self._table.tree else f"{type(self).__name__}()"

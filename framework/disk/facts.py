@@ -1,6 +1,6 @@
 """Facts that run.json, group.json and tune.json hold: strict where they are written, lenient where they are read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, field_validator
@@ -140,3 +140,38 @@ class RunFacts(Circumstances):
     """Score of a test beside that of the online evaluation, in a sentence."""
     filmed: Object | None = None
     """Episode of `film --episode`: the `run`, the `episode` and its `seed`."""
+
+
+class GroupFacts(Circumstances):
+    """Facts of a group of runs: what is read of group.json again."""
+
+    runs: list[str] | None = None
+    """Names of its runs, if they belong to experiments."""
+    seeds: list[int] | None = None
+    """Seeds of its runs, if these differ in nothing else."""
+    seconds: Number | None = None
+    """Duration of the session that has ended it; null while runs are left."""
+
+    @property
+    def names(self) -> Sequence[int | str] | None:
+        """Names of its runs: experiments with their seeds, or seeds."""
+        return self.runs if self.has("runs") else self.seeds
+
+
+class TuningFacts(Circumstances):
+    """Facts of a tuning: what is read of tune.json again."""
+
+    trials: Object | None = None
+    """Name of a trial -> mapping with its `settings`, and for a copy its `parent` and `at_step`."""
+    failed: Any = {}
+    """Name of a trial that has failed -> its `status` and `reason`; of any other form, as the file has it."""
+    finished: bool | None = None
+    """True if it has ended."""
+    best: str | None = None
+    """Name of the best trial."""
+
+    @property
+    def settings(self) -> dict[str, Object]:
+        """Settings of the trials, by their names; a trial with another content is left out."""
+        entries = {name: entry for name, entry in (self.trials or {}).items() if isinstance(entry, dict)}
+        return {name: entry["settings"] for name, entry in entries.items() if isinstance(entry.get("settings"), dict)}

@@ -105,10 +105,6 @@ class TaskDir(TaskFiles):
         """Returns the facts in run.json; none if it is missing or damaged."""
         return RunFacts.read(read_facts(self.run))
 
-    def read_run(self) -> dict[str, Any]:
-        """Returns the content of run.json; none if it is missing or damaged."""
-        return read_facts(self.run)
-
 
 def checkpoint_numbers(models: Path) -> list[int]:
     """Returns the updates of the checkpoints in a folder, oldest first. Reads the names alone."""

@@ -13,7 +13,7 @@ from framework.assemble import build
 from framework.collect.fragment import Fragment, join
 from framework.disk.journal import Frame, Position, Span
 from framework.memory.chunk import Chunk, Keys
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 
 
 class DataServer:

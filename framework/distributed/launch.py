@@ -15,7 +15,7 @@ from framework.distributed import ray_cluster
 from framework.distributed.ray_backend import RayBackend
 from framework.distributed.worker_pool import LONGEST_FRAGMENT
 from framework.errors import JoystickError
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from framework.screen.formatting import counted
 from framework.screen.stages import stage
 

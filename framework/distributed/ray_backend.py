@@ -29,7 +29,7 @@ from framework.log import LOGGER, repeat
 from framework.loop.backend import Lost, Now
 from framework.loop.learner import Learned
 from framework.memory.chunk import Chunk
-from framework.policies.plan import plan, run_ahead
+from framework.policies.policy_plan import plan, run_ahead
 from framework.screen.formatting import counted
 
 ROUNDING = 1e-6

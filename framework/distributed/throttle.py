@@ -3,7 +3,7 @@
 from algos.base import Progress
 from config.read.loader import RunConfig
 from config.tell.language import tr
-from framework.policies.plan import Plan
+from framework.policies.policy_plan import Plan
 
 EARLY_SHARE = 0.02
 """Largest backlog of a run with a replay memory, as a share of what was collected so far. Early episodes are short: a

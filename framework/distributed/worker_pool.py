@@ -17,7 +17,7 @@ from framework.distributed import ray_cluster, ray_errors
 from framework.distributed.throttle import adapted
 from framework.distributed.worker import OUTSTANDING, Report, Worker
 from framework.errors import JoystickError
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 
 MOST_DEATHS = 5
 """Deaths of a worker in a row after which a further one ends the run."""

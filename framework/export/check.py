@@ -8,8 +8,8 @@ import numpy as np
 from config.tell.language import tr
 from envs.base import Array
 from framework.errors import JoystickError
-from framework.export.played import Seen
 from framework.export.policy import Arrays, FileModule
+from framework.export.recordings import Seen
 
 SAME = 1e-4
 """Largest difference of continuous actions that count as equal, absolute or relative to the action."""

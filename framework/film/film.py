@@ -19,7 +19,7 @@ from framework.disk.atomic import write_whole
 from framework.disk.task_dir import TaskDir
 from framework.errors import Interrupted
 from framework.film.camera import Camera, Lens, Mosaic, writer
-from framework.film.scribe import Scribe
+from framework.film.episode_text import Scribe
 from framework.film.video import Film
 from framework.loop.evaluator import Repetition, replay
 from framework.loop.iteration import Row

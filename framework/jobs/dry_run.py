@@ -7,9 +7,9 @@ from pathlib import Path
 
 from config.program import PROGRAM
 from config.read.loader import RunConfig
+from config.read.tuning import Tuning
 from config.tell.language import english, tr
 from config.tell.names import printable
-from config.tune.section import Tuning
 from framework.jobs import schedulers, session
 from framework.jobs.many_runs import Checked
 from framework.jobs.tuning_plan import RunPlan

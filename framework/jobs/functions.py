@@ -16,13 +16,13 @@ import numpy as np
 import yaml
 from yaml.representer import RepresenterError
 
+from config.read import search_space
 from config.read.loader import ConfigError
 from config.read.opening import regular
 from config.read.paths import as_written
+from config.read.tuning import Tuning
 from config.read.yaml_reader import Dumper, read
 from config.tell.language import tr
-from config.tune import space
-from config.tune.section import Tuning
 from framework.disk.atomic import make_folder, sync_folder
 from framework.disk.task_dir import PAUSED, TaskDir
 from framework.errors import JoystickError
@@ -74,7 +74,7 @@ class FunctionPlan(TuningPlan):
         return f"joystick.tune(function, resume={str(as_written(folder))!r})"
 
     def ready(self, settings: Settings) -> Ready:
-        value = space.filled(self.tuning.document.value, self.domains, settings)
+        value = search_space.filled(self.tuning.document.value, self.domains, settings)
         return Ready(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True), self.cfg.seed)
 
     def explore(self, settings: Settings, random: np.random.Generator) -> Settings:
@@ -108,7 +108,7 @@ class Report:
 
     def _pause(self) -> None:
         """Notes that the step of a comparison is reached, and waits for the next one."""
-        pauses = self._task.read_run().get("pauses", {})
+        pauses = self._task.facts().pauses or {}
         pause = {"step": self._step, "numbers": self._numbers}
         self.tell({"outcome": f"{PAUSED} {self._step}", "pauses": {**pauses, str(self._until): pause}})
         try:

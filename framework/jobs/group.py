@@ -12,11 +12,12 @@ from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.tell.cells import cells, padded
 from config.tell.language import english, tr
-from framework.archive.groups import RunResult, group_curves, mean_fact, result, summary
+from framework.archive.groups import RunResult, begun, group_curves, mean_fact, result, summary
+from framework.archive.run import RecordedRun
 from framework.assemble import build
 from framework.disk.atomic import recover, write_whole
 from framework.disk.checkpoints import CheckpointStore
-from framework.disk.task_dir import TaskDir, add_facts, circumstances, read_facts
+from framework.disk.task_dir import TaskDir, add_facts, circumstances
 from framework.jobs import results
 from framework.jobs.job import Job, Turn
 from framework.jobs.members import Member
@@ -184,7 +185,7 @@ class Group(Job):
             levels=self._levels(rows) if subject else {},
             settings={member.file: config.as_dict() for member, config in self.members.items()},
             commands=self._commands(),
-            facts=read_facts(self.files.group),
+            begun=begun(self.folder),
             seconds=time.monotonic() - self.began,
             drawn="" if self._over else time.strftime("%Y-%m-%d %H:%M:%S %z"),
         )
@@ -221,7 +222,7 @@ class Group(Job):
         if scored:
             best = max(scored, key=lambda stage: scored[stage] or 0.0)
             rows.append((tr("Test the best model ({label})", label=best.label), play_command(best.task, allowed)))
-            if TaskDir(best.task).read_run().get("can_film", True):
+            if RecordedRun(best.task).facts.can_film is not False:
                 rows.append((tr("Film it"), video_command(best.task, allowed)))
         if not self._over:
             rows.append((tr("Go on, if the group was interrupted"), self.resume_command()))

@@ -7,14 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from config.config import GeneralConfig
 from config.read.task_files import GroupFiles
 from config.tell.language import tr
 from framework.archive.run import RecordedRun
 from framework.disk.atomic import make_folder
-from framework.disk.csv_table import last_row
 from framework.disk.task_dir import TaskDir
 from framework.jobs.children import POLL_SECONDS
 from framework.jobs.processes import Runner, StageEnd
@@ -224,15 +222,15 @@ def _ended(turn: Turn) -> str:
 def progress(task: TaskDir, cfg: GeneralConfig, until: int | None = None) -> tuple[float, str]:
     """Returns the share of the planned run that is done, and in words its newest episode and evaluation, and what
     keeps it from training; no words before its first episode. until: step at which it pauses."""
-    episode: Any = RecordedRun(task.path).newest_episode()
+    run = RecordedRun(task.path)
+    episode = run.newest_episode()
     if episode is None:
         return 0.0, ""
     parts = [
         tr("step {step:,}", step=episode["step"]),
         tr("return {value}", value=short(episode["return"])),
     ]
-    evaluation: Any = last_row(task.eval)
-    if evaluation:
+    if evaluation := run.newest_evaluation():
         parts.append(tr("evaluation {score}", score=spread(evaluation)))
     parts += filter(None, [pausing_for(task.log)])
     share = cfg.share(episode["step"], episode["episode"], episode["update"])

@@ -22,7 +22,7 @@ from framework.jobs.group import Group
 from framework.jobs.members import LIMITS, Member, are_limits, file_names, of_experiments, of_seeds
 from framework.jobs.processes import TRAINED, locked
 from framework.jobs.runners import runner
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from framework.screen import terminal
 from framework.screen.stages import each
 

@@ -10,12 +10,11 @@ from config.config import RUN_LIMITS
 from config.read.loader import ConfigError, RunConfig, load
 from config.read.opening import fault_below, regular
 from config.read.paths import as_written
-from config.read.task_files import GroupFiles
 from config.read.yaml_reader import Document, DocumentError, read
 from config.system.files import DEVICES
 from config.tell.language import tr
+from framework.archive.groups import group_facts
 from framework.archive.run import RecordedRun
-from framework.disk.task_dir import read_facts
 from framework.screen.formatting import number
 
 MOST_OF_A_NAME = 60
@@ -87,17 +86,15 @@ def file_names(names: Iterable[str]) -> list[str]:
 
 def of_group(folder: Path) -> list[Member]:
     """Returns the runs of a group; none if its files do not say how they begin."""
-    facts = read_facts(GroupFiles(folder).group)
-    return _named(folder, facts.get("runs", facts.get("seeds")))
+    return _named(folder, group_facts(folder).names or [])
 
 
 def unfinished(folder: Path) -> list[Member]:
     """Returns the runs of a group, if some of them, or its tables, have not come to their end; none if all have, or if
     its files do not say how they begin."""
-    facts = read_facts(GroupFiles(folder).group)
     members = of_group(folder)
     flags = [RecordedRun(folder / member.folder).facts.finished for member in members]
-    return [] if all(flags) and facts.get("seconds") is not None else members
+    return [] if all(flags) and group_facts(folder).seconds is not None else members
 
 
 def limit(folder: Path, member: Member) -> str:
@@ -111,9 +108,9 @@ def are_limits(words: Iterable[str]) -> bool:
     return any(word.startswith(LIMITS) for word in words)
 
 
-def _named(folder: Path, names: Any) -> list[Member]:
+def _named(folder: Path, names: Sequence[int | str]) -> list[Member]:
     """Returns the runs of these names; none if the files beside them do not belong to such runs."""
-    if not isinstance(names, list) or len({type(name) for name in names} & {int, str}) != 1:
+    if len({type(name) for name in names}) != 1:
         return []
     parts = [str(name).rpartition(" ") for name in names]
     seeds = list(dict.fromkeys(int(seed) for *_, seed in parts if seed.isdecimal()))

@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from config.read.loader import ConfigError
+from config.read.search_space import LISTS, Domain
 from config.tell.language import tr
-from config.tune.space import LISTS, Domain
 from framework.archive.trials import TrialResult
 from framework.jobs.search import Outcome, Settings, within
 from framework.pages.tuning_page import Importance

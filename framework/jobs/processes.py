@@ -16,7 +16,7 @@ from framework.errors import TaskDirError
 from framework.jobs.children import Begin, Child, of_command
 from framework.jobs.stages import Stage
 from framework.jobs.supervisor import Deaths, reached
-from framework.runs import signals, supervised
+from framework.runs import signals, supervisor_pipe
 
 
 class StageEnd(NamedTuple):
@@ -110,7 +110,7 @@ class Processes:
     def _end_of(self, stage: Stage, child: Child) -> StageEnd:
         """Returns how a process has ended. With --keep-alive, one that was killed runs again."""
         end = end_of(stage, child)
-        if not supervised.connected() or end.stopped or (child.status or 0) <= 128:
+        if not supervisor_pipe.connected() or end.stopped or (child.status or 0) <= 128:
             return end
         deaths = self._deaths.setdefault(stage, Deaths(-1))
         return end if deaths.another(reached(stage.task)) is None else end._replace(status=None)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from config.tune.space import Domain
+from config.read.search_space import Domain
 from framework.seeding import stream
 
 DIGITS = 4

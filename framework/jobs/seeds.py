@@ -14,16 +14,14 @@ from config.read.arguments import MOST_SEEDS
 from config.read.loader import ConfigError
 from config.read.paths import as_written
 from config.read.task_config import has_config
-from config.read.task_files import GroupFiles
 from config.tell.language import english, tr
 from framework.archive import statistics
 from framework.archive.curves import Curves
-from framework.archive.groups import RunResult, curves_of, result, summary
+from framework.archive.groups import RunResult, curves_of, group_facts, result, results_of, summary
 from framework.archive.run import RecordedRun
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
-from framework.disk.csv_table import read_csv
-from framework.disk.task_dir import ROOT, TaskDir, read_facts
+from framework.disk.task_dir import ROOT, TaskDir
 from framework.errors import CtrlC, JoystickError
 from framework.jobs import many_runs, members, results
 from framework.jobs.group import Group
@@ -39,8 +37,8 @@ class TrainedGroup:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         place = tasks.group_named(os.fspath(folder), ROOT)
-        seeds = read_facts(GroupFiles(place).group).get("seeds") if place else None
-        if place is None or not isinstance(seeds, list):
+        seeds = group_facts(place).seeds if place else None
+        if place is None or seeds is None:
             raise JoystickError(
                 tr("{folder!r} is not a group of seeds; joystick.train makes one", folder=os.fspath(folder))
             )
@@ -149,9 +147,12 @@ class TrainedGroup:
         return filter(has_config, self.runs)
 
     def _results(self) -> list[RunResult]:
-        ends: dict[Any, Any] = {row.get("seed"): row for row in read_csv(GroupFiles(self.folder).table("seed"))}
-        rows = [(seed, run, ends.get(seed, {})) for seed, run in zip(self.seeds, self.runs, strict=True)]
-        return [result(TaskDir(run), seed, row.get("status"), row.get("seconds") or 0.0) for seed, run, row in rows]
+        ends = {row.name: row for row in results_of(self.folder, "seed")}
+        rows = [(seed, run, ends.get(seed)) for seed, run in zip(self.seeds, self.runs, strict=True)]
+        return [
+            result(TaskDir(run), seed, end.status if end else None, (end and end.seconds) or 0.0)
+            for seed, run, end in rows
+        ]
 
     def _state(self, row: RunResult) -> str:
         run = self.folder / row.folder

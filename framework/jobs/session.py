@@ -8,8 +8,8 @@ from pathlib import Path
 from config.read.loader import RunConfig
 from config.read.paths import as_written
 from config.read.task_files import GroupFiles
+from config.read.tuning import Tuning
 from config.tell.language import tr
-from config.tune.section import Tuning
 from framework.disk.atomic import write_whole
 from framework.disk.task_dir import add_facts, circumstances, new_folder
 from framework.errors import JoystickError

@@ -1,7 +1,7 @@
 """--keep-alive: starts a training as a child process, and starts it again when something outside of it has ended it.
 
 This process reads no settings and loads neither torch nor an environment, so that little can befall it. What the child
-tells through a pipe (framework/runs/supervised.py), its exit status and the checkpoints in its folder decide.
+tells through a pipe (framework/runs/supervisor_pipe.py), its exit status and the checkpoints in its folder decide.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from config.read.task_files import COPIED_TO, COPY, LOCK, GroupFiles, TaskFiles
 from config.system.processes import KILLED, out_of_reach
 from config.system.terminal import at_terminal
 from config.tell.language import tr
-from framework.archive.groups import members
+from framework.archive.groups import group_facts, members
+from framework.archive.run import RecordedRun
 from framework.disk.atomic import remove_folder
-from framework.disk.facts import RunFacts
-from framework.disk.task_dir import checkpoint_numbers, is_locked, read_facts
-from framework.runs import supervised
+from framework.disk.task_dir import checkpoint_numbers, is_locked
+from framework.runs import supervisor_pipe
 from framework.runs.signals import NAMES, SAVING, ignored_by_children
 from framework.screen import stages, terminal
 from framework.screen.formatting import counted
@@ -147,7 +147,7 @@ class Supervisor:
                 with ignored_by_children(SAVING):  # until it can save
                     self._child = child = subprocess.Popen(
                         [sys.executable, str(MAIN), *words],
-                        env={**os.environ, ENVIRONMENT: PROGRAM, supervised.VARIABLE: str(theirs)},
+                        env={**os.environ, ENVIRONMENT: PROGRAM, supervisor_pipe.VARIABLE: str(theirs)},
                         pass_fds=[theirs],
                         **({} if at_terminal() else out_of_reach()),
                     )
@@ -162,12 +162,12 @@ class Supervisor:
             told += pipe.read(2**16) or b""
         self._child = None
         facts = _facts(told)
-        if isinstance(folder := facts.get(supervised.FOLDER), str):
+        if isinstance(folder := facts.get(supervisor_pipe.FOLDER), str):
             self.folder = Path(folder)
         code = child.returncode
         if code < 0:
             return End(128 - code, killed=-code)
-        return End(code, machine="" if code in STOPPED else str(facts.get(supervised.MACHINE, "")))
+        return End(code, machine="" if code in STOPPED else str(facts.get(supervisor_pipe.MACHINE, "")))
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         """Passes a signal on, unless the terminal has sent it to the child too."""
@@ -238,11 +238,10 @@ def reached(folder: Path | None) -> int:
 
 def finished(folder: Path) -> bool:
     """Returns True if the run in a folder, or each run of a group and its tables, have come to their end."""
-    facts, runs = read_facts(GroupFiles(folder).group), [run for _, run in members(folder)]
-    names = facts.get("runs", facts.get("seeds"))
-    if isinstance(names, list) and ("seconds" not in facts or len(names) > len(runs)):
+    facts, runs = group_facts(folder), [run for _, run in members(folder)]
+    if facts.names is not None and (facts.seconds is None or len(facts.names) > len(runs)):
         return False
-    return all(RunFacts.read(read_facts(TaskFiles(run).run)).finished for run in runs)
+    return all(RecordedRun(run).facts.finished for run in runs)
 
 
 def can_go_on(folder: Path) -> bool:

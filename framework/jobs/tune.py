@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from config import machine
 from config.read.loader import ConfigError
 from config.read.paths import fixed
+from config.read.tuning import Tuning, continued, folder_named, from_file, from_values
 from config.tell.language import tr
 from config.tell.names import did_you_mean
-from config.tune.section import Tuning, continued, folder_named, from_file, from_values
 from framework.archive.trials import TrialResult
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS

@@ -23,11 +23,11 @@ from config.read.yaml_reader import MAX_BYTES, DocumentError, dumped, parse
 from config.tell.cells import padded
 from config.tell.error_text import shown
 from config.tell.language import tr
-from framework.archive.groups import curves_of
+from framework.archive.groups import begun, curves_of
 from framework.archive.run import RecordedRun
-from framework.archive.trials import TrialResult, combined, facts
+from framework.archive.trials import TrialResult, combined, facts, tuning_facts
 from framework.disk.atomic import make_folder, recover, write_whole
-from framework.disk.task_dir import add_facts, read_facts
+from framework.disk.task_dir import add_facts
 from framework.errors import JoystickError, TaskDirError
 from framework.jobs import optuna_search, results
 from framework.jobs.job import Job, Waiting
@@ -378,7 +378,7 @@ class Tuner(Job):
             commands=self._commands(configs),
             session=self.session,
             patience=self.patience,
-            facts=read_facts(self.files.tuning),
+            begun=begun(self.folder),
             importance=optuna_search.importance_of(self.plan.domains, rows),
         )
 
@@ -411,7 +411,7 @@ def _same_settings(one: bytes, other: bytes, name: str) -> bool:
 
 def _failures(file: Path) -> dict[str, Any]:
     """Returns exit status and reason of the trials that have failed, by their names."""
-    failed = read_facts(file).get("failed", {})
+    failed = tuning_facts(file.parent).failed
     if isinstance(failed, dict) and all(
         isinstance(failure, dict) and failure.keys() >= _FAILURE for failure in failed.values()
     ):

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from config.read.loader import ConfigError, RunConfig
+from config.read.search_space import LISTS, Domain
+from config.read.tuning import TuneConfig, Tuning
 from config.tell.language import tr
 from config.tell.names import did_you_mean
-from config.tune.section import TuneConfig, Tuning
-from config.tune.space import LISTS, Domain
 from envs.base import EnvError
 from framework.disk.task_dir import check_new
 from framework.errors import JoystickError

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from config.read.task_files import TUNING, TaskFiles
 from config.tell.language import tr
 from config.tell.names import printable
+from framework.archive.curve_tail import CurveTail
 from framework.archive.curves import EPISODES, SECONDS
 from framework.archive.run import RecordedRun
 from framework.disk.lines import last_lines
 from framework.disk.notes import LONGEST_NOTE, LONGEST_TAG, MOST_TAGS, Notes
 from framework.errors import JoystickError
-from framework.live.curve_tail import CurveTail
 from framework.live.files import Files
 from framework.live.overview import ListedRun, Overview, Row, id_of
 from framework.live.settings import Settings

@@ -11,17 +11,16 @@ import numpy as np
 from config.model.arrays import Array
 from config.read.loader import ConfigError
 from config.read.task_files import GroupFiles
+from config.read.tuning import Tuning, continued
 from config.tell.language import tr
 from config.tell.names import printable
-from config.tune.section import Tuning, continued
 from framework.archive import statistics
+from framework.archive.curve_tail import ThinnedCurve
 from framework.archive.curves import EVALUATION, STEPS, TRAINING, UPDATES, Curves, running_mean
-from framework.archive.trials import Trial, TrialResult
+from framework.archive.groups import begun
+from framework.archive.trials import Trial, TrialResult, TrialRow, rows_of, tuning_facts
 from framework.catalog import ALGOS, ENVS
-from framework.disk.csv_table import read_csv
-from framework.disk.task_dir import read_facts
 from framework.jobs import members, optuna_search
-from framework.live.curve_tail import ThinnedCurve
 from framework.live.overview import ListedRun, Row, stamp_of
 from framework.pages import charts, svg, tuning_page
 from framework.pages.charts import Axes, Charts, Line, Series
@@ -98,11 +97,12 @@ class GroupView:
 
     def shown(self, runs: Sequence[tuple[ListedRun, Row]]) -> list[ListedRun]:
         """Returns the runs whose curves are shown."""
-        best = {str(row.get("folder")): row.get("score") for row in self._table()}
+        rows = rows_of(self.folder, MOST_TRIALS)
 
         def place(entry: tuple[ListedRun, Row]) -> tuple[bool, float, str]:
             run, row = entry
-            value = number(best.get(f"trials/{_trial_of(run.folder, self.files)}", row["score"]))
+            trial = rows.get(_trial_of(run.folder, self.files))
+            value = trial.score if trial else number(row["score"])
             return not row["running"], 0.0 if value is None else -value, run.name
 
         return [run for run, _ in sorted(runs, key=place)[:MOST_CURVES]]
@@ -119,52 +119,50 @@ class GroupView:
                 self._tuning = stamp, None
         return self._tuning[1]
 
-    def _table(self) -> list[Row]:
-        return read_csv(self.files.table("trial"))[:MOST_TRIALS]
-
     def trials(self, tuning: Tuning, runs: Sequence[tuple[ListedRun, Row]]) -> list[TrialResult]:
         """Returns the trials, best first. Those of which a run is being trained are known to run before the tuning
         writes it down."""
-        facts, table = read_facts(self.files.tuning), {str(row.get("folder")): row for row in self._table()}
-        written = facts.get("trials")
+        facts, written = tuning_facts(self.folder), rows_of(self.folder, MOST_TRIALS)
         of_trial: dict[str, list[Row]] = {}
         for run, row in runs:
             of_trial.setdefault(_trial_of(run.folder, self.files), []).append(row)
         results = []
-        for name, entry in list(written.items() if isinstance(written, dict) else ())[:MOST_TRIALS]:
-            settings = entry.get("settings") if isinstance(entry, dict) else None
-            values = [settings.get(domain.path) for domain in tuning.domains] if isinstance(settings, dict) else []
+        for name, settings in list(facts.settings.items())[:MOST_TRIALS]:
+            values = [settings.get(domain.path) for domain in tuning.domains]
             if not values or not all(map(_is_possible, tuning.domains, values)):
                 continue
-            row, own = table.get(f"trials/{name}", {}), of_trial.get(name, [])
+            trial, own = written.get(name, TrialRow(name)), of_trial.get(name, [])
             results.append(
                 TrialResult(
-                    trial=Trial(str(name), tuple(values)),
-                    state=_state(str(row.get("state") or "waiting"), own),
-                    score=number(row.get("score")),
-                    best=number(row.get("best")),
-                    step=_largest([*(run["step"] for run in own), row.get("step")]),
+                    trial=Trial(name, tuple(values)),
+                    state=_state(trial.state, own),
+                    score=trial.score,
+                    best=trial.best,
+                    step=_largest([*(run["step"] for run in own), trial.step]),
                     seconds=sum(run["seconds"] or 0 for run in own) or None,
                     status=None,
-                    folder=self.files.trials / str(name),
+                    folder=self.files.trials / name,
                     last_return=_mean([run.get("mean") for run in own if run["running"]]),
                 )
             )
         sign = -1 if tuning.settings.mode == "max" else 1
-        best = facts.get("best")
         return sorted(
             results,
             key=lambda row: (
-                row.trial.name != best, row.score is None, sign * (row.score or 0.0), -(row.step or 0), row.trial.name
+                row.trial.name != facts.best,
+                row.score is None,
+                sign * (row.score or 0.0),
+                -(row.step or 0),
+                row.trial.name,
             ),
-        )  # fmt: skip
+        )
 
     def _contents(self, tuning: Tuning, rows: Sequence[TrialResult]) -> TuningContents:
-        facts = read_facts(self.files.tuning)
-        best = next((row for row in rows if facts.get("finished") and row.trial.name == facts.get("best")), None)
+        facts = tuning_facts(self.folder)
+        best = next((row for row in rows if facts.finished and row.trial.name == facts.best), None)
         nothing = Curves({}, "")
         return TuningContents(
-            self.folder, "", tuning.domains, tuning.settings, rows, best, {}, nothing, (), facts
+            self.folder, "", tuning.domains, tuning.settings, rows, best, {}, nothing, (), begun(self.folder)
         )  # fmt: skip
 
     def _trial_lines(

@@ -12,7 +12,7 @@ from config.read.task_files import GROUPS, NOTES, RUN
 from config.tell.names import printable
 from framework.archive.groups import folders_in, members
 from framework.archive.run import RecordedRun, is_run
-from framework.disk.task_dir import is_locked, read_facts
+from framework.disk.task_dir import is_locked
 from framework.screen.formatting import number
 from framework.screen.outcome import shown
 
@@ -154,7 +154,7 @@ class Overview:
             for name in ("step", "episode", "update")
         }
         seconds = number(last.get("seconds_total"))
-        share = self._share(run.task.params, counts)
+        share = self._share(run, counts)
         return {
             **counts,
             "mean": number(last.get("return_mean")),
@@ -164,11 +164,12 @@ class Overview:
             "left": number(seconds * (1 - share) / share) if seconds and share else None,
         }
 
-    def _share(self, plan: Path, counts: Row) -> float:
-        """Returns the share of the planned run that is done. plan: the file of its settings."""
+    def _share(self, run: RecordedRun, counts: Row) -> float:
+        """Returns the share of the planned run that is done."""
+        plan = run.task.params
         stamp = stamp_of(plan)  # a resume may have another plan
         if plan not in self._plans or self._plans[plan][0] != stamp:
-            general = read_facts(plan).get("general_cfg")
+            general = run.params.get("general_cfg")
             section = general if isinstance(general, dict) else {}
             limits = {name: section[name] for name in LIMITS if number(section.get(name)) is not None}
             self._plans[plan] = stamp, GeneralConfig.model_construct(**limits)

@@ -7,7 +7,7 @@ from typing import Any
 
 from config.read.task_files import TaskFiles
 from config.tell.names import printable
-from framework.disk.task_dir import read_facts
+from framework.archive.run import RecordedRun
 from framework.live.overview import ListedRun, Stamp, stamp_of
 from framework.screen.formatting import cell, number
 
@@ -61,7 +61,7 @@ def _cells(folder: Path) -> Cells:
             plain = number(value) is not None and not isinstance(value, bool)
             cells[printable(path)] = value if plain else printable(cell(value)[:LONGEST])
 
-    add("", read_facts(TaskFiles(folder).params))
+    add("", RecordedRun(folder).params)
     return cells
 
 

@@ -7,7 +7,7 @@ from config.read.task_files import GROUP, LOCK, TUNING
 from config.tell.language import tr
 from framework.disk.task_dir import is_locked
 from framework.errors import JoystickError
-from framework.live.holders import Processes, processes
+from framework.live.lock_holders import Processes, processes
 
 _MOST_LOCKS = 1000
 """Number of files of a group that are looked at."""

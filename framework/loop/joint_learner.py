@@ -7,7 +7,7 @@ from framework.loop.learner import AgentLearner, Learned, Learner
 from framework.loop.share import Share
 from framework.memory.chunk import Chunk
 from framework.policies.agent import MultiPolicyAgent
-from framework.policies.plan import JointPlan
+from framework.policies.policy_plan import JointPlan
 
 
 class JointLearner(Learner):

@@ -47,8 +47,7 @@ class Group(NamedTuple):
     settings: Mapping[str, Any]
     """The settings of each file."""
     commands: Sequence[tuple[str, str]]
-    facts: Mapping[str, Any]
-    """Content of group.json."""
+    begun: Circumstances
     seconds: float
     drawn: str
     """Time of day if some of the runs have not ended; empty otherwise."""
@@ -61,9 +60,8 @@ def write(folder: Path, group: Group) -> Path:
         note = tr("As it stood at {time}, while runs trained. Reload the page later.", time=group.drawn)
     levels = {tr(name): level for name, level in group.levels.items()}
     group = group._replace(levels=levels)
-    begun = Circumstances.read(group.facts)
     head = [
-        html.paragraph("  ·  ".join(map(str, filter(None, (folder.name, begun.started)))), "quiet"),
+        html.paragraph("  ·  ".join(map(str, filter(None, (folder.name, group.begun.started)))), "quiet"),
         html.cards(_facts(group)),
         html.paragraph(note, "quiet"),
     ]
@@ -74,7 +72,7 @@ def write(folder: Path, group: Group) -> Path:
         html.section(tr("Runs"), _runs(folder, group)),
         html.section(tr("Commands"), html.commands(group.commands)),
         *_settings(group.settings),
-        html.section(tr("System"), html.pairs(system(begun))),
+        html.section(tr("System"), html.pairs(system(group.begun))),
     ]
     return html.write(folder, group.title, [*head, html.contents(sections), drawn.data()])
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from config.read.search_space import LISTS, Domain
 from config.read.task_files import GroupFiles
+from config.read.tuning import TuneConfig
 from config.tell.language import english, tr
-from config.tune.section import TuneConfig
-from config.tune.space import LISTS, Domain
 from framework.archive.curves import Curves, shown
 from framework.archive.run import RecordedRun
 from framework.archive.trials import TrialResult
@@ -62,8 +62,7 @@ class TuningContents(NamedTuple):
     """Curves of the trials, by their names."""
     commands: Sequence[tuple[str, str]]
     """Effect of a command, and the command."""
-    facts: Mapping[str, Any]
-    """Content of tune.json."""
+    begun: Circumstances
     session: str = english("ended")
     """running, interrupted or ended."""
     importance: Importance = Importance()
@@ -87,14 +86,14 @@ def write(contents: TuningContents) -> Path:
         html.section(tr("Importance of the settings"), _importance(contents.importance)),
         html.section(tr("Learning curves"), _curves(contents, drawn)),
         html.section(tr("Trials that failed"), html.pairs(contents.reasons.items())),
-        html.section(tr("System"), html.pairs(system(Circumstances.read(contents.facts)))),
+        html.section(tr("System"), html.pairs(system(contents.begun))),
         drawn.data(),
     ]
     return html.write(contents.folder, contents.title, parts, STYLE, SCRIPT)
 
 
 def _subtitle(contents: TuningContents) -> str:
-    started = Circumstances.read(contents.facts).started
+    started = contents.begun.started
     parts = [contents.folder.name, *([tr("begun {time}", time=started)] if started else [])]
     line = "  ·  ".join(map(html.text, parts))
     if contents.session != "running":

@@ -8,7 +8,7 @@ import torch
 from algos.base import Act, Actor, Agent, Array, EnvSpec, Progress, TrainableActor, Tree
 from config.tell.language import tr
 from framework.policies.league import PREFIX, League
-from framework.policies.plan import JointPlan
+from framework.policies.policy_plan import JointPlan
 from framework.policies.slots import Seen
 
 Acting = Callable[[Actor, Array, Array | None, Array | None], Act]

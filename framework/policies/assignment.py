@@ -12,7 +12,7 @@ from config.model.policies import PolicyConfig
 from config.read.loader import ConfigError, RunConfig
 from config.tell.language import tr
 from envs.several.joint import AgentType, JointLayout
-from framework.policies import chosen
+from framework.policies import policy_mapping
 from framework.policies.slots import JointSlots, Slots, is_vector
 
 DEFAULT = "default"
@@ -56,7 +56,7 @@ def _matched(name: str, algo: PolicyConfig, layout: JointLayout, names: Iterable
     """Returns the agents of a policy. Slots of agents with changing names match without #0."""
     if algo.selector is not None:
         stems = {agent: agent.partition("#")[0] for agent in layout.agents}
-        return tuple(agent for agent, stem in stems.items() if chosen.is_for(algo.selector, stem, name, names))
+        return tuple(agent for agent, stem in stems.items() if policy_mapping.is_for(algo.selector, stem, name, names))
     return tuple(agent for agent in layout.agents if any(_fits(agent, pattern) for pattern in algo.patterns))
 
 

@@ -14,7 +14,7 @@ from framework.disk.journal import Frame, Journal, Position, Span
 from framework.memory.base import Memory
 from framework.memory.chunk import Chunk, Keys
 from framework.memory.replay import Replay
-from framework.policies.plan import JointPlan, PolicyPlan
+from framework.policies.policy_plan import JointPlan, PolicyPlan
 from framework.policies.rollout import SlotRollout
 from framework.policies.splitter import Splitter
 from framework.seeding import stream

@@ -7,7 +7,7 @@ import numpy as np
 from algos.base import Array
 from envs.base import Step, VectorEnv
 from framework.collect.fragment import RETURN, Episode, Recorder
-from framework.policies.plan import JointPlan, Plan
+from framework.policies.policy_plan import JointPlan, Plan
 
 
 def return_names(plan: Plan) -> tuple[str, ...]:

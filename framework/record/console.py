@@ -38,7 +38,7 @@ from framework.screen.formatting import (
     video_command,
 )
 from framework.screen.outcome import shown
-from framework.screen.pace import RECENT, Counts, Pace
+from framework.screen.speed import RECENT, Counts, Pace
 
 
 @dataclass(frozen=True)

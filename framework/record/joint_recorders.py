@@ -10,7 +10,7 @@ from framework.collect.fragment import Columns, Episode, Fragment, Origin, Recor
 from framework.dataset.columns import MASKS
 from framework.dataset.store import StepStore
 from framework.dataset.trajectories import plain
-from framework.policies.plan import JointPlan
+from framework.policies.policy_plan import JointPlan
 from framework.policies.slots import Slots
 from framework.policies.splitter import Splitter, Transitions
 from framework.record.recorders import Trajectories

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from algos.base import Tree
-from framework.record import record_file
+from framework.record import leveldb_log
 from framework.record.service import PROJECT, Beyond, Service, package
 
 INSTALL = 'pip install "swanlab>=0.10"'
@@ -59,7 +59,7 @@ class SwanlabLogger(Service):
             return bool(curve) and beyond(curve)
 
         for path in sorted(folder.glob(f"swanlog/run-*-{self.id}/run-{self.id}.swanlab")):
-            record_file.cut(path, is_beyond)
+            leveldb_log.cut(path, is_beyond)
 
     def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
         self._run.log(dict(values), step=step)

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from framework.record import record_file
+from framework.record import leveldb_log
 from framework.record.service import PROJECT, Beyond, Service, package
 
 INSTALL = 'pip install "wandb>=0.31"'
@@ -63,7 +63,7 @@ class WandbLogger(Service):
 
     def _cut(self, folder: Path, beyond: Beyond) -> None:
         for path in sorted(folder.glob(f"wandb/offline-run-*-{self.id}/run-{self.id}.wandb")):
-            record_file.cut(path, lambda record: any([beyond(curve) for curve in _curves(record)]))
+            leveldb_log.cut(path, lambda record: any([beyond(curve) for curve in _curves(record)]))
 
     def _send(self, group: str, values: Mapping[str, float], step: int) -> None:
         self._run.log({**values, AXES[group]: step})

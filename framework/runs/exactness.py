@@ -12,7 +12,7 @@ from config.read.loader import RunConfig
 from config.tell.language import tr
 from framework.archive import sentences
 from framework.disk.task_dir import installed_version
-from framework.policies.plan import run_ahead
+from framework.policies.policy_plan import run_ahead
 
 _UNRECORDED = {"compile": "off", "fast": "on", "compiler": None}
 """Facts of checkpoints that are older than their record."""

@@ -46,7 +46,7 @@ from framework.loop.observer import Observer
 from framework.loop.profile import profiling
 from framework.loop.single_process import SingleProcess
 from framework.loop.trainer import Trainer
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from framework.record.callbacks import CallbackObserver, CallbackRecorder, taken
 from framework.record.console import Console
 from framework.record.recorders import TRAJECTORIES, Tape
@@ -54,7 +54,7 @@ from framework.record.redraw import Redraw
 from framework.record.run_log import EVAL_COLUMNS, RunLog
 from framework.record.system_log import Gpu, SystemLog
 from framework.record.traces import TRACES, TraceWriter
-from framework.runs import exactness, initial_weights, run_files, supervised
+from framework.runs import exactness, initial_weights, run_files, supervisor_pipe
 from framework.runs.best_model import choose_best
 from framework.runs.final_output import Ending, FinalOutput
 from framework.runs.resume import plain, start
@@ -190,7 +190,7 @@ class Experiment:
         self.task, self.store = self.start.task, self.start.store
         self._stack.callback(self.task.close)
         self._open_mirror()
-        supervised.tell_folder(self.task.path)
+        supervisor_pipe.tell_folder(self.task.path)
         if self.env.metrics:
             self.task.write_run({"numbers": list(self.env.metrics)})
         eval_env = enter(build.opened_env(config, min(cfg.online_eval_episode, MOST_ROWS), self.watch))

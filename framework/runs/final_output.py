@@ -24,7 +24,7 @@ from framework.loop.evaluator import Evaluation
 from framework.loop.iteration import Count, Score
 from framework.loop.trainer import Trainer
 from framework.pages import figures, html_report
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from framework.record.console import Console, Outcome
 from framework.record.recorders import Tape
 from framework.record.run_log import RunLog

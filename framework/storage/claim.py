@@ -8,9 +8,9 @@ from collections.abc import Callable
 from config.program import PROGRAM
 from config.tell.language import tr
 from framework.screen.stages import stage
+from framework.storage.copy_record import Record
 from framework.storage.errors import Changed, Claimed, StorageError
 from framework.storage.index import KEY, Index, Owner, Parts
-from framework.storage.record import Record
 from framework.storage.store import Seen, Store
 
 SILENCE = 3

@@ -28,9 +28,9 @@ from framework.disk.task_dir import held_lock, is_locked
 from framework.screen.formatting import byte_size
 from framework.screen.stages import stage
 from framework.storage import claim
+from framework.storage.copy_record import Record, Stamp, files_of, pending, set_destination
 from framework.storage.errors import MissingObject, StorageError
 from framework.storage.index import KEY, Index, Parts, checkpoint_of
-from framework.storage.record import Record, Stamp, files_of, pending, set_destination
 from framework.storage.store import Store, patiently
 
 CACHE_VARIABLE = "JOYSTICK_CACHE"

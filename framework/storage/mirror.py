@@ -22,9 +22,9 @@ from config.tell.language import tr
 from framework.screen.formatting import byte_size, counted, sync_command
 from framework.screen.stages import stage
 from framework.storage.claim import Claim
+from framework.storage.copy_record import Record, Stamp, destination, entries_in, files_of, pending, set_destination
 from framework.storage.errors import Claimed, StorageError
 from framework.storage.index import KEY, PART_BYTES, Part, Parts
-from framework.storage.record import Record, Stamp, destination, entries_in, files_of, pending, set_destination
 from framework.storage.store import Store
 
 SECONDS_VARIABLE = "JOYSTICK_STORAGE_SECONDS"

@@ -23,7 +23,7 @@ from framework.errors import JoystickError
 from framework.loop.learner import AgentLearner
 from framework.memory.offline_data import select_data
 from framework.memory.offline_replay import OfflineReplay
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from tests.framework.memory.test_offline import data_for, run_of, write
 from tests.tools.core import stream
 

@@ -15,7 +15,7 @@ from config.model.layers import mlp
 from config.read.loader import ConfigError
 from envs.toy.finite import DeepSea
 from framework.loop.learner import AgentLearner
-from framework.policies.plan import PolicyPlan
+from framework.policies.policy_plan import PolicyPlan
 from tests.tools.compiler import can_compile, programs
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, saved_and_read, score, spec_of, toy_of, trained

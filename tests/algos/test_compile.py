@@ -18,7 +18,7 @@ from algos.common.parts.optim import GradientStep
 from config.read.loader import RunConfig, load
 from framework.assemble import compiling
 from framework.catalog import ALGOS, ENVS
-from framework.policies.plan import PolicyPlan
+from framework.policies.policy_plan import PolicyPlan
 from main import main
 from tests.tools.compiler import can_compile, compiler_cache, compiles, programs
 from tests.tools.config_fixtures import loaded

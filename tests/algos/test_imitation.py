@@ -60,6 +60,20 @@ def test_the_gradient_penalty_is_that_of_slopes_other_than_1_between_both() -> N
     assert penalty.item() == pytest.approx((1 + 25) / 2)
 
 
+def test_dropout_of_a_discriminator_repeats_with_the_stream_of_learning() -> None:
+    spec = replace(spec_of(), rows=4)
+    layers = [SMALL, {"layer_type": "dropout", "rate": 0.5}]
+    odds = []
+    for seed in range(2):
+        agent = agent_of("GAIL", spec, data="x.npz", **{**LAYERS, "discriminator_layers": layers})
+        window = {name: torch.from_numpy(value).flatten(0, 1) for name, value in imitators_window(spec, agent).items()}
+        torch.manual_seed(seed)
+        agent.seed_dropout()
+        odds.append(agent.discriminator.log_odds(*(window[name] for name in agent.discriminator.READS)))
+    assert torch.equal(*odds)
+    assert not torch.equal(odds[1], agent.discriminator.log_odds(*(window[name] for name in agent.discriminator.READS)))
+
+
 @pytest.mark.parametrize(("algo", "networks"), [("GAIL", 1), ("AIRL", 2)])
 def test_a_discriminator_of_slope_1_has_no_penalty(algo: str, networks: int) -> None:
     spec = replace(spec_of(), rows=4)

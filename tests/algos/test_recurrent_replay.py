@@ -13,7 +13,7 @@ from config.model.layers import BatchRenorm, Gru, Linear, Lstm
 from config.read.loader import ConfigError
 from framework.assemble import build, resources
 from framework.loop.learner import AgentLearner
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from tests.tools.actor_critic import ALL
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, score, spec_of, stream, toy_of, trained, updated

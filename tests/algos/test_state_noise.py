@@ -15,7 +15,7 @@ from config.model.layers import mlp
 from config.read.loader import ConfigError
 from framework.disk.checkpoints import CheckpointStore
 from framework.loop.learner import AgentLearner
-from framework.policies.plan import PolicyPlan
+from framework.policies.policy_plan import PolicyPlan
 from main import main
 from tests.tools.compiler import can_compile, programs
 from tests.tools.config_fixtures import loaded

@@ -36,7 +36,7 @@ ASKING = {
     "config/machine.py": "cores and memory, as Linux and macOS tell of them",
     "framework/distributed/reaper.py": "imports nothing of ours; see DETACHED and the end of the file",
     "framework/jobs/functions.py": "the process of a call, which is refused where processes do not fork",
-    "framework/live/holders.py": "chooses among ways, and says where there is none",
+    "framework/live/lock_holders.py": "chooses among ways, and says where there is none",
 }
 """Modules outside of config/system that ask, and for what."""
 

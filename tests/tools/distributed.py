@@ -30,7 +30,7 @@ from framework.loop.backend import Backend
 from framework.loop.iteration import Count
 from framework.loop.learner import Learned
 from framework.loop.single_process import SingleProcess
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from tests.tools.fake_ray import FakeRay
 from tests.tools.short_runs import narrow, short
 

@@ -9,7 +9,7 @@ from typing import Any
 from config.foreign.convert import converted
 from config.foreign.experiments import load_all
 from config.read.presets import PRESETS
-from config.tune.section import from_file
+from config.read.tuning import from_file
 from framework import catalog
 from framework.archive.run import RecordedRun
 

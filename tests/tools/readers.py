@@ -313,10 +313,10 @@ def _run(name: str) -> Callable[[bytes, Path], None]:
     """Returns what reads a file of a run in each way in which lists, reports and pages do."""
 
     def read(data: bytes, folder: Path) -> None:
+        from framework.archive.curve_tail import CurveTail
         from framework.archive.groups import begun, order_of
         from framework.archive.run import RecordedRun
         from framework.archive.task_list import as_json as listed
-        from framework.live.curve_tail import CurveTail
         from framework.live.overview import Overview
 
         run = folder / "runs" / "a"
@@ -356,8 +356,8 @@ def _report(data: bytes, folder: Path) -> None:
 
 
 def _index(data: bytes, folder: Path) -> None:
+    from framework.storage.copy_record import COPIED_TO, COPY, Record, destination
     from framework.storage.index import Index
-    from framework.storage.record import COPIED_TO, COPY, Record, destination
 
     for name in (COPY, COPIED_TO):
         (folder / name).write_bytes(data)

@@ -10,7 +10,7 @@ from config.system.terminal import quoted
 from config.tell.language import tr
 from envs.base import EnvError
 from framework.assemble import build
-from framework.assemble.choice import USUAL, Choice, Task, choose
+from framework.assemble.algorithm_choice import USUAL, Choice, Task, choose
 from framework.catalog import ALGOS, ENVS
 
 LEAST_OF_IMAGE = 3

@@ -16,7 +16,7 @@ from framework.assemble import build, offline, resources
 from framework.assemble import fit as compatibility
 from framework.assemble.expert import expert_of
 from framework.memory.offline_data import OfflineData
-from framework.policies.plan import Plan, PolicyPlan, plan
+from framework.policies.policy_plan import Plan, PolicyPlan, plan
 from framework.runs import initial_weights
 from framework.screen.formatting import byte_size, counted
 from framework.screen.stages import stage

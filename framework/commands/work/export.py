@@ -22,9 +22,9 @@ from framework.disk.atomic import write_together
 from framework.errors import JoystickError
 from framework.export import example, onnx_file, tensors_file
 from framework.export.check import compare
-from framework.export.played import Seen, play
 from framework.export.policy import FileModule, network_facts, parts_facts, space_facts, text_facts
-from framework.policies.plan import PolicyPlan, plan
+from framework.export.recordings import Seen, play
+from framework.policies.policy_plan import PolicyPlan, plan
 from framework.runs.model import Model, opened
 from framework.runs.signals import StopSignals
 from framework.screen.stages import each, stage

@@ -15,9 +15,10 @@ from config.read.task_files import GroupFiles
 from config.read.yaml_reader import DocumentError
 from config.system.name import is_windows
 from config.tell.language import tr
+from framework.archive.groups import group_facts
 from framework.commands.line import start
 from framework.disk.atomic import remove_folder
-from framework.disk.task_dir import ROOT, read_facts
+from framework.disk.task_dir import ROOT
 from framework.jobs import supervisor
 from framework.screen.formatting import resume_command
 from framework.storage import copies
@@ -94,7 +95,7 @@ def _continued(request: Namespace, words: list[str], folder: Path, place: str) -
     those that make it another run. None if it has ended. Raises ConfigError if the folder belongs to another command.
     folder: its facts; place: what resume goes on with."""
     is_group = GroupFiles(folder).group.is_file()
-    if is_group and (recorded := read_facts(GroupFiles(folder).group).get("command_line")) != words:
+    if is_group and (recorded := group_facts(folder).command_line) != words:
         problem = tr(
             "{folder} is a group of another command ({words}); name a new folder, or continue it: {command}",
             folder=as_written(folder),

@@ -13,8 +13,8 @@ from framework.archive.groups import members
 from framework.archive.run import RecordedRun, is_run
 from framework.disk.task_dir import ROOT, held_lock
 from framework.errors import MISTAKE, TaskDirError
+from framework.storage.copy_record import set_destination
 from framework.storage.mirror import Mirror, url_of
-from framework.storage.record import set_destination
 
 
 def run(request: Namespace) -> int:

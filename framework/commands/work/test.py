@@ -23,7 +23,7 @@ from framework.disk.task_dir import TaskDir, circumstances
 from framework.errors import Interrupted, JoystickError
 from framework.loop.curriculum import Phases
 from framework.loop.evaluator import Evaluation
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from framework.record.console import Console
 from framework.record.recorders import FirstEpisodes, Tape
 from framework.runs.final_output import ALL_PLAYED, FilmSelection, FinalOutput

@@ -8,7 +8,7 @@ from config.tell.language import tr
 from envs.base import EnvError
 from framework.disk.task_dir import circumstances
 from framework.errors import ERROR, MISTAKE, JoystickError
-from framework.runs import run_files, supervised
+from framework.runs import run_files, supervisor_pipe
 from framework.runs.experiment import Experiment
 from framework.runs.session import Run
 from framework.runs.signals import SaveSignals, StopSignals, Watchdog, leave
@@ -79,7 +79,7 @@ def _hangs(training: Experiment) -> None:
         failed = partial(run_files.write_failure, training.task, why)
         training.output.guarded(tr("run.json could not be written"), failed)
     if not training.trained:
-        supervised.tell_machine(why)
+        supervisor_pipe.tell_machine(why)
     print("\n" + "\n".join([*lines, *filter(None, [_resume(training)])]), file=sys.stderr)
     if training.opened:
         training.console.close()

@@ -14,7 +14,7 @@ import algos
 from config.config import GeneralConfig
 from config.model.layers import Custom, Layer
 from config.read.loader import load
-from config.tune.section import TuneConfig
+from config.read.tuning import TuneConfig
 from envs import python
 from envs.common.wrappers import names, split
 from envs.gym import Config as Gym

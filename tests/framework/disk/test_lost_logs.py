@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from framework.disk.csv_log import CsvLog, JsonLog
-from framework.disk.task_dir import TaskDir
+from framework.disk.task_dir import TaskDir, read_facts
 from main import main
 from tests.tools.disk import Calls, Disk, read_record
 from tests.tools.io_faults import ALGORITHMS, BASE, EVALUATION, LIMITS, OUTPUTS, played
@@ -51,7 +51,7 @@ def test_a_log_of_times_is_no_reason_to_stop_a_resume(task, harm, capsys):
     assert main(["--resume", str(task), LIMITS[1]]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert f"{RESULT} has lost rows that it had at the checkpoint; the run continues, the file is kept" in out
-    assert TaskDir(task).read_run()["altered_files"] == [RESULT]
+    assert read_facts(TaskDir(task).run)["altered_files"] == [RESULT]
     assert main(["--resume", str(whole), LIMITS[1]]) == 0
     for name in ("train.csv", "progress.csv"):
         assert (task / "results" / name).read_bytes() == (whole / "results" / name).read_bytes()

@@ -15,7 +15,7 @@ from framework.assemble import build, resources
 from framework.disk.journal import FRAME_BYTES
 from framework.errors import JoystickError
 from framework.memory import Replay
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import FakeJournal, ramp, replay, saved_and_read, written
 

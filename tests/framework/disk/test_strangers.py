@@ -18,7 +18,7 @@ from framework.dataset.trajectories import PickleFile, TrajectoryWriter
 from framework.disk import checkpoints as store
 from framework.disk.atomic import write_whole
 from framework.disk.checkpoints import CheckpointStore
-from framework.disk.task_dir import TaskDir
+from framework.disk.task_dir import TaskDir, read_facts
 from framework.errors import CheckpointError, TaskDirError
 from main import main
 from tests.tools.io_faults import ALGORITHMS, COMMON, LIMITS
@@ -232,9 +232,9 @@ def test_a_size_that_memory_cannot_hold_is_damage_and_no_traceback(run, monkeypa
 
 def test_a_run_json_that_is_nested_too_deep_is_an_empty_one(run):
     (run / "run.json").write_text("[" * 200_000 + "]" * 200_000)
-    assert TaskDir(run).read_run() == {}
+    assert read_facts(TaskDir(run).run) == {}
     assert resume(run) == 0
-    assert TaskDir(run).read_run()["finished"] is True
+    assert read_facts(TaskDir(run).run)["finished"] is True
 
 
 def test_a_file_with_other_columns_is_refused_in_a_line(run, capsys):
@@ -270,7 +270,7 @@ def test_a_changed_byte_in_what_was_logged_is_said_and_recorded_and_stops_nothin
     path.write_bytes(data)
     assert resume(run) == 0
     assert f"{name} was altered or damaged" in capsys.readouterr().out
-    assert TaskDir(run).read_run()["altered_files"] == [f"results/{name}"]
+    assert read_facts(TaskDir(run).run)["altered_files"] == [f"results/{name}"]
     assert "was altered or damaged" in (run / "report.html").read_text()
     assert path.read_bytes()[: len(data) - 45] == bytes(data)[:-45]
 
@@ -278,7 +278,7 @@ def test_a_changed_byte_in_what_was_logged_is_said_and_recorded_and_stops_nothin
 def test_what_is_whole_is_not_said_to_be_altered(run, capsys):
     assert (resume(run), main(["--resume", str(run), "general_cfg.max_total_step=160"])) == (0, 0)
     assert "altered" not in capsys.readouterr().out
-    assert "altered_files" not in TaskDir(run).read_run()
+    assert "altered_files" not in read_facts(TaskDir(run).run)
 
 
 def everything_in(folder):

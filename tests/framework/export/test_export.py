@@ -23,8 +23,8 @@ from framework.commands.work import export
 from framework.disk import atomic
 from framework.errors import JoystickError
 from framework.export import check, example, onnx_file
-from framework.export.played import Seen
 from framework.export.policy import FileModule
+from framework.export.recordings import Seen
 from main import main
 from tests.algos.test_contract import TOYS, agent_for, small, spaces_suit
 from tests.framework.record.test_agent_records import DQN, words

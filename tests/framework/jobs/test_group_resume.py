@@ -15,7 +15,7 @@ import pytest
 
 from config.program import PROGRAM
 from framework.archive import task_list
-from framework.disk.task_dir import TaskDir, take_lock
+from framework.disk.task_dir import TaskDir, read_facts, take_lock
 from framework.distributed import stage_tasks
 from framework.jobs import job, members, processes
 from framework.jobs.group import Group
@@ -92,8 +92,8 @@ def test_a_killed_group_is_gone_on_with_and_a_process_that_it_left_is_waited_for
     again = forked(*PICKY[:2], "--resume", "here")
     assert again.returncode == 0, again.stderr
     assert "seed 1: " in again.stdout
-    assert [TaskDir(Path("here", seed)).read_run()["step"] for seed in ("seed_1", "seed_2")] == [300, 300]
-    assert "resumes" not in TaskDir(Path("here/seed_1")).read_run(), "its own process came to the end"
+    assert [read_facts(TaskDir(Path("here", seed)).run)["step"] for seed in ("seed_1", "seed_2")] == [300, 300]
+    assert "resumes" not in read_facts(TaskDir(Path("here/seed_1")).run), "its own process came to the end"
 
 
 def test_after_ctrl_c_the_printed_command_trains_what_is_left_and_nothing_twice() -> None:
@@ -111,7 +111,7 @@ def test_after_ctrl_c_the_printed_command_trains_what_is_left_and_nothing_twice(
     assert done.returncode == 0, done.stderr
     assert "to go on" not in done.stdout
     assert Path("here/seed_1/run.json").read_bytes() == first, "it was finished"
-    assert len(TaskDir(Path("here/seed_2")).read_run()["resumes"]) == 1
+    assert len(read_facts(TaskDir(Path("here/seed_2")).run)["resumes"]) == 1
     table = Path("here/seeds.csv").read_text().splitlines()
     status = table[0].split(",").index("status")
     assert [row.split(",")[status] for row in table[1:]] == ["0", "0", "0"]

@@ -25,6 +25,7 @@ from framework.archive.groups import RunResult, curves_of, result
 from framework.archive.run import RecordedRun
 from framework.assemble import resources
 from framework.disk.csv_table import last_row
+from framework.disk.facts import Circumstances
 from framework.disk.task_dir import TaskDir
 from framework.jobs import group, job, results
 from framework.jobs.processes import Processes, StageEnd
@@ -494,7 +495,7 @@ def a_group(*returns: float, experiments: dict[str, list[int]] | None = None, **
         "title": "DQN on X, some seeds", "runs": runs, "curves": Curves(lines, "return"),
         "experiments": {name: [runs[n - 1].result for n in ones] for name, ones in (experiments or {}).items()},
         "levels": {"expected": 8.0, "random policy": None}, "settings": {"config.yaml": {"algo_cfg": {"lr": 0.5}}},
-        "commands": [("Resume", "python main.py resume a")], "facts": {}, "seconds": 61.0, "drawn": "",
+        "commands": [("Resume", "python main.py resume a")], "begun": Circumstances(), "seconds": 61.0, "drawn": "",
     }  # fmt: skip
     return group_page.Group(**(values | changes))
 
@@ -544,7 +545,9 @@ def test_the_page_of_a_group_that_has_begun_is_a_page_too(tmp_path: Path) -> Non
 
 def test_names_on_the_page_of_a_group_are_text(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>\"'&"
-    shown = a_group(1, 2, title=evil, levels={evil: 1.0}, settings={evil: {evil: {evil: evil}}}, facts={"cpu": evil})
+    shown = a_group(
+        1, 2, title=evil, levels={evil: 1.0}, settings={evil: {evil: {evil: evil}}}, begun=Circumstances(cpu=evil)
+    )
     shown = shown._replace(commands=[(evil, evil)], runs=[run._replace(label=evil, state=evil) for run in shown.runs])
     page = group_page.write(tmp_path, shown).read_text(encoding="utf-8")
     assert page.count("<script") == 2, "ours, and the numbers"

@@ -14,7 +14,7 @@ from config.program import MAIN
 from framework.disk.task_dir import held_lock
 from framework.jobs import supervisor
 from framework.jobs.supervisor import Deaths, End, Supervisor, reached
-from framework.runs import supervised
+from framework.runs import supervisor_pipe
 from framework.screen import stages
 from main import main
 
@@ -154,15 +154,15 @@ def test_signals_reach_the_child_once_and_a_stop_in_a_pause_ends_it(child, tmp_p
 def test_the_pipe_is_not_inherited_and_its_end_hurts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = os.pipe()
     os.set_inheritable(theirs, True)
-    monkeypatch.setenv(supervised.VARIABLE, str(theirs))
-    monkeypatch.setattr(supervised, "_pipe", None)
-    supervised.connect()
-    assert (supervised.connected(), os.get_inheritable(theirs)) == (True, False)
-    assert supervised.VARIABLE not in os.environ
-    supervised.tell_folder(Path("x"))
+    monkeypatch.setenv(supervisor_pipe.VARIABLE, str(theirs))
+    monkeypatch.setattr(supervisor_pipe, "_pipe", None)
+    supervisor_pipe.connect()
+    assert (supervisor_pipe.connected(), os.get_inheritable(theirs)) == (True, False)
+    assert supervisor_pipe.VARIABLE not in os.environ
+    supervisor_pipe.tell_folder(Path("x"))
     assert json.loads(os.read(ours, 100)) == {"folder": "x"}
     os.close(ours)
-    supervised.tell_machine("nobody reads it")
+    supervisor_pipe.tell_machine("nobody reads it")
     os.close(theirs)
 
 

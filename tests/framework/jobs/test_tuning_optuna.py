@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from config.read import tuning
 from config.read.loader import ConfigError
-from config.tune import section as tuning
-from config.tune.space import Domain
+from config.read.search_space import Domain
 from framework.catalog import ALGOS, ENVS
 from framework.jobs import job
 from framework.jobs.optuna_search import OptunaSearch, importance

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from config.read import search_space
+from config.read.search_space import Domain
+from config.read.tuning import TuneConfig
 from config.read.yaml_reader import parse
-from config.tune import space
-from config.tune.section import TuneConfig
-from config.tune.space import Domain
 from framework.archive.run import RecordedRun
 from framework.archive.trials import Trial, combined
 from framework.jobs import processes, schedulers, stages, tuning_plan
@@ -30,26 +30,26 @@ def test_values_to_try_are_found_wherever_they_stand_and_filled_in() -> None:
         "policies_cfg: {car: {agents: car_0, gamma: {choice: [0.9, 0.99]}}}\n",
         "a.yaml",
     )
-    faults: list[space.Fault] = []
-    domains = list(space.domains_of(document.value, document.place, faults))
+    faults: list[search_space.Fault] = []
+    domains = list(search_space.domains_of(document.value, document.place, faults))
     assert not faults
     assert [(domain.path, domain.kind, domain.values, domain.place) for domain in domains] == [
         ("algo_cfg.lr", "log", (1e-4, 0.1), "a.yaml:2"),
         ("algo_cfg.value_layers[0].layer_size", "grid", (8, 16), "a.yaml:4"),
         ("policies_cfg.car.gamma", "choice", (0.9, 0.99), "a.yaml:5"),
     ]
-    value = space.filled(document.value, domains, (0.01, 16, 0.9))
+    value = search_space.filled(document.value, domains, (0.01, 16, 0.9))
     assert value["algo_cfg"] == {"lr": 0.01, "value_layers": [{"layer_type": "linear", "layer_size": 16}]}
     assert value["policies_cfg"] == {"car": {"agents": "car_0", "gamma": 0.9}}
     assert document.value["algo_cfg"]["lr"] == {"log": [1e-4, 0.1]}, "the file stays as it is"
 
 
 def test_leaves_from_python_are_those_of_a_file() -> None:
-    assert space.log(1e-4, 1e-2) == {"log": [1e-4, 1e-2]}
-    assert space.uniform(0, 1) == {"uniform": [0, 1]}
-    assert space.integer(1, 9) == {"int": [1, 9]}
-    assert space.grid(1, 2) == {"grid": [1, 2]}
-    assert space.choice("a", "b") == {"choice": ["a", "b"]}
+    assert search_space.log(1e-4, 1e-2) == {"log": [1e-4, 1e-2]}
+    assert search_space.uniform(0, 1) == {"uniform": [0, 1]}
+    assert search_space.integer(1, 9) == {"int": [1, 9]}
+    assert search_space.grid(1, 2) == {"grid": [1, 2]}
+    assert search_space.choice("a", "b") == {"choice": ["a", "b"]}
 
 
 # -------------------------------------------------------------------------------------------------------- draws

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from config.tune import section as tuning
+from config.read import tuning
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.disk.task_dir import take_lock

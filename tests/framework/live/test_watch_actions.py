@@ -16,7 +16,7 @@ import pytest
 from framework.archive import task_list
 from framework.disk.notes import LONGEST_NOTE, MOST_BYTES, Notes
 from framework.disk.task_dir import held_lock
-from framework.live import holders, overview, stop
+from framework.live import lock_holders, overview, stop
 from framework.live.server import MOST_ASKED, Server
 from tests.tools.browser import awaited
 from tests.tools.watch import ask, done, get, now, run, served
@@ -32,7 +32,7 @@ while True:
     time.sleep(0.02)
 """
 ROOT = Path(__file__).parents[3]
-WAYS = {"proc": holders.ByProc, "lsof": holders.ByLsof}
+WAYS = {"proc": lock_holders.ByProc, "lsof": lock_holders.ByLsof}
 
 
 @pytest.fixture(params=WAYS)
@@ -234,7 +234,7 @@ def test_only_the_process_that_holds_the_lock_is_stopped(
     sent: list[int] = []
     owner, name = (signal, "pidfd_send_signal") if way == "proc" else (SimpleNamespace(**vars(os)), "kill")
     if way == "lsof":
-        monkeypatch.setattr(holders, "os", owner)  # the test itself ends processes with os.kill
+        monkeypatch.setattr(lock_holders, "os", owner)  # the test itself ends processes with os.kill
     monkeypatch.setattr(owner, name, lambda process, number: sent.append(number))
     folder, system = tasks / "one", WAYS[way]()
     with served(tasks) as server:
@@ -248,7 +248,7 @@ def test_only_the_process_that_holds_the_lock_is_stopped(
                 reader.kill()
                 reader.wait()
             with monkeypatch.context() as patch:
-                patch.setattr(holders, "user", lambda: 12345)
+                patch.setattr(lock_holders, "user", lambda: 12345)
                 assert "no process of yours" in done(server, "/stop", run=key)["error"]
             with monkeypatch.context() as patch:  # it ends, and another process gets its id
                 patch.setattr(stop, "_holder", lambda system, lock: os.getpid())
@@ -271,8 +271,8 @@ def test_only_the_process_that_holds_the_lock_is_stopped(
 
 def test_a_system_that_tells_of_no_process_says_so(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Windows: it says what to do instead."""
-    monkeypatch.setattr(holders, "PROC", tasks / "absent")
-    monkeypatch.setattr(holders.shutil, "which", lambda name: None)
+    monkeypatch.setattr(lock_holders, "PROC", tasks / "absent")
+    monkeypatch.setattr(lock_holders.shutil, "which", lambda name: None)
     with served(tasks) as server, Holder(tasks / "one"):
         assert "press Ctrl-C in its terminal" in done(server, "/stop", run=id_of(server))["error"]
 

@@ -14,12 +14,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from framework.archive import task_list
+from framework.archive import curve_tail, task_list
+from framework.archive.curve_tail import MOST_POINTS, CurveTail, ThinnedCurve
 from framework.archive.run import RecordedRun
 from framework.disk.task_dir import held_lock
-from framework.live import curve_tail
 from framework.live.answers import NOT_DRAWN
-from framework.live.curve_tail import MOST_POINTS, CurveTail, ThinnedCurve
 from framework.live.files import KINDS
 from framework.live.overview import Overview
 from framework.live.server import REPORT

@@ -19,6 +19,7 @@ from envs.base import EnvContext, EnvError, Step, VectorEnv
 from envs.common.vector import GymnasiumVector, SameStep
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
+from framework.disk.task_dir import read_facts
 from framework.distributed import launch
 from framework.errors import JoystickError
 from framework.loop.curriculum import Phases
@@ -141,7 +142,7 @@ def test_a_resume_in_mid_episode_plays_each_episode_in_its_own_phase(tmp_path, w
     with joystick.Run.resume(tmp_path / "cut") as run:
         for _ in range(9 - cut):
             run.train()
-        resumes = run._experiment.task.read_run()["resumes"]
+        resumes = read_facts(run._experiment.task.run)["resumes"]
     assert resumes[-1]["exact"] is True, resumes
     assert files(tmp_path / "cut") == files(straight)
 
@@ -165,7 +166,7 @@ def test_a_resume_may_move_the_bounds_but_not_drop_the_present_phase(tmp_path):
     moved = "{metric: step, phases: [{below: 40, value: 0}, {below: 150, value: 1}, {value: 2}]}"
     with joystick.Run.resume(tmp_path / "run", [f"general_cfg.curriculum={moved}"]) as run:
         assert [run.train()["phase"] for _ in range(2)] == [2, 2]
-        [because] = run._experiment.task.read_run()["resumes"][-1]["inexact_because"]
+        [because] = read_facts(run._experiment.task.run)["resumes"][-1]["inexact_because"]
         assert because.startswith("general_cfg.curriculum: {")
     with pytest.raises(JoystickError, match="the checkpoint is in phase 2, which"):
         joystick.Run.resume(tmp_path / "run", ["general_cfg.curriculum={metric: step, phases: [{value: 0}]}"])
@@ -386,7 +387,7 @@ def test_a_function_reaches_the_environment_of_every_row(tmp_path, workers, plac
         assert run.foreach_env(place, changes=False) == [("Staged", *each, 1) for each in places]
         run.train()
     with joystick.Run.resume(tmp_path / "run") as run:
-        assert run._experiment.task.read_run()["resumes"][-1]["exact"] is True
+        assert read_facts(run._experiment.task.run)["resumes"][-1]["exact"] is True
 
 
 @pytest.mark.parametrize("vectorization", ["sync", "async"])
@@ -425,7 +426,7 @@ def test_a_change_of_the_environments_is_reported_at_the_resume(tmp_path, worker
         assert (before / "manifest.json").exists()
         step = run.count.step
     with joystick.Run.resume(tmp_path / "run") as run:
-        facts = run._experiment.task.read_run()
+        facts = read_facts(run._experiment.task.run)
         assert facts["resumes"][-1]["exact"] is False
         said = f"environments were changed by foreach_env at step {step}"
         assert facts["resumes"][-1]["inexact_because"] == [said]

@@ -26,7 +26,7 @@ from framework.disk import journal as journals
 from framework.memory import Replay, arrivals, ring
 from framework.memory.frame_store import Compressed, Plain
 from framework.memory.frames import Frames
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from tests.tools.core import FakeJournal, saved_and_read, written
 from tests.tools.distributed import Run, config_of, local, remote
 from tests.tools.fake_ray import FakeRay

@@ -17,7 +17,7 @@ from framework.memory import rollout
 from framework.memory.expert_windows import ExpertWindows
 from framework.memory.offline_data import select_data
 from framework.memory.offline_replay import OfflineReplay
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from tests.framework.memory.test_offline import spec_of, write
 from tests.tools.core import saved_and_read, stream
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from config.tune.section import TuneConfig
-from config.tune.space import Domain
+from config.read.search_space import Domain
+from config.read.tuning import TuneConfig
 from framework.archive.curves import Curves
 from framework.archive.trials import Trial, TrialResult
+from framework.disk.facts import Circumstances
 from framework.jobs import job
 from framework.jobs.optuna_search import importance_of
 from framework.pages import charts, svg
@@ -55,7 +56,7 @@ def found(
     values: dict[str, Any] = {
         "title": "Tuning: X", "domains": domains, "cfg": TuneConfig(), "rows": rows, "best": rows[0],
         "reasons": {"001": "killed"}, "curves": Curves(curves, "return"), "commands": [("Train", "python main.py")],
-        "facts": {"command_line": ["tune", "--yaml", "a b.yaml"]}, "importance": importance_of(domains, rows),
+        "begun": Circumstances(command_line=["tune", "--yaml", "a b.yaml"]), "importance": importance_of(domains, rows),
     }  # fmt: skip
     return TuningContents(folder=folder, **(values | changes))
 

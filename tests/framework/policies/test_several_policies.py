@@ -12,7 +12,7 @@ from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
 from framework.collect.fragment import Fragment, Origin
 from framework.memory.replay import Replay
-from framework.policies.plan import plan
+from framework.policies.policy_plan import plan
 from framework.policies.rollout import SlotRollout
 from framework.policies.slots import JointSlots, Slots, mixed
 from framework.policies.splitter import Splitter, Transitions

@@ -38,7 +38,7 @@ from framework.runs import exactness
 from framework.runs.signals import StopSignals
 from framework.screen import terminal
 from framework.screen.formatting import resume_command, video_command
-from framework.screen.pace import Pace
+from framework.screen.speed import Pace
 from framework.screen.stages import look, stage
 from tests.tools.core import toy_of
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from framework.record import record_file
+from framework.record import leveldb_log
 from framework.record.loggers import HOMES, Loggers
 from framework.record.service import Beyond, Service
 
@@ -51,7 +51,7 @@ def of_wandb(folder: Path, run_id: str) -> Iterator[Point]:
     from wandb.proto.wandb_internal_pb2 import Record
 
     for path in sorted(folder.glob(f"wandb/offline-run-*-{run_id}/*.wandb")):
-        for _, _, data in record_file.records(whole(path)):
+        for _, _, data in leveldb_log.records(whole(path)):
             items = Record.FromString(data).history.item
             row = {item.key or item.nested_key[0]: json.loads(item.value_json) for item in items}
             axis = row.get("environment_step", row.get("update"))
@@ -143,7 +143,7 @@ def test_what_a_killed_service_had_not_written_is_sent_again(name: str, tmp_path
     first.close()
     [path] = [*tmp_path.glob("wandb/offline*/*.wandb"), *tmp_path.glob("swanlog/*/*.swanlab")]
     content = whole(path) if name == "wandb" else path.read_bytes()
-    places = [place for place, _, _ in record_file.records(content)]
+    places = [place for place, _, _ in leveldb_log.records(content)]
     path.write_bytes(content[: places[-40] + 9])
     assert len(list(READ[name](tmp_path, first.id))) < len(kept)
     second = made(name)
@@ -201,12 +201,12 @@ def test_a_file_of_records_is_read_across_blocks_and_without_its_torn_end(tmp_pa
     room = 2**15 - 7 - (7 + 3) - 7
     whole, large = b"abc", b"x" * 40_000
     content = b":SWL123" + part(whole, 1) + part(large[:room], 2) + part(large[room:], 4)
-    found = list(record_file.records(content))
+    found = list(leveldb_log.records(content))
     assert found == [(7, 17, whole), (17, len(content), large)]
-    assert list(record_file.records(content[:-1])) == found[:1]
-    assert list(record_file.records(content[:17] + bytes(100))) == found[:1]  # a hole
+    assert list(leveldb_log.records(content[:-1])) == found[:1]
+    assert list(leveldb_log.records(content[:17] + bytes(100))) == found[:1]  # a hole
     padded = b":SWL123" + part(b"y" * (2**15 - 14 - 3), 1) + b"\0\0\0" + part(b"z", 1)
-    assert [place for place, _, _ in record_file.records(padded)] == [7, 2**15]
+    assert [place for place, _, _ in leveldb_log.records(padded)] == [7, 2**15]
 
 
 # ------------------------------------------------------------------------------------------------ what goes wrong

@@ -14,10 +14,10 @@ import pytest
 from config.read.opening import fault_below
 from framework.disk.atomic import remove_folder, replace_folder
 from framework.storage import claim, copies, mirror
+from framework.storage.copy_record import Record, files_of, pending, set_destination
 from framework.storage.errors import Claimed, MissingObject, StorageError
 from framework.storage.index import KEY, Index, Owner, Part
 from framework.storage.mirror import Mirror, url_of
-from framework.storage.record import Record, files_of, pending, set_destination
 from framework.storage.store import Store, patiently
 
 FILES = {

@@ -4,11 +4,11 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from config.model.domain_kinds import written_kind
 from config.model.fields import whole
 from config.read.yaml_reader import Place
 from config.tell.error_text import shown
 from config.tell.language import tr
-from config.tune.domain_kinds import written_kind
 
 LISTS = ("grid", "choice")
 """Kinds that list their values; the others have two bounds."""

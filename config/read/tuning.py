@@ -11,13 +11,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from config.config import address
 from config.foreign.dialects import DIALECTS, experiments
 from config.model import policies
+from config.model.domain_kinds import SECTION
 from config.model.fields import Int, PositiveInt, Problem, Strict, lower
 from config.program import PROGRAM
-from config.read import sources, tasks
+from config.read import search_space, sources, tasks
 from config.read.loader import ConfigError, load, own_class
 from config.read.opening import Opener, fault_below, named, regular
 from config.read.paths import fixed
 from config.read.run_config import RunConfig
+from config.read.search_space import Domain
 from config.read.stores import is_url
 from config.read.task_files import TUNING
 from config.read.yaml_reader import Document, DocumentError, Place, dumped, read
@@ -25,9 +27,6 @@ from config.tell import hints
 from config.tell.error_text import faults, shown
 from config.tell.language import tr
 from config.tell.names import did_you_mean
-from config.tune import space
-from config.tune.domain_kinds import SECTION
-from config.tune.space import Domain
 
 DECISIVE = ("general_cfg.algo_name", "general_cfg.env_name", "env_cfg.id")
 """Settings on which depends what the others mean."""
@@ -109,7 +108,7 @@ class Tuning:
 
     def config(self, settings: Sequence[Any]) -> RunConfig:
         """Returns the configuration of a trial, or raises ConfigError. settings: one for each domain."""
-        filled = replace(self.document, value=space.filled(self.document.value, self.domains, settings))
+        filled = replace(self.document, value=search_space.filled(self.document.value, self.domains, settings))
         several = experiments(filled)
         if len(several) > 1:
             problem = tr(
@@ -210,8 +209,8 @@ def _tuning(
         _put(document, path.split("."), leaf, placed)
     _add_flags(document, flags, dashes)
     settings = _settings(document, problems)
-    wrong: list[space.Fault] = []
-    domains = tuple(space.domains_of(document.value, document.place, wrong))
+    wrong: list[search_space.Fault] = []
+    domains = tuple(search_space.domains_of(document.value, document.place, wrong))
     problems += [fault.sentence for fault in wrong]
     if not domains and not problems:
         problems.append(
@@ -241,7 +240,7 @@ def _repeats(document: Document, domains: Sequence[Domain], places: Mapping[Any,
     return {key: count} if count > 0 and key not in places else {}
 
 
-def _of_a_trial(tuning: Tuning, wrong: Sequence[space.Fault]) -> list[str]:
+def _of_a_trial(tuning: Tuning, wrong: Sequence[search_space.Fault]) -> list[str]:
     """Returns what is wrong with a trial that has the first value of each domain: faults outside tune_cfg, and of other
     settings than those of `wrong`."""
     leaves = [*tuning.domains, *(fault.domain for fault in wrong)]
@@ -351,7 +350,7 @@ def _of_optuna(settings: TuneConfig, domains: Sequence[Domain], place: str) -> I
             search=search,
             settings=", ".join(grids),
         )
-    numbers = [domain.path for domain in domains if domain.kind not in space.LISTS]
+    numbers = [domain.path for domain in domains if domain.kind not in search_space.LISTS]
     if search == "cmaes" and len(numbers) < 2:
         yield tr(
             "{place}: cmaes moves at least two numbers (log, uniform or int), and there are {count}; take tpe",

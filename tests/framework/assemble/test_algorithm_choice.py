@@ -6,7 +6,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Tuple
 
 from config.model.composite import Composite
 from config.read.loader import load
-from framework.assemble.choice import Task, choose
+from framework.assemble.algorithm_choice import Task, choose
 from framework.catalog import ALGOS, ENVS
 
 VECTOR, IMAGE = Box(-1, 1, (4,), np.float32), Box(0, 255, (84, 84, 3), np.uint8)

@@ -1,1 +1,0 @@
-"""Values to try, and section tune_cfg."""
