@@ -337,7 +337,7 @@ def test_an_illegal_action_is_never_taken_while_learning_and_never_the_best(algo
 
 
 @pytest.mark.parametrize("toy", ["match", "shifted", "target", "modes"])
-@pytest.mark.parametrize("algo", algos.learning())
+@pytest.mark.parametrize("algo", one_of_each(algos.learning()))
 def test_spaces_that_do_not_suit_are_refused_with_the_algorithms_that_do(algo, toy):
     """CFG-11: in the config, and by the agent itself."""
     overrides = [f"general_cfg.algo_name={algo}", "general_cfg.env_name=toy", f"env_cfg.id={toy}"]

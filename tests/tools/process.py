@@ -26,6 +26,14 @@ PATIENCE = 120.0
 """Seconds after which a process that should have ended is an error."""
 
 
+EARLY = (
+    "joystick", "gymnasium", "framework.commands.train", "framework.commands.work.train", "framework.runs.session",
+    "framework.jobs.many_runs", "framework.pages.figures", "framework.record.tensorboard", "matplotlib.figure",
+    "matplotlib.backends.backend_agg", "numpy.ma", "envs.gym.env", "envs.toy.env",
+)  # fmt: skip
+"""Modules that most of the forked processes import."""
+
+
 class Forked:
     """A running main.py. `poll`, `wait`, `pid` and `returncode` as those of subprocess.Popen."""
 
@@ -70,9 +78,8 @@ class Forked:
 
 @cache
 def _import_early() -> None:
-    """Imports once what each forked process would import: torch, and the settings of all algorithms."""
-    for name in ("joystick", "gymnasium", "framework.commands.work.train", "framework.runs.session",
-                 "framework.pages.figures"):  # fmt: skip
+    """Imports once what each forked process would import: torch, the settings of all algorithms, and what draws."""
+    for name in EARLY:
         importlib.import_module(name)
     for algo in ALGOS.available():
         ALGOS.get(algo)
@@ -197,5 +204,6 @@ def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fork_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the processes of runs forked ones."""
+    _import_early()
     monkeypatch.setattr(children, "subprocess", SimpleNamespace(Popen=ForkedPopen, DEVNULL=None))
     monkeypatch.setattr(children, "POLL_SECONDS", 0.01)

@@ -36,6 +36,7 @@ def experiment(request, tmp_path_factory):
     ("experiment", "kind"),
     in_the_suite(CASES, *(case for case in CASES if case[1] in SOME.get(case[0], KINDS))),
     indirect=["experiment"],
+    scope="module",  # without it pytest would make the fixture anew for each kind
 )
 def test_a_fault_at_any_call_costs_nothing(experiment, kind):
     """CKP-1, CKP-2: an error, a kill, a torn write, a power cut."""
