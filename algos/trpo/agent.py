@@ -33,7 +33,7 @@ class AcceptedStep(NamedTuple):
 class Agent(PolicyAgent[ActorCritic]):
     """A policy network without an optimizer, and a value network with one."""
 
-    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step", "explained_variance")
+    METRICS: ClassVar = ("gain", "value_loss", "entropy", "kl", "step_share", "explained_variance")
     KEPT: ClassVar = ("networks", "optimizer", "scaler")
     CUTS_MINIBATCHES: ClassVar = True
 

@@ -273,9 +273,17 @@ class Experiment:
             self.say(text)
 
     def _check_columns(self, numbers: Sequence[str]) -> None:
-        """Raises JoystickError if a number of the environment or of the callbacks has the name of another column."""
+        """Raises JoystickError if a metric of the algorithm, or a number of the environment or of the callbacks, has
+        the name of another column."""
         agent, user = self.backend.agent, self.callbacks.METRICS if self.callbacks else ()
         standard, whole = EpisodeRows(agent), EpisodeRows(agent, numbers)
+        for columns in (standard.columns, standard.progress_columns):
+            for at, name in enumerate(columns):
+                if name in ("phase", *columns[:at]):
+                    where = f"{self.config.general.algo_name}: METRICS"
+                    raise JoystickError(
+                        tr("{where} gives a column {name!r}, and there is one of this name", where=where, name=name)
+                    )
         for names, rows, where in (
             (numbers, standard, f"{self.spec.id}: metrics"),
             (user, whole, "general_cfg.callbacks: METRICS"),

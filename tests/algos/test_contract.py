@@ -19,6 +19,7 @@ from config.model.schema import OF_THE_ENVIRONMENT
 from config.read.loader import ConfigError, load
 from framework.assemble import fit as compatibility
 from framework.catalog import ALGOS, ENVS
+from framework.loop.iteration import EpisodeRows
 from framework.loop.learner import AgentLearner
 from tests.tools.config_fixtures import loaded
 from tests.tools.core import agent_of, collector_of, memory_of, of_one_agent, score, spec_of, stream, toy_of, trained
@@ -302,6 +303,13 @@ def test_gradients_are_averaged_between_backward_and_step(algo, toy):
     assert all(seen)
     assert bool(seen) == has_network(algo)
     assert (learned() == before) == (has_network(algo) or not before)
+
+
+@every_algorithm
+def test_no_metric_has_the_name_of_another_column(algo, toy):
+    rows = EpisodeRows(agent_for(algo, toy))
+    for columns in (rows.columns, rows.progress_columns):
+        assert sorted(columns) == sorted({*columns} - {"phase"})
 
 
 @every_algorithm

@@ -97,7 +97,7 @@ def test_a_step_that_does_no_good_is_not_taken():
     before = agent.weights()
     metrics = agent.update(batch).metrics
     after = agent.weights()
-    assert metrics["kl"] == metrics["step"] == metrics["gain"] == 0
+    assert metrics["kl"] == metrics["step_share"] == metrics["gain"] == 0
     same = {name for name in before if (before[name] == after[name]).all()}
     assert same == {name for name in before if name.startswith("actor")}
 
@@ -107,7 +107,7 @@ def test_too_long_a_step_is_halved_until_it_is_near_enough():
     batch = samples(agent.prepare(window, Progress()))
     agent._full_step = lambda batch, real=agent._full_step: (4 * real(batch)[0], tensor(0.0)[0])
     metrics = agent.update(batch).metrics
-    assert metrics["step"].item() in (0.5, 0.25, 0.125)
+    assert metrics["step_share"].item() in (0.5, 0.25, 0.125)
     assert 0 < metrics["kl"] <= 0.05
 
 
@@ -123,7 +123,7 @@ def test_several_learners_agree_on_the_gradient_its_products_the_search_and_the_
             grads[0].neg_()
 
     agent.reduce = turn_the_first_around
-    assert agent.update(samples(agent.prepare(window, Progress()))).metrics["step"] == 0
+    assert agent.update(samples(agent.prepare(window, Progress()))).metrics["step_share"] == 0
     policy, value = (sum(p.numel() for p in network.parameters()) for network in agent.networks.children())
     # the gradient, one direction and the length; ten tries; ten epochs of one minibatch
     assert sizes == [policy] * 3 + [2] * 10 + [value] * 10

@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 import joystick
+from algos import agent_class
 from config.own import objects as own
+from framework.catalog import ALGOS
 from framework.dataset.trajectories import read
 from framework.disk.checkpoints import CheckpointStore
 from framework.disk.csv_table import read_csv
@@ -148,6 +150,13 @@ def test_what_is_no_callback_is_answered_before_anything_is_made(callbacks, said
     with pytest.raises((joystick.JoystickError, joystick.ConfigError), match=said.replace("?", r"\?")):
         run_of(callbacks)
     assert not Path("run").exists()
+
+
+def test_a_metric_of_an_algorithm_that_takes_the_name_of_a_column_is_answered(monkeypatch):
+    """The points of the loggers would have stood at its values instead of the steps."""
+    monkeypatch.setattr(agent_class(ALGOS.get("DQN")), "METRICS", ("loss", "step"))
+    with pytest.raises(joystick.JoystickError, match="DQN: METRICS gives a column 'step', and there is one"):
+        joystick.Run("DQN", "CartPole-v1", into="run").train(1)
 
 
 def test_a_number_that_was_not_declared_ends_the_run():
