@@ -26,6 +26,7 @@ WORDS = MappingProxyType(
         "critic_loss": english("loss of the critic"),
         "entropy": english("entropy of the policy"),
         "kl": english("KL divergence"),
+        "step_share": english("share of the full step"),
         "clipped": english("share of clipped ratios"),
         "explained_variance": english("explained variance of the returns"),
         "grad_norm": english("norm of the gradient"),
