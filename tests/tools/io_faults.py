@@ -566,14 +566,20 @@ def _in_child(words: Words, calls: Calls | None) -> int:
 
 def _import_early(words: Iterable[str]) -> None:
     """Imports everything that a run imports, and reads the help texts once, so that the forked processes need not."""
+    import encodings.utf_8_sig  # noqa: F401
+
     import numpy.ma  # noqa: F401
 
-    import framework.commands.train  # noqa: F401
+    import config.foreign.experiments
+    import framework.commands.train
+    import framework.commands.tune  # noqa: F401
     from config.read.loader import load
     from framework.assemble import build
     from framework.assemble import fit as compatibility
     from framework.catalog import ALGOS, ENVS
     from framework.commands.work import entry, train  # noqa: F401
+    from framework.distributed import launch  # noqa: F401
+    from tests.tools import fake_ray  # noqa: F401
 
     config = load(None, words, find_algo=ALGOS, find_env=ENVS)
     compatibility.check(config)
