@@ -10,7 +10,7 @@ from config.model import SECTIONS
 from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
-from config.read.yaml_reader import Document, dumped, flow
+from config.read.yaml_reader import Document, dumped, inline
 from config.tell.language import tr
 from config.tell.names import printable
 
@@ -128,7 +128,7 @@ def new_file(
         lines += [f"{section}:\n"] if sections.get(section) else []
         for key, value in sections.get(section, {}).items():
             comment = comments.get(f"{section}.{key}")
-            lines.append(f"  {flow({key: value})[1:-1]}" + (f"  # {printable(comment)}" if comment else "") + "\n")
+            lines.append(f"  {inline(key)}: {inline(value)}" + (f"  # {printable(comment)}" if comment else "") + "\n")
     if more:
         lines.append(dumped(dict(more)))
     return "".join(lines)

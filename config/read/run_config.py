@@ -10,7 +10,7 @@ from config.config import GeneralConfig
 from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.model.schema import AlgoConfig, EnvConfig
-from config.read.yaml_reader import flow
+from config.read.yaml_reader import inline
 from config.tell.help_texts import help_text
 
 
@@ -109,9 +109,9 @@ def _help(section: Strict, key: str) -> str:
 def _setting(key: str, value: Any, help_text: str, indent: str = "  ") -> str:
     """Returns a setting with its help, on the same line if it is short, otherwise above. Layers get a line each."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        text = "".join([f"{indent}{key}:\n", *(f"{indent}  - {flow([item])[1:-1]}\n" for item in value)])
+        text = "".join([f"{indent}{key}:\n", *(f"{indent}  - {inline(item)}\n" for item in value)])
     else:
-        text = f"{indent}{flow({key: value})[1:-1]}\n"
+        text = f"{indent}{key}: {inline(value)}\n"
     if not help_text:
         return text
     beside = f"{text.rstrip()}  # {help_text}\n"

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from config.model import policies
 from config.program import PROGRAM
 from config.read.task_files import REPORT
-from config.read.yaml_reader import DocumentError
+from config.read.yaml_reader import DocumentError, inline
 from config.system.terminal import joined
 from config.tell.language import tr
 from framework.archive import sentences
@@ -100,7 +98,7 @@ def settings_table(config: Mapping[str, Any]) -> str:
         for key, value in parts.get(part, {}).items():
             shown_elsewhere = part == "general_cfg" and key in NOT_SETTINGS
             if not shown_elsewhere and (key not in base or base[key] != value):
-                rows.append((html.Name(f"{part}.{key}"), _value(value), _value(base[key]) if key in base else ""))
+                rows.append((html.Name(f"{part}.{key}"), inline(value), inline(base[key]) if key in base else ""))
     return html.table((tr("setting"), tr("value"), tr("default")), rows)
 
 
@@ -108,7 +106,7 @@ def settings(config: Mapping[str, Any]) -> str:
     """Returns the settings that differ from the defaults, then all, folded away."""
     changed = settings_table(config)
     rows = [
-        (html.Name(f"{part}.{key}"), _value(value))
+        (html.Name(f"{part}.{key}"), inline(value))
         for part, section in config.items()
         if isinstance(section, Mapping)
         for key, value in section.items()
@@ -117,11 +115,6 @@ def settings(config: Mapping[str, Any]) -> str:
     every = html.folded(tr("All settings ({count})", count=len(rows)), html.table((tr("setting"), tr("value")), rows))
     said = tr("These differ from the defaults.") if changed else tr("None differs from the defaults.")
     return html.paragraph(said, "quiet") + changed + every if rows else ""
-
-
-def _value(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**6)
-    return text.removesuffix("\n...\n").strip()
 
 
 # ------------------------------------------------------------------------------------------- parts of a test
