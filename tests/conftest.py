@@ -1,6 +1,7 @@
 """What all tests have in common."""
 
 import gc
+import math
 import os
 import re
 import shutil
@@ -114,11 +115,14 @@ def _defaults(request: pytest.FixtureRequest) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Lets torch compute in one thread, with the kernels that are the same everywhere: the last bits of numbers depend
-    on both, and a run of an earlier test has chosen as many threads as it had work for, or recorded other kernels."""
+    on both, and a run of an earlier test has chosen as many threads as it had work for, or recorded other kernels. Rows
+    of environments stay in one process, where a busy machine would make all steps look slow."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     if kernels := sys.modules.get("algos.common.fast.kernels"):
         kernels.use(kernels.FIXED)
+    if rows := sys.modules.get("envs.common.rows"):
+        rows.ASYNC_PAYS = math.inf
 
 
 @pytest.fixture

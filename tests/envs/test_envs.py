@@ -253,6 +253,7 @@ def test_auto_takes_what_gives_the_same_numbers(monkeypatch):
     assert isinstance(gym_env.make(Config(wrappers="FrameStack"), 4), SyncVector)
     assert isinstance(gym_env.make(Config(id="ALE/Pong-v5"), 1), SyncVector)
     monkeypatch.setattr(gym_rows.machine, "cores", lambda: 2)
+    monkeypatch.setattr(gym_rows, "ASYNC_PAYS", 1e-3)
     assert isinstance(toy_env.make(Toy(id="counter", vectorization="auto"), 2), SyncVector)
     slow = toy_env.make(Toy(id="sleep", seconds=0.003, vectorization="auto"), 2)
     assert isinstance(slow, GymnasiumVector)

@@ -96,15 +96,18 @@ def settings_of(algo: str, **more: Any) -> dict[str, Any]:
     return {**layers, **{key: value for key, value in WINDOWS.items() if key in fields and key not in unread}, **more}
 
 
-def run_of(algo: str, folder: Path, env: Any = "toy", steps: int = 96, **more: Any) -> joystick.Run:
+def run_of(
+    algo: str, folder: Path, env: Any = "toy", steps: int = 96, vectorization: str = "sync", **more: Any
+) -> joystick.Run:
     torch.set_num_threads(1)
     general = {"max_total_step": steps, "iteration_steps": 48, "online_eval": False, "save_fig": False,
                "model_save_fre": 48, "model_save_unit": "step", **more.pop("general", {})}  # fmt: skip
     if env == "toy":
         general, place = {**general, "env_name": "toy"}, {"env_cfg": TOY}
         return joystick.Run(algo, seed=1, into=folder, general_cfg=general, algo_cfg=settings_of(algo, **more), **place)
+    place = {"env_cfg": {"n_envs": 2, "vectorization": vectorization}}
     return joystick.Run(
-        algo, env, seed=1, into=folder, general_cfg=general, env_cfg={"n_envs": 2}, algo_cfg=settings_of(algo, **more)
+        algo, env, seed=1, into=folder, general_cfg=general, algo_cfg=settings_of(algo, **more), **place
     )
 
 
@@ -126,9 +129,11 @@ def test_masks_are_obeyed_and_a_run_is_resumed_to_the_bit(tmp_path: Path, algo: 
     assert whole == cut
 
 
-@pytest.mark.parametrize("algo", ONLINE)
-def test_every_kind_of_part_goes_in_and_comes_out_as_gymnasium_has_it(tmp_path: Path, algo: str) -> None:
-    with run_of(algo, tmp_path / "run", Everything, steps=64) as run:
+@pytest.mark.parametrize(("algo", "vectorization"), [*((algo, "sync") for algo in ONLINE), ("PPO", "async")])
+def test_every_kind_of_part_goes_in_and_comes_out_as_gymnasium_has_it(
+    tmp_path: Path, algo: str, vectorization: str
+) -> None:
+    with run_of(algo, tmp_path / "run", Everything, steps=64, vectorization=vectorization) as run:
         run.train()
     policy = joystick.load(tmp_path / "run", "latest")
     obs, info = (env := Everything()).reset(seed=0)
