@@ -57,7 +57,7 @@ class PickleFile(AppendedFile):
                     self._begin(self.keys)
             sync_folder(path.parent)  # also for an old file: the process that created it may have been killed
         except OSError:
-            self._file.close()
+            self._abandon()
             raise
 
     def _begin(self, keys: tuple[str, ...]) -> None:

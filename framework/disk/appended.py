@@ -4,6 +4,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 from zlib import crc32
@@ -34,8 +35,9 @@ class AppendedFile:
         self.waiting = 0
         """Bytes that are not written yet."""
         self._size = self._crc = 0
+        self._is_new = not path.exists()
         # unbuffered, so that a write and its tail are one write
-        mode = "a+b" if not self.TAIL else "r+b" if path.exists() else "w+b"
+        mode = "a+b" if not self.TAIL else "w+b" if self._is_new else "r+b"
         self._file: Any = open(path, mode, buffering=0, opener=regular)  # noqa: SIM115  # held until close()
 
     def put(self, data: bytes) -> None:
@@ -79,6 +81,13 @@ class AppendedFile:
         self._file.truncate(end)
         self._size, self._crc = end, checksum(self._file, end)
 
+    def _abandon(self) -> None:
+        """Closes a file that could not be begun, and removes it if it is new: the next attempt may have another name."""
+        self._file.close()
+        if self._is_new:
+            with suppress(OSError):
+                self.path.unlink()
+
     def position(self) -> int:
         """Returns the size in bytes, all of them on the disk: the state for an exact resume."""
         self.flush()
@@ -120,7 +129,7 @@ class LineLog(AppendedFile, ABC):
         try:
             self._begin(first)
         except BaseException:
-            self._file.close()
+            self._abandon()
             raise
 
     def _begin(self, header: bytes) -> None:

@@ -21,7 +21,7 @@ from algos.base import Progress
 from framework.dataset import store
 from framework.dataset.trace_reader import read_traces
 from framework.dataset.trajectories import read
-from framework.disk import csv_log
+from framework.disk import appended, csv_log
 from framework.disk.csv_table import read_csv
 from framework.errors import JoystickError
 from framework.loop.trainer import Trainer
@@ -395,6 +395,24 @@ def test_lines_wait_while_the_disk_is_full_and_only_so_many(tmp_path: Path, monk
     writer.add((0, "fifth"))
     writer.close()
     assert b"".join(files(tmp_path / "traces")).split() == [b"first" * 4, b"second", b"third", b"fourth", b"fifth"]
+
+
+def test_a_file_that_cannot_be_begun_leaves_no_empty_one_beside_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CKP-2: the disk is full once its name is there, and not a moment later."""
+    writer = TraceWriter(tmp_path, "traces", 1.0)
+
+    def full(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(folder))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(appended, "sync_folder", full)
+        writer.add((0, "first"))
+    writer.add((0, "second"))
+    writer.close()
+    assert [path.name.rpartition("worker")[2] for path in (tmp_path / "traces").iterdir()] == ["-0_0.json"]
+    assert b"".join(files(tmp_path / "traces")).split() == [b"first", b"second"]
 
 
 def test_files_that_are_full_are_on_the_disk_before_the_next_begins(
