@@ -375,8 +375,10 @@ class Agent(TrainableActor):
     def scheduled(self, progress: Progress) -> dict[str, float]:
         """Returns the values of settings that are schedules, as metrics; without those that exploration or `lr`
         tells."""
+        if not (values := self.now.at(progress.fraction)):  # asked at every chunk
+            return {}
         told = {*self.exploration(progress), *(() if self.optimizer is None else ("lr",))}
-        return {name: value for name, value in self.now.at(progress.fraction).items() if name not in told}
+        return {name: value for name, value in values.items() if name not in told}
 
     def prepare(self, window: Batch, progress: Progress) -> Batch:
         """Adds advantages and returns; called once per chunk. A rollout's window holds on-policy steps [T, N, ...],

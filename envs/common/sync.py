@@ -10,11 +10,12 @@ import cloudpickle
 import gymnasium
 import numpy as np
 
+from config.model.arrays import finite
 from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common import masks
 from envs.common.facts import Codec, EnvFacts
-from envs.common.spaces import Actions, Observations, empty_step, finite
+from envs.common.spaces import Actions, Observations, empty_step
 
 
 class Row(gymnasium.Wrapper):

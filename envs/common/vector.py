@@ -12,11 +12,12 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode
 
+from config.model.arrays import finite
 from config.tell.language import english, tr
 from envs.base import Array, EnvError, Step, StepError, VectorEnv
 from envs.common import masks
 from envs.common.facts import Codec, EnvFacts, frames_of, metrics_of
-from envs.common.spaces import Actions, Observations, empty_step, finite
+from envs.common.spaces import Actions, Observations, empty_step
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
 Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]
@@ -184,7 +185,7 @@ class GymnasiumVector(Codec, VectorEnv):
         return obs.copy()
 
     def step(self, action: Array) -> Step:
-        if self._ended.any():
+        if np.count_nonzero(self._ended):
             raise RuntimeError(tr("row {row} has ended: reset it before the next step", row=self._ended.argmax()))
         decoded = self._actions.decode_batch(action)
         try:

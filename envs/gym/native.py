@@ -41,13 +41,14 @@ class Rows(ABC):
         self.limit = math.inf if limit is None else limit
         """Number of steps after which an episode is truncated."""
         self.steps = np.zeros(rows, np.int64)
+        self.ones = np.ones(rows)
         self.state = np.zeros((self.size, rows))
         """[K, N], a line for each number of the scalar environment's state."""
 
     size: ClassVar[int] = 2
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        mask = options["reset_mask"] if options else np.ones(self.num_envs, bool)
         seeds: Sequence[int | None] = seed if isinstance(seed, list | tuple) else [seed] * self.num_envs
         for row in np.flatnonzero(mask).tolist():
             self.state[:, row] = self.start(seeding.np_random(seeds[row])[0])
@@ -89,7 +90,7 @@ class CartPole(Rows):
 
     def move(self, actions: Array) -> Moved:
         env = self.scalar
-        force = np.where(actions == 1, env.force_mag, -env.force_mag)
+        force = (2.0 * actions - 1.0) * env.force_mag  # where() takes twice as long for a few rows
         cos, sin = np.cos(self.state[2]), np.sin(self.state[2])
         rate = self.state.take(self._lines, 0)  # lines 1 and 3 become the accelerations
         push = (force + env.polemass_length * np.square(rate[2]) * sin) / env.total_mass
@@ -99,8 +100,7 @@ class CartPole(Rows):
         self.state = self.state + env.tau * rate
         away, _, tilt, _ = np.abs(self.state)
         fallen = (away > env.x_threshold) | (tilt > env.theta_threshold_radians)
-        reward = np.where(fallen, -1.0, 0.0) if env._sutton_barto_reward else np.ones(self.num_envs)
-        return reward, fallen
+        return np.where(fallen, -1.0, 0.0) if env._sutton_barto_reward else self.ones, fallen
 
     def observed(self) -> Array:
         return self.state.T.astype(np.float32)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from algos.base import Act, Actor, Progress
+from config.model.arrays import finite
 from config.model.fields import whole
 from config.tell.language import tr
 from envs.base import Array, Step, VectorEnv
@@ -142,7 +143,6 @@ class Collector:
         obs = self._reset(np.ones(rows, bool), seeds, phases)
         state = self.agent.initial_state(rows)
         self._now = RunningEpisodes(obs, episode, seeds, zeros.copy(), np.zeros(rows), zeros.copy(), phases, state)
-        self._limit = self.max_step if self.max_step > 0 else np.iinfo(np.int64).max
         self._cut = np.zeros(rows, bool)
         """Rows [N] whose episode the last step has cut off."""
         self._marks: deque[Mark] = deque(maxlen=self.remembered)
@@ -188,8 +188,11 @@ class Collector:
         self.steps += 1
         now.length += 1 if self.env.valid is None else self.env.valid
         now.total += reward
-        self._cut = (now.length >= self._limit) & ~(terminated | truncated)
-        step = Step(obs, reward, terminated, (truncated & ~terminated) | self._cut)
+        truncated = truncated & ~terminated
+        if self.max_step > 0:
+            self._cut = (now.length >= self.max_step) & ~(terminated | truncated)
+            truncated |= self._cut
+        step = Step(obs, reward, terminated, truncated)
         for recorder in self.recorders:
             recorder.step(now.obs, action, step, self.env)
         now.obs = obs.copy()
@@ -241,8 +244,8 @@ class Collector:
 
     def _forget(self, rows: Array) -> None:
         """Resets the recurrent state of the masked rows."""
-        now, fresh = self._now, self.agent.initial_state(self.env.rows)
-        if now.state is not None and fresh is not None:
+        now = self._now
+        if now.state is not None and (fresh := self.agent.initial_state(self.env.rows)) is not None:
             now.state = np.where(rows[:, None], fresh, now.state)
 
     def running(self) -> Array:
@@ -333,7 +336,7 @@ def _check_finite(columns: Columns, first_step: int) -> None:
     """Raises NumericsError for NaN or infinity where it enters, before it spoils the weights."""
     for name in ("reward", "next_obs", "obs"):
         column = columns[name]
-        if column.dtype.kind == "f" and not np.isfinite(column).all():
+        if column.dtype.kind == "f" and not finite(column):
             t, row = np.argwhere(~np.isfinite(column))[0][:2].tolist()
             raise NumericsError(
                 tr(

@@ -82,7 +82,7 @@ class AppendedFile:
         self._size, self._crc = end, checksum(self._file, end)
 
     def _abandon(self) -> None:
-        """Closes a file that could not be begun, and removes it if it is new: the next attempt may have another name."""
+        """Closes a file that could not be begun, and removes it if it is new: the next one may have another name."""
         self._file.close()
         if self._is_new:
             with suppress(OSError):

@@ -140,6 +140,8 @@ class AgentLearner(Learner):
 
 def _numbers(results: list[Result]) -> dict[str, list[float]]:
     """Returns the metrics of all updates, each from those that have it. Those on a GPU are read in one go."""
+    if len(results) == 1 and all(value.is_cpu for value in results[0].metrics.values()):
+        return {name: [value.item()] for name, value in results[0].metrics.items()}
     names = dict.fromkeys(name for result in results for name in result.metrics)
     columns = {name: [result.metrics[name] for result in results if name in result.metrics] for name in names}
     elsewhere = [value for values in columns.values() for value in values if not value.is_cpu]

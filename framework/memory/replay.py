@@ -126,6 +126,8 @@ class Replay(Memory):
         lost): no n-step return or sequence may reach across this point."""
         if self._scale is not None:
             self._scale.cut(ring, first)
+        if not np.count_nonzero(first):
+            return
         newest = self._rings.places(ring, self._rings.added[[ring]] - 1)[0]
         lost = newest[first & ~self._rings.flat["end"][newest]]
         if lost.size:

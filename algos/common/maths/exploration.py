@@ -58,12 +58,15 @@ def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator, mask
     Draws the same amount of randomness whatever epsilon is.
     """
     chance, choice = rng.random((2, len(values)))
+    explores = chance < epsilon
+    if not np.count_nonzero(explores):
+        return greedy(values, mask)
     if mask is None:
         anything = (choice * values.shape[1]).astype(np.int64)
     else:
         legal = mask.cumsum(1)
         anything = (legal > (choice * legal[:, -1])[:, None]).argmax(1)
-    return np.where(chance < epsilon, anything, greedy(values, mask))
+    return np.where(explores, anything, greedy(values, mask))
 
 
 def softmax(values: Array, temperature: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
