@@ -65,7 +65,7 @@ ALLOWED = (("load", "env_packages.py"), ("survives", "processes.py"), ("_of_mujo
 EARLY = (
     "hypothesis", "framework.archive.groups", "framework.archive.task_list", "framework.data.buffer",
     "framework.dataset", "framework.disk.checkpoints", "framework.live.server", "framework.sharing.bundle",
-    "framework.storage.copy_record", "glfw", "tests.tools.fuzz", "tests.tools.mutations",
+    "framework.storage.copy_record", "glfw", "mujoco", "tests.tools.fuzz", "tests.tools.mutations",
 )  # fmt: skip
 """Modules that are imported once, before processes are forked."""
 CHANGES = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.chmod", "os.truncate"}
