@@ -51,6 +51,8 @@ AT_ONCE = 20_000
 """Inputs of a process, at most: what a reader keeps is gone after them."""
 BATCH_SECONDS = 5.0
 """Seconds of the processor after which a process reads no further input, so that each reader has the same time."""
+GUIDED_SECONDS = 20.0
+"""The same for a process whose inputs are guided: its imports are instrumented, which takes as long."""
 HEAD = 24
 """Bytes before a noted input: its time, its length, and its number."""
 ROOM = 2**21
@@ -246,10 +248,11 @@ def guided(name: str, seed: str, count: int, out: Path, note: mmap.mmap) -> None
         trials = Trials(name, folder, note)
     for number, data in enumerate(trials.seeds()):
         (corpus / str(number)).write_bytes(data)
+    until = time.process_time() + GUIDED_SECONDS
 
     def one(data: bytes) -> None:
         trials.read(data)
-        if trials.tried >= count:
+        if trials.tried >= count or time.process_time() > until:
             out.write_text(json.dumps(trials.report()))
             os._exit(0)
 
