@@ -245,6 +245,7 @@ def guided(name: str, seed: str, count: int, out: Path, note: mmap.mmap) -> None
     corpus.mkdir()
     os.chdir(folder)
     with atheris.instrument_imports(include=["config", "framework", "envs"]):
+        import_early()
         trials = Trials(name, folder, note)
     for number, data in enumerate(trials.seeds()):
         (corpus / str(number)).write_bytes(data)
@@ -346,18 +347,24 @@ def _ended(pid: int, note: mmap.mmap) -> int:
         time.sleep(0.02)
 
 
-def campaign(
-    names: Sequence[str], ways: Sequence[str], inputs: int, seed: str, until: float = float("inf")
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields reports of readers and ways, each in its turn. until: time on the monotonic clock after which none
-    begins."""
+def import_early() -> None:
+    """Imports what some inputs would import."""
     from config.own import env_packages
-    from tests.tools.readers import READERS
 
     sys.dont_write_bytecode = True  # a module that is imported late would be compiled, and its file renamed
     for module in (*EARLY, *(row.module for row in env_packages.PACKAGES)):
         if find_spec(module.partition(".")[0]):
             import_module(module)
+
+
+def campaign(
+    names: Sequence[str], ways: Sequence[str], inputs: int, seed: str, until: float = float("inf")
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields reports of readers and ways, each in its turn. until: time on the monotonic clock after which none
+    begins."""
+    from tests.tools.readers import READERS
+
+    import_early()
     cases = [(name, way) for name in names for way in ways if READERS[name].is_here]
     cases = [(name, way) for name, way in cases if way != "structure" or READERS[name].structured]
     left = dict.fromkeys(cases, inputs)
