@@ -54,6 +54,8 @@ def _joined(path: Path, batches: list[Columns]) -> Columns:
     first = batches[0].keys()
     if different := next((batch.keys() ^ first for batch in batches if batch.keys() != first), None):
         raise DataError(tr("{path}: not all lines have the column {name}", path=path, name=min(different)))
+    if other := next((name for name in first if len({batch[name].shape[1:] for batch in batches}) > 1), None):
+        raise DataError(tr("{path}: the column {name} has different shapes in different lines", path=path, name=other))
     return {name: np.concatenate([batch[name] for batch in batches]) for name in first}
 
 
@@ -69,9 +71,7 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
                 return
             try:
                 batches = _batches(json.loads(line))
-                yield {
-                    policy: {name: _column(value) for name, value in batch.items()} for policy, batch in batches.items()
-                }
+                yield {policy: _columns(batch) for policy, batch in batches.items()}
             except _BAD_LINE as error:
                 raise DataError(
                     tr("{path}: line {number} is not a trace: {error}", path=path, number=number, error=error)
@@ -86,6 +86,13 @@ def _batches(line: Any) -> dict[str | None, dict[str, Any]]:
     if form == "MultiAgentBatch":
         return {str(policy): batch for policy, batch in line["policy_batches"].items()}
     raise ValueError(tr("its type is neither SampleBatch nor MultiAgentBatch"))
+
+
+def _columns(batch: dict[str, Any]) -> Columns:
+    columns = {name: _column(value) for name, value in batch.items()}
+    if single := next((name for name, column in columns.items() if not column.ndim), None):
+        raise ValueError(tr("{name} is one value, and not one for each step", name=single))
+    return columns
 
 
 def _column(value: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ import json
 import os
 import struct
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,21 @@ def records(content: bytes) -> Iterator[bytes]:
             place += 2**15 - place % 2**15
 
 
+def of_wandb(folder: Path) -> list[Any]:
+    """Returns the records of a session."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    return [Record.FromString(data) for data in records(next(folder.glob("*.wandb")).read_bytes())]
+
+
+def wait_for_wandb(folder: Path) -> None:
+    """Waits until wandb's own process has written the end of a session, a moment after the session is over."""
+    until = time.monotonic() + 30
+    while not (written := of_wandb(folder)) or written[-1].WhichOneof("record_type") != "exit":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def test_wandb_writes_a_run_offline_and_a_resume_goes_on_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """While it trains, too, there is no link in the task directory: a run that is killed can be resumed."""
     pytest.importorskip("wandb")
@@ -179,8 +195,6 @@ def test_wandb_writes_a_run_offline_and_a_resume_goes_on_in_it(monkeypatch: pyte
         scalars(self, *given)
 
     monkeypatch.setattr(wandb_logger.WandbLogger, "scalars", looks)
-    from wandb.proto import wandb_internal_pb2
-
     task = train("run", loggers="csv,wandb")
     assert main(["resume", "run", "general_cfg.max_total_step=400"]) == 0
     folders = sorted((task / "wandb").glob("offline-run-*"))
@@ -188,10 +202,9 @@ def test_wandb_writes_a_run_offline_and_a_resume_goes_on_in_it(monkeypatch: pyte
     assert not links
     assert not [path for path in task.rglob("*") if path.is_symlink()]
     found: dict[str, list[tuple[int, float]]] = {}
+    wait_for_wandb(folders[-1])
     for folder in folders:
-        for data in records(next(folder.glob("*.wandb")).read_bytes()):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(data)
+        for record in of_wandb(folder):
             row = {item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.history.item}
             for name, value in row.items():
                 if name.startswith("interact/"):

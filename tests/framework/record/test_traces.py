@@ -448,6 +448,9 @@ def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
         ('{"type":"SampleBatch","obs":"%%%"}\n', "line 1 is not a trace"),
         (f'{{"type":"SampleBatch","obs":"{bomb}"}}\n', "line 1 is not a trace"),
         ('{"type":"SampleBatch","t":[0]}\n{"type":"SampleBatch","u":[0]}\n', "not all lines have the column t"),
+        ('{"type":"SampleBatch","t":[0]}\n{"type":"SampleBatch","t":[[0]]}\n', "the column t has different shapes"),
+        ('{"type":"SampleBatch","t":null}\n', "t is one value, and not one for each step"),
+        (f'{{"type":"SampleBatch","t":"{traces.pack(np.array(0))}"}}\n', "t is one value"),
     ):
         file.write_text(text)
         with pytest.raises(JoystickError, match=said):
