@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,8 @@ from framework.errors import DataError
 INSTEAD = tr("an HDF5 file needs a package that is not installed here: pip install h5py")
 MOST_CHUNK = 2**26
 """Bytes of the largest chunk, which is decompressed whole."""
+CHUNK_ENTRY = 8
+"""Bytes that a file has at least for each chunk of an array: its address."""
 CACHE = 2**24
 """Bytes of decompressed chunks that are kept of a column while it is read in pieces."""
 
@@ -56,6 +59,16 @@ def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, It
                 first += len(part)
 
 
+def claims_too_much(array: Any, size: int) -> bool:
+    """Returns True for an array of the library that a file of this size cannot hold. The library has some KiB for each
+    chunk of what it reads, also for chunks of which nothing is in the file."""
+    filters = array.id.get_create_plist().get_nfilters()
+    if array.nbytes > (MOST_DEFLATED * size if filters else size):
+        return True
+    counts = (-(-length // chunk) for length, chunk in zip(array.shape, array.chunks or (), strict=False))
+    return prod(counts) * CHUNK_ENTRY > size
+
+
 def _package() -> Any:
     try:
         return import_module("h5py")
@@ -81,7 +94,7 @@ class _Stored:
         check_dtype(name, self.dtype)
         if not array.shape:
             raise DataError(tr("{name} is a single number; an array with an entry for each step is needed", name=name))
-        if array.nbytes > MOST_DEFLATED * size:
+        if claims_too_much(array, size):
             raise DataError(
                 tr(
                     "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",

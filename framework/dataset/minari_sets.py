@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from config.model.composite import Composite
 from config.read.opening import read_regular
 from config.tell.language import tr
-from framework.dataset.archives import MOST_DEFLATED
+from framework.dataset import hdf5_files
 from framework.dataset.columns import Block, Columns, column_of
 from framework.dataset.summary import Range
 from framework.errors import DataError
@@ -129,7 +129,7 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
         item = group[name]
         if isinstance(item, h5py.Group):
             _check(item, size, depth + 1)
-        elif item.external or item.is_virtual or item.nbytes > min(MOST_DEFLATED * size, MOST_ARRAY):
+        elif item.external or item.is_virtual or item.nbytes > MOST_ARRAY or hdf5_files.claims_too_much(item, size):
             raise DataError(
                 tr(
                     "{name} claims {claimed:,} bytes, or lies in another file; the file has {size:,}",

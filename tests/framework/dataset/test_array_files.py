@@ -137,6 +137,9 @@ def test_hostile_hdf5(tmp_path: Path) -> None:
         return change
 
     refused(made("huge", instead("observations", shape=(2**40, 2), dtype="f4", chunks=(1024, 2))), "claims")
+    small = {"shape": (2**14, 2), "dtype": "f4", "chunks": (1, 2)}
+    refused(made("empty", instead("observations", **small)), "claims 131,072 bytes")
+    refused(made("deflated", instead("observations", **small, compression="gzip")), "claims 131,072 bytes")
     refused(made("long", instead("observations", data=np.zeros((9, 2**20, 3), "f4"))), "a step takes")
     refused(
         made("chunk", instead("observations", shape=(9, 2), maxshape=(None, 2), dtype="f4", chunks=(2**24, 2))),

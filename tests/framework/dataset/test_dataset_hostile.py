@@ -376,6 +376,10 @@ def test_a_data_set_of_minari_that_leads_out_of_its_file_or_claims_too_much_is_r
     refused(path, "rewards claims 4,398,046,511,104 bytes")
     with h5py.File(path / "data" / "main_data.hdf5", "a") as file:
         del file["episode_0"]["rewards"]
+        file["episode_0"].create_dataset("rewards", (2**14,), "f4", chunks=(1,))  # 6 KiB of memory for each chunk
+    refused(path, "rewards claims 65,536 bytes")
+    with h5py.File(path / "data" / "main_data.hdf5", "a") as file:
+        del file["episode_0"]["rewards"]
         file["episode_0"]["rewards"] = h5py.ExternalLink("/etc/passwd", "x")
     refused(path, "rewards is a link, which is not followed")
     os.truncate(path / "data" / "main_data.hdf5", 500)
