@@ -60,6 +60,7 @@ class Agent(ValueAgent):
         self.parameters: list[Tensor] = list(self.network.parameters())
         self.target_parameters: list[Tensor] = list(self.target.parameters())
         self.noise, self.target_noise = noisy_parts(self.network), noisy_parts(self.target)
+        self.draws_noise = bool(self.noise)
         self.optimizer = optim.make(self.parameters, cfg, cfg.lr)
         self.step = self.minimize(self._loss, self.optimizer)
         self.explorer, self.eval_epsilon = Explorer(cfg), cfg.eval_epsilon

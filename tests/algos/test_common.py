@@ -1,6 +1,7 @@
 """The shared mathematics, with numbers computed by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +105,21 @@ def test_with_epsilon_one_every_action_is_as_frequent_and_a_quarter_is_a_quarter
     np.testing.assert_allclose(np.bincount(uniform) / 40_000, 0.25, atol=0.01)
     mixed = exploration.epsilon_greedy(values, 0.2, np.random.default_rng(0))
     assert (mixed == 1).mean() == pytest.approx(0.8 + 0.2 / 4, abs=0.01)
+
+
+@pytest.mark.parametrize(("epsilon", "calls"), [(1.0, 0), (0.5, 1), (0.0, 1)])
+@pytest.mark.parametrize("mask", [None, np.array([[True, False, True]] * 8)])
+def test_where_every_row_explores_no_values_are_computed(epsilon: float, calls: int, mask: Any) -> None:
+    values, asked = np.random.default_rng(1).random((8, 3)), []
+
+    def compute() -> np.ndarray:
+        asked.append(1)
+        return values
+
+    got = exploration.epsilon_greedy_of(compute, (8, 3), epsilon, np.random.default_rng(0), mask)
+    assert len(asked) == calls
+    assert got.tolist() == exploration.epsilon_greedy(values, epsilon, np.random.default_rng(0), mask).tolist()
+    assert got.dtype == np.int64
 
 
 def test_epsilon_does_not_change_how_much_randomness_is_drawn() -> None:

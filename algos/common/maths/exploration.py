@@ -4,6 +4,7 @@ mask [N, A] is true where an action is legal; None where all are.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ IMPOSSIBLE = -1e30
 """Logit whose probability is exactly 0, without the NaN that -inf gives to the entropy."""
 
 Logits = TypeVar("Logits", np.ndarray, Tensor)
+Values = Callable[[], Array]
+"""Computes values of actions [N, A]."""
 
 
 def masked(logits: Logits, mask: Logits | None) -> Logits:
@@ -57,16 +60,25 @@ def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator, mask
 
     Draws the same amount of randomness whatever epsilon is.
     """
-    chance, choice = rng.random((2, len(values)))
+    return epsilon_greedy_of(lambda: values, values.shape, epsilon, rng, mask)
+
+
+def epsilon_greedy_of(
+    values: Values, shape: tuple[int, ...], epsilon: float, rng: np.random.Generator, mask: Array | None = None
+) -> Array:
+    """Returns what `epsilon_greedy` returns. values: is called only if an action depends on them. shape: theirs."""
+    rows, actions = shape
+    chance, choice = rng.random((2, rows))
     explores = chance < epsilon
-    if not np.count_nonzero(explores):
-        return greedy(values, mask)
+    exploring = np.count_nonzero(explores)
+    if not exploring:
+        return greedy(values(), mask)
     if mask is None:
-        anything = (choice * values.shape[1]).astype(np.int64)
+        anything = (choice * actions).astype(np.int64)
     else:
         legal = mask.cumsum(1)
         anything = (legal > (choice * legal[:, -1])[:, None]).argmax(1)
-    return np.where(explores, anything, greedy(values, mask))
+    return anything if exploring == rows else np.where(explores, anything, greedy(values(), mask))
 
 
 def softmax(values: Array, temperature: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
@@ -157,12 +169,24 @@ class Explorer:
         counts: Array | None = None,
     ) -> Array:
         """Returns actions [N] for values [N, A], and visits [N, A] for ucb."""
+        return self.choose_of(lambda: values, values.shape, progress, rng, mask, counts)
+
+    def choose_of(
+        self,
+        values: Values,
+        shape: tuple[int, ...],
+        progress: Progress,
+        rng: np.random.Generator,
+        mask: Array | None,
+        counts: Array | None = None,
+    ) -> Array:
+        """Returns what `choose` returns. values: is called only if an action depends on them. shape: theirs."""
         match self.strength(progress):
             case {"epsilon": epsilon}:
-                return epsilon_greedy(values, epsilon, rng, mask)
+                return epsilon_greedy_of(values, shape, epsilon, rng, mask)
             case {"temperature": temperature}:
-                return softmax(values, temperature, rng, mask)
+                return softmax(values(), temperature, rng, mask)
             case {"ucb_c": c} if counts is not None:
-                return ucb(values, counts, c, rng, mask)
+                return ucb(values(), counts, c, rng, mask)
             case _:
-                return greedy(values, mask)
+                return greedy(values(), mask)

@@ -73,6 +73,8 @@ class ValueAgent(ActingAgent):
     explorer: Explorer
     eval_epsilon: float | None = None
     """Share of random actions in evaluations; None: its generator is not used."""
+    draws_noise = False
+    """True if the network has noise, which is drawn for each step."""
 
     def values(
         self, obs: Array, state: Array | None = None, rng: np.random.Generator | None = None
@@ -88,7 +90,10 @@ class ValueAgent(ActingAgent):
         if explore is None:
             values, after = self.values(obs, state)
             return Act(greedy(values, mask), state=after)
-        values, after = self.values(obs, state, explore.rng)
+        if state is None and not self.draws_noise:
+            shape = len(obs), int(self.spec.action_space.n)  # type: ignore[attr-defined]  # of a Discrete
+            return Act(self.explorer.choose_of(lambda: self.values(obs)[0], shape, *explore, mask))
+        values, after = self.values(obs, state, explore.rng)  # a memory follows each step; noise comes before the rest
         return Act(self.explorer.choose(values, *explore, mask), state=after)
 
     def evaluate_action(
