@@ -103,7 +103,9 @@ class Agent(ActingAgent):
         return Act(self._chosen(values, mask, explore), columns, after)
 
     def _chosen(self, values: Array, mask: Array | None, explore: Explore | None) -> Array:
-        return greedy(values, mask) if explore is None else self.explorer.choose(values, *explore, mask)
+        if explore is None:
+            return greedy(values, mask)
+        return self.explorer.choose(lambda: values, values.shape, *explore, mask)
 
     # learning ---------------------------------------------------------------------------------------------
 

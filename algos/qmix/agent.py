@@ -57,7 +57,10 @@ class Agent(ActingAgent):
         values, after = self.carried.act(obs, state)
         of_agents = values.reshape(-1, self.actions)  # of the agents of all rows, [N S, A]
         legal = None if mask is None else mask.reshape(of_agents.shape)
-        action = greedy(of_agents, legal) if explore is None else self.explorer.choose(of_agents, *explore, legal)
+        if explore is None:
+            action = greedy(of_agents, legal)
+        else:
+            action = self.explorer.choose(lambda: of_agents, of_agents.shape, *explore, legal)
         return Act(action.reshape(-1, *(self.spec.action_space.shape or ())), state=after)
 
     def as_module(self) -> PolicyModule:

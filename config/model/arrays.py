@@ -1,17 +1,11 @@
 """Types that environments and algorithms have in common. No other module of config imports this one, since it imports
 numpy."""
 
-from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
 Array = np.ndarray
-
-
-def finite(array: Array) -> bool:
-    """Returns True if no value is NaN or infinite. The product can overflow, hence the second test."""
-    return isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 class Part(NamedTuple):

@@ -1,6 +1,7 @@
 """Conversion between gymnasium's spaces and one array per observation and action."""
 
 from functools import reduce
+from math import isfinite
 from operator import getitem
 from typing import Any
 
@@ -10,6 +11,11 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
 from config.model.composite import Composite
 from envs.base import Array, Part, Step
 from envs.common.array_spaces import action_space, flat_box, leaves_of, plain
+
+
+def finite(array: Array) -> bool:
+    """Returns True if no value is NaN or infinite. The product can overflow, hence the second test."""
+    return isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def empty_step(space: Space, rows: int) -> Step:

@@ -10,12 +10,11 @@ import cloudpickle
 import gymnasium
 import numpy as np
 
-from config.model.arrays import finite
 from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common import masks
 from envs.common.facts import Codec, EnvFacts
-from envs.common.spaces import Actions, Observations, empty_step
+from envs.common.spaces import Actions, Observations, empty_step, finite
 
 
 class Row(gymnasium.Wrapper):

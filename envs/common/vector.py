@@ -12,12 +12,11 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode
 
-from config.model.arrays import finite
 from config.tell.language import english, tr
 from envs.base import Array, EnvError, Step, StepError, VectorEnv
 from envs.common import masks
 from envs.common.facts import Codec, EnvFacts, frames_of, metrics_of
-from envs.common.spaces import Actions, Observations, empty_step
+from envs.common.spaces import Actions, Observations, empty_step, finite
 
 Visit = Callable[[Callable[[Any, int], Any], Array], list[Any]]
 Outcome = tuple[Any, Array, Array, Array, dict[str, Any]]

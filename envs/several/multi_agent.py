@@ -24,13 +24,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from config.model.arrays import finite
 from config.model.composite import amended
 from config.own import objects as own
 from config.tell.language import tr
 from envs.base import Array, EnvError, Step, VectorEnv
 from envs.common.probe import value_faults
 from envs.common.rows import make_env
+from envs.common.spaces import finite
 from envs.common.sync import described, short
 from envs.several.agent_row import FLAGS, OLD, AgentRow
 from envs.several.joint import JointActionSpace, JointLayout

@@ -58,8 +58,7 @@ def columns_on_device(columns: Mapping[str, np.ndarray | Tensor], device: torch.
     """Returns columns as tensors on the device. To a GPU all go in one copy: starting one takes longer than its bytes
     do."""
     if device.type == "cpu":
-        to_tensor = torch.from_numpy
-        return {name: column if isinstance(column, Tensor) else to_tensor(column) for name, column in columns.items()}
+        return {n: column if isinstance(column, Tensor) else torch.from_numpy(column) for n, column in columns.items()}
     arrays = {name: column for name, column in columns.items() if not isinstance(column, Tensor)}
     begins, size = {}, 0
     for name, array in arrays.items():

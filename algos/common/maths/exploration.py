@@ -56,10 +56,7 @@ def greedy(values: Array, mask: Array | None = None) -> Array:
 
 def epsilon_greedy(values: Array, epsilon: float, rng: np.random.Generator, mask: Array | None = None) -> Array:
     """Returns epsilon-greedy actions [N] of values [N, A]: the first of the best, or with probability epsilon any legal
-    one.
-
-    Draws the same amount of randomness whatever epsilon is.
-    """
+    one. Draws the same amount of randomness whatever epsilon is."""
     return epsilon_greedy_of(lambda: values, values.shape, epsilon, rng, mask)
 
 
@@ -161,26 +158,11 @@ class Explorer:
                 return {}
 
     def choose(
-        self,
-        values: Array,
-        progress: Progress,
-        rng: np.random.Generator,
-        mask: Array | None,
-        counts: Array | None = None,
-    ) -> Array:
-        """Returns actions [N] for values [N, A], and visits [N, A] for ucb."""
-        return self.choose_of(lambda: values, values.shape, progress, rng, mask, counts)
-
-    def choose_of(
-        self,
-        values: Values,
-        shape: tuple[int, ...],
-        progress: Progress,
-        rng: np.random.Generator,
-        mask: Array | None,
-        counts: Array | None = None,
-    ) -> Array:
-        """Returns what `choose` returns. values: is called only if an action depends on them. shape: theirs."""
+        self, values: Values, shape: tuple[int, ...], progress: Progress, rng: np.random.Generator,
+        mask: Array | None, counts: Array | None = None,
+    ) -> Array:  # fmt: skip
+        """Returns actions [N] for values [N, A] of this shape, and visits [N, A] for ucb. values: is called only if an
+        action depends on them."""
         match self.strength(progress):
             case {"epsilon": epsilon}:
                 return epsilon_greedy_of(values, shape, epsilon, rng, mask)

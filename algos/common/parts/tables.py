@@ -106,8 +106,8 @@ class ActionTable:
     def explore(self, obs: Array, progress: Progress, rng: np.random.Generator, mask: Array | None) -> Array:
         """Returns actions [N] for observations [N, ...]."""
         state = self.index(obs)
-        counts = self.counts[state] if self.counting else None
-        return self.explorer.choose(self.values[state], progress, rng, mask, counts)
+        values, counts = self.values[state], self.counts[state] if self.counting else None
+        return self.explorer.choose(lambda: values, values.shape, progress, rng, mask, counts)
 
     def policy(self, state: Array, progress: Progress, mask: Array | None) -> Array:
         """Returns the probabilities [N, A] with which explore chooses in states [N]."""
