@@ -232,7 +232,10 @@ def by_structure(trials: Trials, seed: str, count: int) -> None:
             return
         trials.read(data)
 
-    read()
+    with contextlib.suppress(
+        hypothesis.errors.FlakyStrategyDefinition
+    ):  # of hypothesis, after inputs that have counted
+        read()
 
 
 def guided(name: str, seed: str, count: int, out: Path, note: mmap.mmap) -> None:
