@@ -234,7 +234,7 @@ def by_structure(trials: Trials, seed: str, count: int) -> None:
 
     with contextlib.suppress(
         hypothesis.errors.FlakyStrategyDefinition
-    ):  # of hypothesis, after inputs that have counted
+    ):  # not of a reader
         read()
 
 
