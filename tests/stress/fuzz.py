@@ -232,9 +232,7 @@ def by_structure(trials: Trials, seed: str, count: int) -> None:
             return
         trials.read(data)
 
-    with contextlib.suppress(
-        hypothesis.errors.FlakyStrategyDefinition
-    ):  # not of a reader
+    with contextlib.suppress(hypothesis.errors.FlakyStrategyDefinition):  # not of a reader
         read()
 
 
