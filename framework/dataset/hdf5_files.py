@@ -59,14 +59,16 @@ def write(file: BinaryIO, count: int, columns: Mapping[str, tuple[np.ndarray, It
                 first += len(part)
 
 
-def claims_too_much(array: Any, size: int) -> bool:
-    """Returns True for an array of the library that a file of this size cannot hold. The library has some KiB for each
-    chunk of what it reads, also for chunks of which nothing is in the file."""
+def excess(array: Any, size: int) -> int:
+    """Returns the bytes that an array of the library claims if a file of this size cannot hold them, otherwise 0: those
+    of its values, or of the addresses of its chunks. The library has some KiB for each chunk of what it reads, also for
+    chunks of which nothing is in the file."""
     filters = array.id.get_create_plist().get_nfilters()
     if array.nbytes > (MOST_DEFLATED * size if filters else size):
-        return True
+        return int(array.nbytes)
     counts = (-(-length // chunk) for length, chunk in zip(array.shape, array.chunks or (), strict=False))
-    return prod(counts) * CHUNK_ENTRY > size
+    addresses = prod(counts) * CHUNK_ENTRY
+    return addresses if addresses > size else 0
 
 
 def _package() -> Any:
@@ -94,12 +96,12 @@ class _Stored:
         check_dtype(name, self.dtype)
         if not array.shape:
             raise DataError(tr("{name} is a single number; an array with an entry for each step is needed", name=name))
-        if claims_too_much(array, size):
+        if claimed := excess(array, size):
             raise DataError(
                 tr(
                     "{name} claims {claimed:,} bytes; a file of {size:,} cannot hold them",
                     name=name,
-                    claimed=array.nbytes,
+                    claimed=claimed,
                     size=size,
                 )
             )

@@ -129,12 +129,12 @@ def _check(group: Any, size: int, depth: int = 0) -> None:
         item = group[name]
         if isinstance(item, h5py.Group):
             _check(item, size, depth + 1)
-        elif item.external or item.is_virtual or item.nbytes > MOST_ARRAY or hdf5_files.claims_too_much(item, size):
+        elif (claimed := hdf5_files.excess(item, size)) or item.external or item.is_virtual or item.nbytes > MOST_ARRAY:
             raise DataError(
                 tr(
                     "{name} claims {claimed:,} bytes, or lies in another file; the file has {size:,}",
                     name=name,
-                    claimed=item.nbytes,
+                    claimed=claimed or item.nbytes,
                     size=size,
                 )
             )

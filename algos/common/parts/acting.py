@@ -92,7 +92,7 @@ class ValueAgent(ActingAgent):
             return Act(greedy(values, mask), state=after)
         if state is None and not self.draws_noise:
             shape = len(obs), int(self.spec.action_space.n)  # type: ignore[attr-defined]  # of a Discrete
-            return Act(self.explorer.choose(lambda: self.values(obs)[0], shape, *explore, mask))
+            return Act(self.explorer.choose(lambda: self.values(obs, None, explore.rng)[0], shape, *explore, mask))
         values, after = self.values(obs, state, explore.rng)  # a memory follows each step; noise comes before the rest
         return Act(self.explorer.choose(lambda: values, values.shape, *explore, mask), state=after)
 

@@ -9,6 +9,7 @@ import pytest
 from config.model.memory_spec import DataSpec
 from framework.dataset import open_data
 from framework.dataset.convert import convert
+from framework.dataset.hdf5_files import excess
 from framework.errors import DataError, JoystickError
 from framework.memory.offline_data import select_data
 from tests.framework.dataset.test_dataset_hostile import refused
@@ -140,6 +141,10 @@ def test_hostile_hdf5(tmp_path: Path) -> None:
     small = {"shape": (2**14, 2), "dtype": "f4", "chunks": (1, 2)}
     refused(made("empty", instead("observations", **small)), "claims 131,072 bytes")
     refused(made("deflated", instead("observations", **small, compression="gzip")), "claims 131,072 bytes")
+    for options in ({}, {"compression": "gzip"}):  # small chunks that are in the file are no claim
+        path = made("small", instead("observations", data=np.ones((2**12, 2), "i1"), chunks=(1, 2), **options))
+        with h5py.File(path) as file:
+            assert excess(file["observations"], path.stat().st_size) == 0
     refused(made("long", instead("observations", data=np.zeros((9, 2**20, 3), "f4"))), "a step takes")
     refused(
         made("chunk", instead("observations", shape=(9, 2), maxshape=(None, 2), dtype="f4", chunks=(2**24, 2))),
