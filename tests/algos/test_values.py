@@ -244,6 +244,20 @@ def test_evaluations_take_the_best_action_but_for_a_share_of_random_ones(algo):
     np.testing.assert_array_equal(mixed.evaluate_action(obs, state, rng, mask).action, 1 - best)
 
 
+def test_values_of_ones_own_agent_get_the_random_stream_wherever_they_are_asked_for(monkeypatch):
+    """Without a memory they are computed only if an action depends on them."""
+    agent, rng, given = agent_of("DQN", spec_of(toy_of("match")), epsilon=0.0), np.random.default_rng(0), []
+    values = type(agent).values
+
+    def noted(self, obs, state=None, stream=None):
+        given.append(stream)
+        return values(self, obs, state, stream)
+
+    monkeypatch.setattr(type(agent), "values", noted)
+    agent.sample_action(np.zeros((2, 1), np.float32), None, Progress(), rng)
+    assert given == [rng]
+
+
 def test_the_random_actions_of_evaluations_are_the_same_each_time():
     env = toy_of("match", rows=2, steps=50)
     agent = agent_of("DQN", spec_of(env), eval_epsilon=0.5)
