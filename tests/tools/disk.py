@@ -267,8 +267,10 @@ class Disk:
             self.change(*gone, (*self.place(more[0]), folder.now[base]))
 
     def sync(self, path: str, folder: Folder, base: str, content: bytes | None) -> None:
-        if content is not None and base not in folder.now:
-            self.change((folder, base, File(content)))
+        if content is not None:  # what C code has written since is noted here alone
+            if base not in folder.now:
+                self.change((folder, base, File()))
+            self.find(path).now = content
         node: Any = self.find(path)
         if isinstance(node, File):
             node.kept = node.now
