@@ -261,7 +261,8 @@ class Experiment:
                 self.task.close()
                 remove_folder(self.task.path)
             raise
-        self._stack.callback(self.mirror.close)
+        close = self.mirror.close
+        self._stack.callback(lambda: close(self.stopping()))
 
     def _say_of_mirror(self, text: str, is_warning: bool) -> None:
         """Tells of the copy in a store; called by its thread, too."""

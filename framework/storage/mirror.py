@@ -34,6 +34,9 @@ LONGEST_PAUSE = 60.0
 """Seconds between two attempts, at most, while the store does not answer."""
 PATIENCE = 90.0
 """Seconds for which the end of a run waits for a store that takes nothing."""
+STOPPED_PATIENCE = 10.0
+"""Seconds for the same if the run was asked to stop and the last pass had failed: batch systems kill half a minute
+after SIGTERM, and the last line is to be said before."""
 LOOK_SECONDS = 1.0
 """Seconds between two looks for a new checkpoint."""
 LOOKS = 10
@@ -288,8 +291,10 @@ class Mirror:
         if self._stopped.wait(wait) if self._thread is not None else time.sleep(wait):  # type: ignore[func-returns-value]
             raise StorageError(tr("stopped"))
 
-    def close(self) -> None:
-        """Copies what is left, and ends the thread; gives up once the store takes nothing for a while."""
+    def close(self, stopped: bool = False) -> None:
+        """Copies what is left, and ends the thread; gives up once the store takes nothing for a while. stopped: True
+        for a run that was asked to stop."""
+        patience = STOPPED_PATIENCE if stopped and self.fault is not None else PATIENCE
         self._ending.set()
         if self._thread is None:  # the run has ended before it began to train
             try:
@@ -300,7 +305,7 @@ class Mirror:
             self._moved = time.monotonic()
             with stage(tr("copying the rest to {url}", url=self.url)):
                 try:
-                    while not self._stopped.wait(0.05) and time.monotonic() - self._moved < PATIENCE:
+                    while not self._stopped.wait(0.05) and time.monotonic() - self._moved < patience:
                         pass
                 finally:
                     self._stopped.set()

@@ -429,6 +429,27 @@ def test_the_end_names_what_is_left_and_the_command(folder, url, monkeypatch):
     assert "main.py sync" in said[-1]
 
 
+def test_a_run_that_was_asked_to_stop_waits_less_for_a_store_that_had_not_answered_before(folder, url, monkeypatch):
+    said: list[str] = []
+    copy = Mirror(folder, url, False, lambda text, is_warning: said.append(text))
+    copy.begin()
+    monkeypatch.setattr(mirror, "STOPPED_PATIENCE", 0.2)
+
+    def down(self: Store, key: str, data: bytes, **options: Any) -> None:
+        raise OSError("connection lost")
+
+    monkeypatch.setattr(Store, "_put", down)
+    copy.start()
+    until = time.monotonic() + 20
+    while copy.fault is None and time.monotonic() < until:
+        threading.Event().wait(0.01)
+    began = time.monotonic()
+    copy.close(stopped=True)
+    assert time.monotonic() - began < mirror.PATIENCE / 2
+    assert copy.is_behind
+    assert "main.py sync" in said[-1]
+
+
 def test_paths_that_lead_out_of_the_folder_are_refused(folder, url):
     quiet(folder, url).upload(last=True)
     for path in ("../evil", "/etc/evil", "a/../../evil", ".lock", "a\\b", ""):
