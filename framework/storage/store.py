@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from config.read.opening import regular
 from config.tell.language import tr
-from framework.disk.atomic import ensure_folder
+from framework.disk.atomic import ensure_folder, sync_folder
 from framework.disk.task_dir import take_lock
 from framework.storage.errors import Changed, MissingObject, StorageError
 
@@ -99,6 +99,7 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, path)
+            sync_folder(Path(path).parent)  # the index that lists an object may reach the disk first
         else:
             self._fs.pipe_file(path, data, **options)
 

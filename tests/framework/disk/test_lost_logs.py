@@ -10,6 +10,7 @@ import pytest
 
 from framework.disk.csv_log import CsvLog, JsonLog
 from framework.disk.task_dir import TaskDir, read_facts
+from framework.storage.store import Store
 from main import main
 from tests.tools.disk import Calls, Disk, read_record
 from tests.tools.io_faults import ALGORITHMS, BASE, EVALUATION, LIMITS, OUTPUTS, played
@@ -157,6 +158,13 @@ def test_the_name_of_a_log_whose_process_was_killed_at_once_is_durable_after_the
     for call in calls:
         disk.apply(call)
     assert "log" in disk.tree("synced")
+
+
+def test_an_object_of_a_store_in_a_folder_is_durable_before_the_index_that_lists_it(tmp_path):
+    disk, calls = recorded(lambda folder: Store(f"file://{folder}/copy").put("logs/log.txt", b"x"), tmp_path / "disk")
+    for call in calls:
+        disk.apply(call)
+    assert disk.tree("synced")["copy/logs/log.txt"] == b"x"
 
 
 @pytest.mark.parametrize("outputs", list(OUTPUTS))
