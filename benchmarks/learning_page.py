@@ -83,14 +83,17 @@ def rows() -> list[Row]:
     return [
         *[Row(**{**row, "words": tuple(row.get("words", ()))}) for row in found["rows"]],
         *[
-            Row(row["env"], row["algo"], preset=row.get("preset", ""), words=_steps(row), seeds=1, short=True)
+            Row(row["env"], row["algo"], preset=row.get("preset", ""), words=_length(row), data=row.get("data", ""),
+                seeds=1, short=True)
             for row in found.get("short", [])
         ],
-    ]
+    ]  # fmt: skip
 
 
-def _steps(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (f"general_cfg.max_total_step={row['steps']}", *row.get("words", ()))
+def _length(row: Mapping[str, Any]) -> tuple[str, ...]:
+    limits = {"steps": "max_total_step", "updates": "max_update"}
+    limit = next(f"general_cfg.{setting}={row[key]}" for key, setting in limits.items() if key in row)
+    return (limit, *row.get("words", ()))
 
 
 def table() -> dict[str, Any]:
@@ -183,7 +186,7 @@ SHORT = """\
 ## Short runs
 
 For presets whose whole run takes many hours, a shorter run with one seed shows that they train. Schedules
-follow the shorter length.
+follow the shorter length. The scores are means over the same 100 episodes; the bold one counts.
 
 """
 WHEN = """\
@@ -195,7 +198,7 @@ the start of its collection; normalize_obs counts each observation once, also wi
 rows of these two commits, and of all rows of 2026-11-24 and 2026-11-26, were measured on a machine that was busy
 with other work. CQL on Pendulum-v1 was measured with `entropy_backup: true`, which was its only way when it was
 measured."""
-SHORT_COLUMNS = ("environment", "algorithm", "steps", "best model", "random", "time")
+SHORT_COLUMNS = ("environment", "algorithm", "steps", "best by online evaluation", "last", "random", "time")
 
 
 def summary(known: Sequence[Row], results: Mapping[str, Entry], families: Mapping[str, Sequence[str]]) -> list[str]:
@@ -266,10 +269,12 @@ def cells(row: Row, entry: Entry | None, sources: Mapping[str, Entry], at_random
 def short_cells(row: Row, entry: Entry | None) -> list[str]:
     """Returns the cells of a line of the table of short runs."""
     if not entry:
-        return [row.env, row.algo, "", "", "", ""]
+        return [row.env, row.algo, *[""] * (len(SHORT_COLUMNS) - 2)]
     steps, seconds = np.mean(entry["steps"]), np.mean(entry["seconds"])
-    best = short(float(np.mean(entry["best"])))
-    return [row.env, row.algo, f"{steps:,.0f}", f"**{best}**", short(entry["random"]), f"{seconds:,.0f} s"]
+    updates = next((int(word.partition("=")[2]) for word in row.words if word.startswith("general_cfg.max_update=")), 0)
+    length = f"{steps:,.0f}" if steps else f"{updates:,} updates"
+    scores = [_mean(entry, "best"), _mean(entry, "last")]
+    return [row.env, row.algo, length, *scores, short(entry["random"]), f"{seconds:,.0f} s"]
 
 
 def counted(entry: Entry) -> str:
