@@ -161,7 +161,7 @@ def _policy(name: str, config: RunConfig, spec: EnvSpec, make_agent: MakeAgent) 
     values = {"general_cfg": {"mode": "test", "load_checkpoint": True, "load_path": str(folder), "device": "cpu"}}
     its = with_seed(load_config(None, find_algo=ALGOS, find_env=ENVS, values=values, allow_import=config.allow_import))
     store = CheckpointStore(folder / "models")
-    saved = store.read("best", with_journal=False) if store.has_best() else store.newest(lambda text: None)
+    saved = store.best_or_newest()
     check_identity(saved, its, spec)
     agent = make_agent(its, replace(spec, shared={}), its.general.seed, torch.device("cpu"))
     try:

@@ -197,17 +197,25 @@ class CheckpointStore:
             ) from error
         return Saved(path, tree, facts, part)
 
-    def newest(self, say: Callable[[str], None]) -> Saved:
-        """Returns the newest checkpoint that is whole. Reports damaged ones and passes over them."""
+    def newest(self, say: Callable[[str], None], with_journal: bool = True) -> Saved:
+        """Returns the newest checkpoint that is whole. Reports damaged ones and passes over them. with_journal: False
+        to use its model alone, without what the agent remembers."""
         numbers = self.numbers()
         for number in reversed(numbers):
             try:
-                return self.read(number)
+                return self.read(number, with_journal)
             except CheckpointError as error:
                 say(tr("{error}; going back to the one before", error=error))
         if numbers:
             raise CheckpointError(tr("no whole checkpoint in {path}", path=as_written(self.folder)))
         raise CheckpointError(tr("no checkpoint in {path}", path=as_written(self.folder)))
+
+    def best_or_newest(self) -> Saved:
+        """Returns the best model, or without one the newest that is whole; none of them with what the agent
+        remembers."""
+        if self.has_best():
+            return self.read("best", with_journal=False)
+        return self.newest(lambda text: None, with_journal=False)
 
     def save(self, number: int, tree: Tree, memory: Any, facts: dict[str, Any]) -> Path:
         """Writes everything, and renames it last. An OSError leaves the earlier checkpoints as they were."""

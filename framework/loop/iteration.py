@@ -164,13 +164,16 @@ class Spread:
 class Iteration:
     """Collects the figures of the running iteration."""
 
-    def __init__(self, number: int = 1, first_step: int = 0, began: float = 0.0) -> None:
-        self.number, self.first_step = number, first_step
-        """Running number, from 1, and number of environment steps before it."""
+    def __init__(self, number: int = 1, work_before: int = 0, began: float = 0.0, steps_before: int = 0) -> None:
+        self.number = number
+        """Running number, from 1."""
+        self.work_before, self.steps_before = work_before, steps_before
+        """Amount before it that iterations are measured by (Trainer.work), and environment steps before it. They differ
+        where something is learned from given data."""
         self.steps = 0
-        """Number of environment steps that it needs at least; 0 before it starts."""
-        self.counted_from = first_step
-        """Number of environment steps at which they begin to count."""
+        """Amount that it needs at least; 0 before it starts."""
+        self.counted_from = work_before
+        """Amount at which it begins to count."""
         self.broken_off = False
         """True once a call for these steps has ended before; a resume does not know it."""
         self.began = began
@@ -183,16 +186,16 @@ class Iteration:
         self.evaluation: float | None = None
         """Mean return of its latest evaluation."""
 
-    def ask(self, steps: int, step: int) -> None:
-        """Sets how many environment steps it needs. After a resume, the number that it was started with counts from its
-        beginning, as in a run without a break; otherwise the steps count from the present one."""
+    def ask(self, steps: int, work: int) -> None:
+        """Sets how much it needs. After a resume, the amount that it was started with counts from its beginning, as in
+        a run without a break; otherwise from the present one."""
         if steps != self.steps or self.broken_off:
-            self.steps, self.counted_from, self.broken_off = steps, step, False
+            self.steps, self.counted_from, self.broken_off = steps, work, False
 
-    def complete(self, step: int) -> bool:
+    def complete(self, work: int) -> bool:
         """Returns True if it has all its steps. It is still the running one while it is evaluated and saved, so that
         its result includes the evaluation."""
-        return 0 < self.steps <= step - self.counted_from
+        return 0 < self.steps <= work - self.counted_from
 
     def episodes(self, episodes: Sequence[Episode]) -> None:
         """Adds episodes that have ended."""
@@ -242,7 +245,8 @@ class Iteration:
     def state(self) -> Tree:
         return {
             "number": self.number,
-            "first_step": self.first_step,
+            "first_step": self.work_before,
+            "steps_before": self.steps_before,
             "steps": self.steps,
             "counted_from": self.counted_from,
             "began": self.began,
@@ -254,9 +258,10 @@ class Iteration:
         }
 
     def load_state(self, state: Tree) -> None:
-        self.number, self.first_step = state["number"], state["first_step"]
+        self.number, self.work_before = state["number"], state["first_step"]
+        self.steps_before = state.get("steps_before", self.work_before)
         self.steps, self.began = state["steps"], state["began"]
-        self.counted_from = state.get("counted_from", self.first_step)
+        self.counted_from = state.get("counted_from", self.work_before)
         self.metrics.sums, self.evaluation = state["metrics"], state["evaluation"]
         self.returns, self.lengths = Spread(*state["returns"]), Spread(*state["lengths"])
         self.custom = {name: Spread(*values) for name, values in state["custom"].items()}

@@ -129,7 +129,7 @@ class Trainer:
         self._validate()
         result = self.result()
         self.last_return = result["return_mean"]
-        self.iteration = Iteration(self.iteration.number + 1, self.work(), self.seconds())
+        self.iteration = Iteration(self.iteration.number + 1, self.work(), self.seconds(), self.count.step)
         reason = self.stop_reason()
         self.last = {**result, "done": reason is not None, "reason": reason}
         for observer in self.observers:
@@ -148,7 +148,7 @@ class Trainer:
         """Returns the figures of the running iteration so far."""
         result = self.iteration.result(self.count, self.seconds(), self.phases.shown, self.rows.policies)
         rllib = self.cfg.result_names == "rllib"
-        return rllib_names.added(result, self.iteration.first_step) if rllib else result
+        return rllib_names.added(result, self.iteration.steps_before) if rllib else result
 
     @contextlib.contextmanager
     def _clock(self) -> Iterator[None]:
@@ -310,7 +310,7 @@ class Trainer:
         the iteration that a stop rule has broken off comes after the checkpoint: a resume removes it, and goes on with
         that iteration."""
         self.save()
-        if self.iteration.first_step < self.work():
+        if self.iteration.work_before < self.work():
             self.last = {**self.result(), "done": True, "reason": self.stop_reason()}
             for observer in self.observers:
                 observer.result(self.last)
@@ -359,7 +359,7 @@ def _check_numbers(tree: Tree) -> None:
     for part, names in (
         (tree, ("elapsed", "reached", "saved")),
         (tree["count"], Count._fields),
-        (tree["iteration"], ("number", "first_step", "steps", "began")),
+        (tree["iteration"], ("number", "first_step", "steps", "began", *({"steps_before"} & tree["iteration"].keys()))),
     ):
         for name in names:
             if type(part[name]) not in (int, float):

@@ -135,7 +135,7 @@ def _state(config: RunConfig, load: str, name: str) -> tuple[Tree, str]:
     folder = tasks.find(task, ROOT, config.start)
     TaskDir(folder).check()
     store = CheckpointStore(folder / "models")
-    saved = store.read("best", with_journal=False) if store.has_best() else store.newest(lambda text: None)
+    saved = store.best_or_newest()
     agent: Tree = saved.tree["agent"]
     policies = agent.get("policies")
     if not isinstance(policies, Mapping):

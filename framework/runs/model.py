@@ -73,9 +73,10 @@ def _hangs(config: RunConfig, watch: Watch) -> None:
 
 def _model(store: CheckpointStore, step: str | int) -> tuple[Saved, str]:
     """Returns the checkpoint to test, and a note on the choice."""
-    if step == "best" and not store.has_best():
-        saved = store.newest(print)
-        return saved, tr("there is no best model yet; testing the newest, {name}", name=saved.path.name)
-    if step == "latest":
-        return store.newest(print), ""
-    return store.read(step, with_journal=False), ""
+    if step != "latest" and (step != "best" or store.has_best()):
+        return store.read(step, with_journal=False), ""
+    notes: list[str] = []
+    saved = store.newest(notes.append, with_journal=False)
+    if step == "best":
+        notes.append(tr("there is no best model yet; the newest is taken, {name}", name=saved.path.name))
+    return saved, "; ".join(notes)

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import sys
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -127,6 +128,7 @@ class Run:
         self._open(config)
 
     def _open(self, config: RunConfig) -> None:
+        _OPEN.discard(self)  # a restore whose environment cannot be made leaves a closed run
         self._broken = ""
         """Reason why this run can neither train nor save; empty while it can."""
         self._reason: str | None = None
@@ -502,10 +504,14 @@ class Run:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._experiment.is_own:
+            self._check_free("close")
         self._close(complete=error is None)
 
     def __getattr__(self, name: str) -> Any:
         """Says what to call in place of a method of another library."""
+        if hasattr(type(self), name):  # an AttributeError inside of a property comes here, too
+            return object.__getattribute__(self, name)
         instead = other_words.OF_A_RUN.get(name) or (nearest(name, dir(Run)) if name[:1] != "_" else None)
         if instead:
             raise AttributeError(tr("a Run has no {name!r}; use {instead}", name=name, instead=instead))
@@ -638,4 +644,7 @@ def _close_all() -> None:
                 tr("joystick: {path} was left open; it is saved and closed", path=as_written(run.task)),
                 file=sys.stderr,
             )
-            run._close(complete=False)
+            try:
+                run._close(complete=False)
+            except Exception:  # the other runs are saved all the same
+                traceback.print_exc()

@@ -285,6 +285,69 @@ def test_a_run_that_is_left_open_is_saved_at_the_end_of_the_program():
         assert run.count.step >= 200
 
 
+def test_a_restore_that_fails_leaves_the_other_runs_of_the_program_to_be_saved():
+    code = """
+import joystick
+from framework.runs.experiment import Experiment
+
+def opened(into):
+    run = joystick.Run('QLearning', 'FrozenLake-v1', seed=1, into=into)
+    run.train(200)
+    return run
+
+class Broken:
+    def __enter__(self):
+        raise OSError('no environment can be made')
+
+one, two = opened('one'), opened('two')
+checkpoint = one.save()
+enter, Experiment.__enter__ = Experiment.__enter__, Broken.__enter__
+try:
+    one.restore(checkpoint)
+except OSError as error:
+    print(error)
+Experiment.__enter__ = enter
+"""
+    env = {**__import__("os").environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout == "no environment can be made\n"
+    assert "Traceback" not in done.stderr
+    assert "two was left open; it is saved and closed" in done.stderr
+    with joystick.Run.resume("two") as run:
+        assert run.count.step >= 200
+
+
+def test_a_run_cannot_be_left_while_it_trains():
+    with run_of(into="one") as run:
+
+        def leave(*_):
+            with run:
+                pass
+
+        run._experiment.trainer.observers[0].settled = leave
+        with pytest.raises(joystick.JoystickError, match="close is not possible now: a callback of train calls it"):
+            run.train(20)
+
+
+def test_an_error_inside_a_property_of_a_run_is_told_as_it_is(monkeypatch):
+    with run_of(into="one") as run:
+        with monkeypatch.context() as patch:
+            patch.setattr(type(run._experiment), "config", property(lambda experiment: experiment.lost), raising=False)
+            with pytest.raises(AttributeError, match="'Experiment' object has no attribute 'lost'"):
+                _ = run.config
+        with pytest.raises(AttributeError, match="a Run has no 'step'"):
+            _ = run.step
+
+
+def test_a_model_is_loaded_although_what_the_agent_remembers_is_damaged(capsys):
+    run = run_of(into="one")
+    trained(run, 200)
+    for file in (run.task / "models" / "journal").iterdir():
+        file.write_bytes(bytes(byte ^ 1 for byte in file.read_bytes()))
+    joystick.load("one", "latest")
+    assert capsys.readouterr().out == ""
+
+
 def test_calls_with_wrong_numbers_and_texts_in_place_of_lists_are_answered():
     with run_of(into="one") as run:
         for call, wrong in (

@@ -200,6 +200,7 @@ WRAPPED = {
 }
 POLICIES = {"cars": {"agents": "car_*"}, "lights": {"agents": "traffic_light_*", "algo_name": "DQN"}}
 SMALL = {"batch_size": 40, "sgd_batch_size": 20}
+FEW = {"batch_size": 8, "learning_starts": 8}
 PLAIN = {"normalize_obs": False}
 """What a window of older weights needs."""
 
@@ -309,6 +310,17 @@ def test_old_agents_train_under_ray_as_in_one_process(monkeypatch, run_ahead):
 
 
 # ------------------------------------------------------------------------------------------------ names of results
+
+
+def test_the_steps_of_an_iteration_are_counted_apart_from_updates_on_given_data(tmp_path):
+    """40 updates on given data come first: an iteration is of 40 updates or steps."""
+    with joystick.Run("DQN", Plain, general_cfg={**QUICK, "collect_traj": True}, algo_cfg=FEW, into="data") as run:
+        run.train(40)
+    data = {"data": str(run.task), "offline_updates": 40}
+    settings = {**QUICK, "result_names": "rllib"}
+    with joystick.Run("DQN", Plain, general_cfg=settings, algo_cfg={**FEW, **data}, into="run") as run:
+        results = [run.train(40), run.train(40)]
+    assert [result["timesteps_this_iter"] for result in results] == [0, 40]
 
 
 def test_a_result_has_the_names_of_rllib_on_request_and_ours_too():
