@@ -30,7 +30,7 @@ class Config(ReplayConfig, TargetConfig, EpsilonConfig, BonusConfig):
         "munchausen_floor": ("munchausen_alpha", ()),
     }
     HEAD: ClassVar = "scalar"
-    """Meaning of the network's outputs; a class of algos/dqn/heads.py."""
+    """Meaning of the network's outputs; a name in HEADS of algos/dqn/distributional.py."""
 
     value_layers: Layers = mlp(256, 256)
     """Layers between the observation and the values; the output layer is added automatically. With images and no conv2d

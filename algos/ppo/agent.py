@@ -12,6 +12,7 @@ from algos.common.parts.actor_critic import (
     clipped_surrogate,
     detached,
     seen,
+    squared_error,
     standardized,
 )
 from algos.ppo.config import Config
@@ -38,11 +39,10 @@ def adapted(penalty: float, kl: float, target: float, tolerance: float, factor: 
 def value_loss(value: Tensor, old_value: Tensor, target: Tensor, clip: float | None) -> Tensor:
     """Returns half the mean squared error; with a clip, the larger of the errors with and without clipping the
     value. All tensors are [B], or [B, heads], whose losses are summed."""
-    error = (value - target).square()
-    if clip is not None:
-        near = old_value + (value - old_value).clamp(-clip, clip)
-        error = torch.max(error, (near - target).square())
-    return 0.5 * error.mean(0).sum()
+    if clip is None:
+        return squared_error(value, target)
+    near = old_value + (value - old_value).clamp(-clip, clip)
+    return 0.5 * torch.max((value - target).square(), (near - target).square()).mean(0).sum()
 
 
 class Agent(OnPolicyAgent):

@@ -1,1 +1,1 @@
-"""Steps of environments as columns [T, N]; the only room that calls an environment."""
+"""Steps of environments as columns [T, N]; the room that calls environments (framework/dialog plays sampled ones)."""

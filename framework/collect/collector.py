@@ -1,4 +1,4 @@
-"""The only code that steps environments; used by training, evaluation, test, filming and trajectories."""
+"""Steps environments: for training, evaluation, test, films and trajectories alike."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping

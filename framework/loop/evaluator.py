@@ -81,7 +81,7 @@ class Evaluation(NamedTuple):
         return tr("no episode came to an end: general_cfg.max_step cut off {episodes} after {steps}", **counts)
 
     def metrics(self) -> dict[str, float]:
-        """Returns the means of the numbers that callbacks gave the episodes."""
+        """Returns the means of the numbers that callbacks and the environment gave the episodes."""
         names = dict.fromkeys(name for episode in self.episodes for name in episode.metrics)
         columns = {name: [played.metrics[name] for played in self.episodes if name in played.metrics] for name in names}
         return {name: float(np.mean(values)) for name, values in columns.items()}

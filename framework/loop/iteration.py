@@ -182,7 +182,7 @@ class Iteration:
         self.returns, self.lengths = Spread(), Spread()
         """Returns and lengths of the episodes that ended in it."""
         self.custom: dict[str, Spread] = {}
-        """Numbers that callbacks gave these episodes, by name."""
+        """Numbers that callbacks and the environment gave these episodes, by name."""
         self.evaluation: float | None = None
         """Mean return of its latest evaluation."""
 

@@ -43,9 +43,9 @@ class Learner(ABC):
     def learn(self, chunk: Chunk, progress: Progress) -> Learned:
         """Makes all updates of a chunk."""
 
+    @abstractmethod
     def doing(self) -> str:
         """Returns how far `learn` is. Another thread may call it."""
-        return "learning"
 
     def validate(self, chunk: Chunk, progress: Progress) -> dict[str, float]:
         """Returns the metrics of an update from one minibatch, and changes nothing: neither weights nor streams."""

@@ -1,7 +1,7 @@
 """The contract of an observer: it receives the events of training, in the process that drives it, and changes nothing.
 
-The Trainer calls its observers in this order: the console, the log files, the callbacks of the user, the videos, and
-the report that is drawn while it trains.
+The Trainer calls its observers in this order: the console, the log files, the callbacks of the user, the videos, the
+log of the machine, and the report that is drawn while it trains.
 """
 
 from collections.abc import Callable, Sequence

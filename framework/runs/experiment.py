@@ -398,10 +398,10 @@ class Experiment:
         count = self.trainer.count
         self.console.note(
             tr(
-                "resuming from {path}: {episode} episodes, {step} steps",
+                "resuming from {path}: {episodes}, {steps}",
                 path=as_written(saved.path),
-                episode=count.episode,
-                step=count.step,
+                episodes=counted(count.episode, "episode"),
+                steps=counted(count.step, "step"),
             )
         )
         rows = different if self.env.replayable else ["all"]
