@@ -15,6 +15,7 @@ from pathlib import Path
 from config.read import arguments
 from config.read.stores import is_url
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.commands.line import shared, start
 from framework.commands.line.parser import Parser
 
@@ -58,7 +59,7 @@ def _serve(request: Namespace) -> int:
         if error.errno == errno.EADDRINUSE:
             why = tr("--port {port} is taken; choose another one, or leave --port out for a free one", port=port)
         else:
-            why = tr("--port {port} cannot be used: {reason}", port=port, reason=error.strerror)
+            why = tr("--port {port} cannot be used: {reason}", port=port, reason=reason_of(error))
         raise JoystickError(why) from error
     with StopSignals(doing=tr("ending")) as signals, server, shown_on(Screen()), contextlib.ExitStack() as stack:
         threading.Thread(target=server.serve_forever, name="web server", daemon=True).start()

@@ -12,6 +12,7 @@ import numpy as np
 
 from config.read.opening import named, regular
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.data import neighbors
 from framework.data.batch import Batch
 from framework.data.priorities import Priorities
@@ -61,7 +62,7 @@ def save(buffer: Any, path: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             atomic.unfinished(path).unlink(missing_ok=True)
-        raise DataError(tr("{path} cannot be written: {error}", path=path, error=error.strerror or error)) from None
+        raise DataError(tr("{path} cannot be written: {error}", path=path, error=reason_of(error))) from None
 
 
 def load(of: type, path: Path, allow_pickle: bool) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from config.read.opening import Opener, named, regular
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.disk.array_headers import read_header
 from framework.errors import DataError
 
@@ -64,7 +65,7 @@ def _lines(path: Path, opener: Opener) -> Iterator[dict[str | None, Columns]]:
     try:
         file = open(path, "rb", opener=opener)  # noqa: SIM115  # closed below
     except OSError as error:
-        raise DataError(tr("{path} cannot be read: {error}", path=path, error=error.strerror)) from None
+        raise DataError(tr("{path} cannot be read: {error}", path=path, error=reason_of(error))) from None
     with file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):

@@ -23,6 +23,7 @@ from config.read.task_files import LOCK, TaskFiles
 from config.system.files import lock
 from config.system.processes import at_fork
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.disk.atomic import make_folder, sync_folder, write_whole
 from framework.disk.facts import RunFacts
 from framework.errors import TaskDirError
@@ -74,7 +75,7 @@ class TaskDir(TaskFiles):
                 tr(
                     "cannot write to {path}: {reason}",
                     path=as_written(self.path),
-                    reason=error.strerror,
+                    reason=reason_of(error),
                 )
             ) from error
         if self._lock is None:
@@ -160,7 +161,7 @@ def new_folder(
                 tr(
                     "cannot make the task directory {path}: {reason}",
                     path=as_written(path),
-                    reason=error.strerror,
+                    reason=reason_of(error),
                 )
             ) from error
         return path

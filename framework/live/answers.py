@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from config.read.task_files import TUNING, TaskFiles
 from config.tell.language import tr
 from config.tell.names import printable
+from config.tell.system_errors import reason_of
 from framework.archive.curve_tail import CurveTail
 from framework.archive.curves import EPISODES, SECONDS
 from framework.archive.run import RecordedRun
@@ -201,7 +202,7 @@ class Answers:
             try:
                 notes.write(self._folder(key))
             except OSError as error:
-                raise JoystickError(tr("it could not be written: {reason}", reason=error.strerror or error)) from None
+                raise JoystickError(tr("it could not be written: {reason}", reason=reason_of(error))) from None
         return {"tags": notes.tags, "note": notes.note}
 
     def stop(self, key: str) -> Answer:

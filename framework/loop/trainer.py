@@ -8,6 +8,7 @@ from typing import Any
 from algos.base import TrainableActor, Tree
 from config.config import GeneralConfig
 from config.tell.language import tr
+from config.tell.system_errors import reason_of
 from framework.collect.fragment import Accepted
 from framework.disk.checkpoints import CheckpointStore, Saved
 from framework.errors import Interrupted
@@ -288,7 +289,7 @@ class Trainer:
                     "checkpoint {update} could not be saved ({reason}); the earlier ones are untouched "
                     "and training continues",
                     update=self.count.update,
-                    reason=error.strerror or error,
+                    reason=reason_of(error),
                 )
             )
         finally:

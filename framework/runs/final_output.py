@@ -125,7 +125,8 @@ class FinalOutput:
         best = self.task.models / "best"
         facts = {
             "outcome": ending.reason,
-            "finished": ending.finished,
+            # a resume, also of its group, goes on where the last model could not be saved
+            "finished": ending.finished and not trainer.points.unsaved,
             **so_far(trainer),
             "best": score.mean,
             "best_update": score.update,

@@ -28,6 +28,7 @@ from config.system.name import has_display, is_windows
 from config.system.terminal import variable
 from config.tell.cells import cells, padded
 from config.tell.language import VARIABLE, available, encoded, english, language, reworded, tr, wanted
+from config.tell.system_errors import reason_of
 from framework.screen.formatting import counted
 from framework.screen.terminal import fitted
 
@@ -300,7 +301,7 @@ def _folder() -> Iterator[Finding]:
         with tempfile.TemporaryFile(dir=place):
             yield Finding("ok", tr("task folder"), tr("{tasks}/ can be written", tasks=TASKS))
     except OSError as error:
-        text = tr("{place} cannot be written: {reason}", place=place, reason=error.strerror or error)
+        text = tr("{place} cannot be written: {reason}", place=place, reason=reason_of(error))
         yield Finding("fault", tr("task folder"), text, tr("change to another folder, or give --into FOLDER"))
     free = shutil.disk_usage(place).free
     small = free < LEAST_DISK

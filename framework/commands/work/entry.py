@@ -3,12 +3,11 @@
 import gc
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from config.read.loader import ConfigError, RunConfig
-from config.read.paths import as_written
 from config.tell.language import tr
 from config.tell.names import without_password
+from config.tell.system_errors import told
 from envs.base import EnvError
 from framework.assemble import fit
 from framework.collect.env_calls import Watch
@@ -130,8 +129,7 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
         return 0
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
-        name = as_written(Path(error.filename)) if isinstance(error.filename, str) else tr("writing")
-        return _failed(f"{name}: {error.strerror or error}", error)
+        return _failed(told(error), error)
     except (MemoryError, RuntimeError, ImportError) as error:
         if (reason := without_memory(error)) is None:
             _tell_supervisor(str(error), error)

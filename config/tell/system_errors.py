@@ -1,0 +1,37 @@
+"""Reasons that the operating system gives for an error, in the language of the reader."""
+
+import errno
+from pathlib import Path
+
+from config.read.paths import as_written
+from config.tell.language import tr
+
+REASONS = {
+    errno.EACCES: tr("Permission denied"),
+    errno.EDQUOT: tr("Disk quota exceeded"),
+    errno.EEXIST: tr("File exists"),
+    errno.EINVAL: tr("Invalid argument"),
+    errno.EIO: tr("Input/output error"),
+    errno.EISDIR: tr("Is a directory"),
+    errno.ELOOP: tr("Too many levels of symbolic links"),
+    errno.EMFILE: tr("Too many open files"),
+    errno.ENAMETOOLONG: tr("File name too long"),
+    errno.ENOENT: tr("No such file or directory"),
+    errno.ENOSPC: tr("No space left on device"),
+    errno.ENOTDIR: tr("Not a directory"),
+    errno.EPERM: tr("Operation not permitted"),
+    errno.EROFS: tr("Read-only file system"),
+}
+"""Number of an error -> its text."""
+
+
+def reason_of(error: OSError) -> str:
+    """Returns why the system has refused something; the text of the error itself if it does not say."""
+    known = REASONS.get(error.errno or 0)
+    return known if known and error.strerror else error.strerror or str(error)
+
+
+def told(error: OSError) -> str:
+    """Returns what was refused, and why."""
+    name = as_written(Path(error.filename)) if isinstance(error.filename, str) else tr("writing")
+    return f"{name}: {reason_of(error)}"
