@@ -141,7 +141,9 @@ class Agent(SoftActorCritic):
         return torch.cat(values, 1), torch.cat([log_density.view(count, rows) for _, log_density in drawn])
 
     def _target(self, batch: Batch, noise: Tensor) -> Tensor:
-        """Returns the targets of critics that neither have bins nor see both states at once."""
+        """Returns the targets of the critics; of those with bins, their probabilities."""
+        if self.joint or self.bins is not None:
+            return self._outputs(batch, noise)[1]
         obs, mask, backup = batch["next_obs"], batch.get("next_action_mask"), self.cfg.entropy_backup
         next_q, next_log_prob = self.policy.next_value(
             obs, noise, mask, lambda action: self.target_subset(obs, action).squeeze(-1), backup
