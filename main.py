@@ -8,7 +8,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports needs no traceback
 
 from config.tell.language import tr
-from config.tell.system_errors import told
+from config.tell.system_errors import refusal
 from framework import commands
 from framework.errors import ERROR, MISTAKE, silence
 from framework.screen.terminal import print_error
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:  # a full disk behind >
         silence(sys.stdout)
-        print_error(ERROR + told(error))
+        print_error(ERROR + refusal(error))
         return MISTAKE
     except KeyboardInterrupt:
         print(tr("stopped"), file=sys.stderr)

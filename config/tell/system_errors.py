@@ -27,11 +27,12 @@ REASONS = {
 
 def reason_of(error: OSError) -> str:
     """Returns why the system has refused something; the text of the error itself if it does not say."""
-    known = REASONS.get(error.errno or 0)
-    return known if known and error.strerror else error.strerror or str(error)
+    if not error.strerror:
+        return str(error)
+    return REASONS.get(error.errno or 0, error.strerror)
 
 
-def told(error: OSError) -> str:
+def refusal(error: OSError) -> str:
     """Returns what was refused, and why."""
     name = as_written(Path(error.filename)) if isinstance(error.filename, str) else tr("writing")
     return f"{name}: {reason_of(error)}"

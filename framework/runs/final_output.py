@@ -42,7 +42,7 @@ class Ending(NamedTuple):
     reason: str
     """Stop rule that was met, or interrupted."""
     finished: bool
-    """False if the run was interrupted."""
+    """False if the run was interrupted. run.json has false, too, if the last model could not be saved."""
     score: Score
     random_return: float | None = None
     figure: Path | None = None

@@ -127,8 +127,6 @@ class Train(Scenario):
         best = (self.reference.get("best") or {}).get("update")
         if str(best) in re.findall(r"checkpoint (\d+) could not be saved", text):
             parts.add("best")
-        if "the best model could not be chosen" in text:  # the run has ended all the same
-            parts.add("best")
         return parts
 
 

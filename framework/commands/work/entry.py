@@ -7,7 +7,7 @@ from collections.abc import Callable
 from config.read.loader import ConfigError, RunConfig
 from config.tell.language import tr
 from config.tell.names import without_password
-from config.tell.system_errors import told
+from config.tell.system_errors import refusal
 from envs.base import EnvError
 from framework.assemble import fit
 from framework.collect.env_calls import Watch
@@ -129,7 +129,7 @@ def guarded(work: Callable[[], int], config: RunConfig | None = None) -> int:
         return 0
     except OSError as error:
         # A full disk or a deleted folder, at a moment when the run cannot continue.
-        return _failed(told(error), error)
+        return _failed(refusal(error), error)
     except (MemoryError, RuntimeError, ImportError) as error:
         if (reason := without_memory(error)) is None:
             _tell_supervisor(str(error), error)

@@ -218,6 +218,25 @@ def test_a_closed_stdout_is_no_reason_to_crash() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("word", ["runs", "list"])
+def test_an_output_that_is_full_is_answered_in_a_line(word: str) -> None:
+    with open("/dev/full", "wb") as full:
+        words = [sys.executable, "main.py", *([word, "algos"] if word == "list" else [word])]
+        done = subprocess.run(words, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (2, b"error: writing: No space left on device\n")
+
+
+def test_runs_are_listed_although_stdout_is_closed() -> None:
+    done = command(code="import sys; sys.stdout = None; import main; sys.exit(main.main(['runs']))")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_ctrl_c_while_a_command_is_looked_up_is_a_line() -> None:
+    code = "import main, sys; main.commands.answer = lambda argv: (_ for _ in ()).throw(KeyboardInterrupt()); "
+    done = command(code=code + "sys.exit(main.main([]))")
+    assert (done.returncode, done.stderr) == (130, b"stopped\n")
+
+
 def test_a_console_that_lacks_a_character_prints_another(tmp_path: Path) -> None:
     """OSX-3: an old Windows console."""
     path = tmp_path / "目录.yaml"

@@ -559,5 +559,6 @@ def test_a_last_model_that_could_not_be_saved_is_no_success(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(CheckpointStore, "save", full)
-    assert main(["general_cfg.max_total_step=80", "general_cfg.save_fig=false"]) == 2
+    assert main(["general_cfg.max_total_step=80", "general_cfg.save_fig=false", "--into", "full"]) == 2
     assert "the last model could NOT be saved" in capsys.readouterr().out
+    assert json.loads(Path("full/run.json").read_text())["finished"] is False, "its group goes on with it"

@@ -53,6 +53,11 @@ def written(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
+def down(self: Store, key: str, data: bytes, **options: Any) -> None:
+    """Stands for the `_put` of a store that does not answer."""
+    raise OSError("connection lost")
+
+
 def quiet(folder: Path, url: str, take_over: bool = False) -> Mirror:
     return Mirror(folder, url, take_over, lambda text, is_warning: None)
 
@@ -396,9 +401,6 @@ def test_a_store_that_does_not_answer_costs_a_warning_and_is_made_up_for(folder,
     copy.begin()
     real = Store._put
 
-    def down(self: Store, key: str, data: bytes, **options: Any) -> None:
-        raise OSError("connection lost")
-
     monkeypatch.setattr(Store, "_put", down)
     copy.start()
     until = time.monotonic() + 20
@@ -418,9 +420,6 @@ def test_the_end_names_what_is_left_and_the_command(folder, url, monkeypatch):
     copy.begin()
     monkeypatch.setattr(mirror, "PATIENCE", 0.2)
 
-    def down(self: Store, key: str, data: bytes, **options: Any) -> None:
-        raise OSError("connection lost")
-
     monkeypatch.setattr(Store, "_put", down)
     copy.start()
     copy.close()
@@ -434,9 +433,6 @@ def test_a_run_that_was_asked_to_stop_waits_less_for_a_store_that_had_not_answer
     copy = Mirror(folder, url, False, lambda text, is_warning: said.append(text))
     copy.begin()
     monkeypatch.setattr(mirror, "STOPPED_PATIENCE", 0.2)
-
-    def down(self: Store, key: str, data: bytes, **options: Any) -> None:
-        raise OSError("connection lost")
 
     monkeypatch.setattr(Store, "_put", down)
     copy.start()
