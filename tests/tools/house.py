@@ -62,13 +62,14 @@ CONFIG_SHARED = (
     "own.objects",
     "read.finder",
     "read.opening",
+    "read.paths",
     "read.stores",
     "read.yaml_reader",
     "tell.language",
     "tell.names",
 )
 """Modules of config/ that every room uses: spellings, nearest names, sentences in the language of the process, objects
-that settings name, files."""
+that settings name, files and their paths."""
 CONFIG_CLIMBING = {
     ("own.packages", "read.presets"): "a package of the user's own may have presets",
     ("own.packages", "tell.error_text"): "what is wrong with the settings of a package of the user's own",
