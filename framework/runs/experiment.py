@@ -583,13 +583,15 @@ class Experiment:
             console.note(tr("processes: {load}", load=self.load))
             output.write_run({"processes_said": self.load})
         score, random_return, figure = trainer.points.score, None, None
+        chosen = True
         try:
             # checkpoints are evaluated with a second agent, so that the trained one stays as it is
             second = partial(build.make_agent, self.config, self.spec, cfg.seed, trainer.agent.device)
             agent = output.guarded(tr("no second agent could be made"), second)
             if agent is not None and not self.config.no_evaluation:
                 choose = partial(choose_best, trainer, agent, self.log)
-                score = output.guarded(tr("the best model could not be chosen"), choose) or score
+                choice = output.guarded(tr("the best model could not be chosen"), choose)
+                chosen, score = choice is not None, choice or score
             failure = tr("the random policy's return could not be measured")
             random_return = output.guarded(failure, self.evaluator.random_return)
             self.check()
@@ -599,13 +601,15 @@ class Experiment:
             if agent is not None and self.config.env.render_mode is not None and self.store.has_best():
                 output.guarded(tr("the best model could not be filmed"), partial(self._film, agent))
             self.check()
-            output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure), self.check)
+            output.tell(trainer, self.log, Ending(reason, True, score, random_return, figure, chosen), self.check)
         except Interrupted:
             output.tell(trainer, self.log, Ending("interrupted", False, score, random_return, figure))
             return False
+        command = resume_command(self.task.path, self.config.allow_import)
         if trainer.points.unsaved:
-            command = resume_command(self.task.path, self.config.allow_import)
             console.warn(tr("the last model could NOT be saved; once there is room: {command}", command=command))
+        elif not chosen:
+            console.warn(tr("the best model could NOT be chosen; to choose it: {command}", command=command))
         return True
 
     def pause(self, reason: str) -> bool:

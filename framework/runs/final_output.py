@@ -42,10 +42,13 @@ class Ending(NamedTuple):
     reason: str
     """Stop rule that was met, or interrupted."""
     finished: bool
-    """False if the run was interrupted. run.json has false, too, if the last model could not be saved."""
+    """False if the run was interrupted. run.json has false, too, if the last model could not be saved or the best one
+    not be chosen."""
     score: Score
     random_return: float | None = None
     figure: Path | None = None
+    chosen: bool = True
+    """False if the best model could not be chosen."""
 
 
 class FilmSelection(NamedTuple):
@@ -125,8 +128,8 @@ class FinalOutput:
         best = self.task.models / "best"
         facts = {
             "outcome": ending.reason,
-            # a resume, also of its group, goes on where the last model could not be saved
-            "finished": ending.finished and not trainer.points.unsaved,
+            # a resume, also of its group, goes on where the last model could not be saved or the best not be chosen
+            "finished": ending.finished and ending.chosen and not trainer.points.unsaved,
             **so_far(trainer),
             "best": score.mean,
             "best_update": score.update,

@@ -562,3 +562,23 @@ def test_a_last_model_that_could_not_be_saved_is_no_success(
     assert main(["general_cfg.max_total_step=80", "general_cfg.save_fig=false", "--into", "full"]) == 2
     assert "the last model could NOT be saved" in capsys.readouterr().out
     assert json.loads(Path("full/run.json").read_text())["finished"] is False, "its group goes on with it"
+
+
+def test_a_run_whose_best_model_could_not_be_chosen_is_chosen_from_by_its_resume(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from framework.disk.checkpoints import CheckpointStore
+
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(CheckpointStore, "mark_best", full)
+        settings = ("general_cfg.max_total_step=80", "general_cfg.online_eval=false", "general_cfg.save_fig=false")
+        assert main([*settings, "--into", "full"]) == 0
+    assert "the best model could NOT be chosen; to choose it:" in capsys.readouterr().out
+    assert json.loads(Path("full/run.json").read_text())["finished"] is False, "its group goes on with it"
+    assert not Path("full/models/best").exists()
+    assert main(["--resume", "full"]) == 0
+    assert json.loads(Path("full/run.json").read_text())["finished"] is True
+    assert Path("full/models/best").is_dir()
