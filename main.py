@@ -20,16 +20,16 @@ REQUIRED = {
 """Modules of the packages that every run needs; Ray's absence is answered where it is started."""
 
 
+_interrupts: list[int] = []
+"""Signals of Ctrl-C that no command has taken for itself."""
+
+
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0; 2 for a wrong command or configuration, or an error that ended the run; 1 if a run
     of --seeds failed."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # it is closed; a file that is opened next would get its number
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        if hasattr(stream := getattr(sys, name), "reconfigure"):
-            stream.reconfigure(errors="replace")  # a console may lack a character
+        signal.signal(signal.SIGINT, _interrupt)
+    _make_usable()
     try:
         try:
             return commands.answer(sys.argv[1:] if argv is None else argv)
@@ -50,9 +50,25 @@ def main(argv: list[str] | None = None) -> int:
         silence(sys.stdout)
         print_error(ERROR + refusal(error))
         return MISTAKE
-    except KeyboardInterrupt:
+    except BaseException as error:  # what is interrupted may wrap it, as pydantic does while it builds a class
+        if not isinstance(error, KeyboardInterrupt) and not (_interrupts and isinstance(error, Exception)):
+            raise
         print(tr("stopped"), file=sys.stderr)
         return 130
+
+
+def _make_usable() -> None:
+    """Gives stdout and stderr a file where they are closed, and another character for one that a console lacks."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # a file that is opened next would get its number
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        if hasattr(stream := getattr(sys, name), "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _interrupt(number: int, frame: object) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

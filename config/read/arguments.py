@@ -84,7 +84,7 @@ def count(words: str, least: int = 1) -> int:
     """Returns a whole number, 1 or more; least: or this."""
     if not (words.isascii() and words.isdecimal() and len(words) < 19 and int(words) >= least):
         raise argparse.ArgumentTypeError(
-            tr("invalid number {text!r}: use {least} or more", text=words[:40], least=least)
+            tr("invalid number {text!r}: use a whole number, {least} or more", text=words[:40], least=least)
         )
     return int(words)
 

@@ -28,6 +28,8 @@ class Stray(NamedTuple):
     where: str
     value: str
     """Value with its equals sign, from the command line; empty for a file."""
+    path: str
+    """What was written before it: the key, perhaps behind a section that there is not."""
 
 
 @dataclass
@@ -126,7 +128,7 @@ def from_document(document: Document, *, written: bool) -> Source:
                 )
             )
         elif key not in SECTIONS:
-            source.strays.append(Stray(key, place.text, ""))
+            source.strays.append(Stray(key, place.text, "", key))
         elif isinstance(value, dict):
             source.sections[key], source.places[key] = value, place
         elif value is not None:
@@ -263,7 +265,7 @@ def from_command_line(
             or not key
             or not equals
         ):
-            source.strays.append(Stray(path.rpartition(".")[2] or path, COMMAND_LINE, equals + text))
+            source.strays.append(Stray(path.rpartition(".")[2] or path, COMMAND_LINE, equals + text, path))
             continue
         if not text.strip():
             source.problems.append(

@@ -226,6 +226,7 @@ def _tuning(
         raise ConfigError(problems)
     assert settings is not None
     notes = [tr("not used: tune_cfg.{key} ({why})", key=key, why=why) for key, why in settings.unread()]
+    notes += _by_chance(domains)
     if settings.scheduler == "asha":
         notes.append(tr("asha: all trials of a rung are compared at once, as in halving"))
     where = {str(key): place.text for key, place in places.items()}
@@ -332,6 +333,21 @@ def _across(settings: TuneConfig, domains: Sequence[Domain], places: Mapping[Any
         yield tr("{place}: general_cfg.seed: tune_cfg.seeds sets it too; leave one of them out", place=seed.place)
     if settings.search != "random":
         yield from _of_optuna(settings, domains, places["search"].text)
+
+
+def _by_chance(domains: Sequence[Domain]) -> Iterator[str]:
+    """Yields remarks on values to try whose scores say nothing about the settings."""
+    paths = {domain.path for domain in domains}
+    if "general_cfg.seed" in paths:
+        yield tr(
+            "general_cfg.seed is tried: the best seed is the best by chance; tune_cfg.seeds=N compares trials by "
+            "N seeds each"
+        )
+    if tasks := sorted(paths & {"general_cfg.env_name", "env_cfg.id"}):
+        yield tr(
+            "{settings} is tried: scores of different environments are compared, which says nothing about the others",
+            settings=", ".join(tasks),
+        )
 
 
 def _of_optuna(settings: TuneConfig, domains: Sequence[Domain], place: str) -> Iterator[str]:

@@ -16,8 +16,8 @@ from config.model.layers import Layer
 from config.program import PROGRAM
 from config.read.yaml_reader import Place
 from config.tell.help_texts import WithHelp
-from config.tell.language import tr
-from config.tell.names import did_you_mean, either, nearest
+from config.tell.language import either, tr
+from config.tell.names import did_you_mean, nearest
 
 Json = dict[str, Any]
 

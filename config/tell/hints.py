@@ -9,8 +9,8 @@ from config.model import SECTIONS, policies
 from config.model.fields import Strict
 from config.read.finder import Finder
 from config.read.sources import Source
-from config.tell.language import tr
-from config.tell.names import did_you_mean, distance, either, nearest, of_others
+from config.tell.language import either, tr
+from config.tell.names import did_you_mean, distance, nearest, of_others
 
 
 def unknown_setting(section: str, key: str, models: Mapping[str, type[Strict]], find_algo: Finder, algo: str) -> str:
@@ -95,7 +95,7 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
     """Yields a sentence for each setting outside any section. hint: end of a sentence about a name that no section
     has, or empty."""
     spellings = {name: model.spellings() for name, model in models.items()}
-    for key, where, value in (stray for source in sources for stray in source.strays):
+    for key, where, value, path in (stray for source in sources for stray in source.strays):
         owner = next((name for name in spellings if key in spellings[name]), None)
         same = (
             " ".join(f"{name}.{part}{value}" for part in foreign_names.together(key, other, spellings[name]))
@@ -113,5 +113,5 @@ def outside(sources: Iterable[Source], models: Mapping[str, type[Strict]], hint:
         end = tr("; did you mean {near}?", near=suggestion) if suggestion else other
         sections = either(SECTIONS)
         yield tr(
-            "{place}: {key}: not inside a section ({sections}){end}", place=where, key=key, sections=sections, end=end
+            "{place}: {key}: not inside a section ({sections}){end}", place=where, key=path, sections=sections, end=end
         )

@@ -109,12 +109,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return tr("; did you mean {near}?", near=near) if near else ""
 
 
-def either(names: Iterable[str]) -> str:
-    """Returns alternatives as a list with `or` before the last one."""
-    *first, last = names
-    return tr("{names} or {last}", names=", ".join(first), last=last) if first else last
-
-
 def printable(text: str) -> str:
     """Returns text with control and bidirectional characters escaped, cut in its middle to MOST_SHOWN characters."""
     if len(text) > MOST_SHOWN:

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space
 
 from config.tell.language import tr
 from envs.base import Array, EnvError, Goal, Model, Part
-from envs.common.masks import Legal, legal, mask_in
+from envs.common.masks import Legal, legal_now, mask_in
 from envs.common.spaces import Actions
 
 _TRANSPARENT = (
@@ -65,7 +65,7 @@ class Codec:
         return self._facts.mask_of(obs)
 
     def legal(self, mask: Any, agent: str = "") -> Array:
-        return legal(mask, self._actions.space)
+        return legal_now(mask, self._actions.space)
 
     def decode(self, action: Array) -> Array:
         return self._actions.decode(action)

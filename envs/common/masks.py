@@ -86,6 +86,14 @@ def legal(mask: Any, space: Space) -> Array:
     return array
 
 
+def legal_now(mask: Any, space: Space) -> Array:
+    """Returns the mask of an observation to act on; EnvError also where no action is legal."""
+    bools = legal(mask, space)
+    if stuck(bools, np.bool_(False), space).any():
+        raise EnvError(tr("no action is legal: the {key} is 0 everywhere", key=KEY))
+    return bools
+
+
 def _flat(mask: Any, space: Space, size: int) -> Any:
     """Returns a mask in the form of gymnasium as one array [..., entries], or one number that stands for all of it."""
     if mask is None:

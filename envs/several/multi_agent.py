@@ -203,7 +203,7 @@ class MultiAgentVector(VectorEnv):
         return self.joint.encode(record)[0]
 
     def legal(self, mask: Any, agent: str = "") -> Array:
-        return self._kinds[self.joint.place(agent)[0]].legal(mask)
+        return self._kinds[self.joint.place(agent)[0]].legal_now(mask)
 
     def decode(self, action: Array) -> Array:
         """Returns for each row a dict with the actions of all slots."""

@@ -42,6 +42,10 @@ class Kind:
         """Returns a mask [A] as bools; EnvError for a wrong shape."""
         return masks.legal(mask, self.source[1])
 
+    def legal_now(self, mask: Any) -> Array:
+        """Returns the mask [A] of an observation to act on; EnvError also where no action is legal."""
+        return masks.legal_now(mask, self.source[1])
+
 
 class Slot:
     """The place of one agent in the joint observation of one row; views of its fields there."""

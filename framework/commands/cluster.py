@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from config.read import arguments
-from config.tell.language import tr
+from config.tell.language import either, tr
 from framework.commands.line import settings, shared, start
 from framework.commands.line.parser import Parser
 
@@ -30,7 +30,8 @@ EARLIER_SECONDS = 60
 
 
 def flags(parser: Parser) -> None:
-    parser.add_argument("system", choices=[*SYSTEMS], help=tr("the batch system"))
+    # needed, but where it is missing, argparse would say that settings are, too
+    parser.add_argument("system", nargs="?", choices=[*SYSTEMS], help=tr("the batch system"))
     shared.add_experiments(parser)
     shared.add(parser, "--env --seeds --jobs --into")
     shared.add_training(parser)
@@ -57,6 +58,9 @@ def flags(parser: Parser) -> None:
 
 
 def check(request: argparse.Namespace) -> Iterator[str]:
+    if request.system is None:
+        yield tr("cluster needs a batch system: {systems}", systems=either(tuple(SYSTEMS)))
+        return
     yield from settings.twice(request)
     yield from settings.abbreviations(request)
     if request.seeds:
@@ -65,6 +69,11 @@ def check(request: argparse.Namespace) -> Iterator[str]:
         for name in names:
             if name not in SYSTEMS[request.system] and getattr(request, name):
                 yield tr("--{flag} is for: cluster {system}; leave it out", flag=name, system=system)
+    yield from _missing(request)
+
+
+def _missing(request: argparse.Namespace) -> Iterator[str]:
+    """Yields what a system needs."""
     if request.system == "slurm":
         if request.time is None:
             yield tr("cluster slurm needs the longest time of a job, such as --time 4:00:00")

@@ -1,6 +1,7 @@
 """Task directory: config, models, results, videos and logs of one run, and the lock on it."""
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -131,10 +132,24 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 
 def check_new(into: Path | None, start: Path | None = None) -> None:
-    """Raises TaskDirError if the folder that --into names exists. start: working directory that it is in; None: the
-    current one."""
-    if into and os.path.lexists(fixed(into, start)):
-        raise TaskDirError(tr("{path} exists; --into names a new folder", path=as_written(fixed(into, start))))
+    """Raises TaskDirError if the folder that --into names exists, or cannot be made where it is. start: working
+    directory that it is in; None: the current one."""
+    if not into or is_url(str(into)):
+        return
+    path = fixed(into, start)
+    if os.path.lexists(path):
+        raise TaskDirError(tr("{path} exists; --into names a new folder", path=as_written(path)))
+    above = next(folder for folder in path.parents if os.path.lexists(folder))
+    if not above.is_dir():
+        raise _unmade(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise _unmade(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+
+
+def _unmade(path: Path, error: OSError) -> TaskDirError:
+    return TaskDirError(
+        tr("cannot make the task directory {path}: {reason}", path=as_written(path), reason=reason_of(error))
+    )
 
 
 def new_folder(
@@ -157,13 +172,7 @@ def new_folder(
         except FileExistsError:
             continue
         except OSError as error:
-            raise TaskDirError(
-                tr(
-                    "cannot make the task directory {path}: {reason}",
-                    path=as_written(path),
-                    reason=reason_of(error),
-                )
-            ) from error
+            raise _unmade(path, error) from error
         return path
     check_new(into, start)
     raise TaskDirError(tr("no free name like {name} in {path}", name=name, path=as_written(root)))

@@ -24,9 +24,9 @@ def describe(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
     """Prints the trials, and what they cost. Refuses what the tuning would refuse."""
     plan = RunPlan(tuning)
     checked, place = plan.check(check), tuning.into or Path.cwd()
-    config, free = plan.config(plan.first[0]), shutil.disk_usage(session.existing(place)).free
+    free = shutil.disk_usage(session.existing(place)).free
     lines = [
-        entry(tr("trains"), tr("{algorithms} on {env_id}", algorithms=config.algorithms, env_id=checked[0].env_id)),
+        entry(tr("trains"), _tasks(plan, checked)),
         *_search(plan),
         *_budget(plan),
         *_machine(plan, checked),
@@ -46,6 +46,13 @@ def settings(tuning: Tuning, check: Callable[[RunConfig], None]) -> int:
     RunPlan(tuning).check(check)
     print(tuning.to_yaml(Path("FILE")), end="")
     return 0
+
+
+def _tasks(plan: RunPlan, checked: Sequence[Checked]) -> str:
+    """Returns the algorithms and environments of the first trials, each pair once."""
+    pairs = zip((plan.config(settings).algorithms for settings in plan.first), checked, strict=True)
+    texts = (tr("{algorithms} on {env_id}", algorithms=name, env_id=facts.env_id) for name, facts in pairs)
+    return tr(", ").join(dict.fromkeys(texts))
 
 
 def _search(plan: RunPlan) -> Iterator[str]:

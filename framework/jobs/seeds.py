@@ -176,6 +176,10 @@ def train(
     show how far they are, in a notebook below the cell, elsewhere on the terminal; None: in a notebook only.
     """
     shown = bool(terminal.kernel()) if progress is None else progress
+    if jobs is not None and not (_is_whole(jobs) and jobs > 0):
+        raise ConfigError(
+            [tr("Python: jobs: got {jobs!r:.80}; expected a number of runs at once, 1 or more", jobs=jobs)]
+        )
     if resume is None:
         check_names("train", settings, config_of, algo)
         chosen = _seeds(3 if seeds is None else seeds, settings)
@@ -229,7 +233,11 @@ def _seeds(seeds: Any, settings: Mapping[str, Any]) -> list[int]:
 
 def _is_seed(number: Any) -> bool:
     """Returns True for a whole number, also one of numpy. 0 is none: a run with it draws its seed."""
-    return isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 < int(number) < 2**63
+    return _is_whole(number) and 0 < int(number) < 2**63
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 class _Screens:

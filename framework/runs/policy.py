@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete, MultiDiscrete
 
 from algos.base import Array
 from config.read.loader import load as load_config
@@ -97,6 +98,8 @@ class TrainedPolicy(_Trained):
                 )
             )
         check_finite(encoded, "act")
+        if isinstance(space, Discrete | MultiDiscrete) and not (_whole(obs) and space.contains(encoded)):
+            raise JoystickError(tr("act: {obs} is no observation of {space}", obs=obs, space=space))
         return encoded
 
     def _decoded(self, action: Array) -> Any:
@@ -182,6 +185,12 @@ class TrainedPolicies(_Trained):
                     raise JoystickError(tr("agent {name!r}: more agents act than env_cfg.max_agents allows", name=name))
                 slots[name] = next((slot for slot in free if slot not in self._agents), free[0])
         return slots
+
+
+def _whole(obs: Any) -> bool:
+    """Returns False for numbers with a fraction, which a whole number would lose."""
+    values = np.asarray(obs)
+    return values.dtype.kind != "f" or not (values % 1).any()
 
 
 def _records(env: VectorEnv, obs: Mapping[str, Any], masks: Mapping[str, Array]) -> Array:

@@ -237,6 +237,24 @@ def test_ctrl_c_while_a_command_is_looked_up_is_a_line() -> None:
     assert (done.returncode, done.stderr) == (130, b"stopped\n")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_that_what_it_interrupts_wraps_is_a_line() -> None:
+    """pydantic does, while it builds a class."""
+    code = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+import main
+def answer(argv):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt as error:
+        raise RuntimeError("building a class") from error
+main.commands.answer = answer
+sys.exit(main.main([]))"""
+    done = command(code=code)
+    assert (done.returncode, done.stderr) == (130, b"stopped\n")
+
+
 def test_a_console_that_lacks_a_character_prints_another(tmp_path: Path) -> None:
     """OSX-3: an old Windows console."""
     path = tmp_path / "目录.yaml"

@@ -80,7 +80,7 @@ def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
         (["evaluate", "a", "--steps", "9", "--episodes", "2"], "leave one of them out"),
         (["evaluate", "a", "--video"], "evaluate writes no task directory"),
         (["evaluate", "a", "--into", "b"], "evaluate writes no task directory"),
-        (["evaluate", "a", "--episodes", "0"], "invalid number '0': use 1 or more"),
+        (["evaluate", "a", "--episodes", "0"], "invalid number '0': use a whole number, 1 or more"),
         (["evaluate", "a", "--steps", "-1"], "--steps"),
         (
             ["evaluate", "a", "--model", "newest"],

@@ -122,7 +122,7 @@ def test_seeds_are_a_range_a_list_or_both(text: str, expected: tuple[int, ...]) 
         (["--seed", "1..5"], "did you mean --seeds?"),
         (["--seeds", "1..2", "general_cfg.seed=3"], "--seeds and general_cfg.seed both set the seed"),
         (["--seeds", "1..2", "--resume", "x"], "--resume continues one run, and --seeds starts several"),
-        (["--seeds", "1..2", "--jobs", "0"], "invalid number '0': use 1 or more"),
+        (["--seeds", "1..2", "--jobs", "0"], "invalid number '0': use a whole number, 1 or more"),
         (["--jobs", "2"], "it needs --seeds"),
         (["--resume", "x", "--into", "y"], "leave out --into"),
         (["--seeds", "1..2", "algo_cfg.lr=fast"], "algo_cfg.lr"),

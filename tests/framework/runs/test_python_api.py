@@ -387,6 +387,11 @@ def test_an_observation_that_does_not_fit_the_environment_is_answered():
         policy.act([1, 2])
     with pytest.raises(joystick.JoystickError, match="act: the observation does not fit Discrete"):
         policy.act("left")
+    for obs in (500, -1, 2.5):
+        with pytest.raises(joystick.JoystickError, match=rf"act: {obs} is no observation of Discrete\(500\)"):
+            policy.act(obs)
+    with pytest.raises(RuntimeError, match="no action is legal: the action_mask is 0 everywhere"):
+        policy.act(3, [False] * 6)
 
 
 def test_a_closed_run_outside_of_tasks_is_named_by_its_folder(tmp_path):
