@@ -330,6 +330,12 @@ algo_cfg:
     ]
 
 
+def test_a_section_that_there_is_not_is_named(file: Callable[..., Path]) -> None:
+    assert refused(file(""), "no_cfg.x=5") == (
+        "command line: no_cfg.x: not inside a section (general_cfg, algo_cfg or env_cfg)"
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -69,6 +69,7 @@ def test_evaluate_takes_episodes_or_steps_a_model_and_a_file() -> None:
         (["test", "a", "b"], "'b' is neither a command nor section.key=value"),
         (["train", "my.yaml"], "'my.yaml': a file is given as --yaml my.yaml"),
         (["--seeds", "1..2", "test", "x"], "'test' comes first: python main.py test ..."),
+        (["cluster"], "cluster needs a batch system: slurm, kuberay or kubernetes"),
         (["trian"], "did you mean train?"),
         (["play", "x"], "'play' is not a command here; python main.py film x makes a video"),
         (["resume", "a", "--algo", "PPO"], "leave out --algo and --env"),

@@ -131,6 +131,8 @@ def test_a_group_of_which_nothing_is_there_yet_is_shown(monkeypatch: pytest.Monk
         ({"seeds": [2**63]}, joystick.ConfigError, "expected whole numbers from 1 on"),
         ({"seeds": 123456789}, joystick.ConfigError, "got 123456789; expected at most 1000"),
         ({"seeds": itertools.count(1)}, joystick.ConfigError, "expected at most 1000"),
+        ({"jobs": 0}, joystick.ConfigError, "jobs: got 0; expected a number of runs at once, 1 or more"),
+        ({"jobs": "2"}, joystick.ConfigError, "jobs: got '2'; expected a number of runs"),
         ({"sedes": 3}, TypeError, "train has no argument 'sedes'"),
         ({"lr": 0.1}, TypeError, "train has no argument 'lr'; a setting is written algo_cfg="),
         ({"resume": "x"}, joystick.ConfigError, "resume continues a group with its own settings"),

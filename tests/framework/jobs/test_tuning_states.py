@@ -222,6 +222,22 @@ def test_faults_of_values_to_try_and_of_other_settings_are_told_together(
     assert "Fix the 4 problems above" in err
 
 
+def test_values_to_try_whose_scores_say_nothing_about_settings_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    written("general_cfg: {env_name: gym, algo_name: {grid: [DQN, PPO]}, seed: {grid: [1, 2]}}\n"
+            "env_cfg: {id: {grid: [CartPole-v1, Acrobot-v1]}}\n")  # fmt: skip
+    assert run("tune", "--yaml", "tune.yaml", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert "trains        DQN on CartPole-v1, DQN on Acrobot-v1, PPO on CartPole-v1, PPO on Acrobot-v1\n" in shown
+    assert "general_cfg.seed is tried: the best seed is the best by chance" in shown
+    assert "env_cfg.id is tried: scores of different environments are compared" in shown
+
+
+def test_a_dry_run_refuses_a_folder_that_cannot_be_made(capsys: pytest.CaptureFixture[str]) -> None:
+    written(FOUR)
+    assert run("tune", "--yaml", "tune.yaml", "--dry-run", "--into", "tune.yaml/x") == 2
+    assert "cannot make the task directory tune.yaml/x: Not a directory" in capsys.readouterr().err
+
+
 def test_each_different_note_of_the_trials_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     """Trials of several algorithms have several presets."""
     written("general_cfg: {env_name: gym, algo_name: {grid: [DQN, PPO, A2C]}, preset: default}\n"
