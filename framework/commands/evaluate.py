@@ -37,4 +37,4 @@ def check(request: Namespace) -> Iterator[str]:
 
 def run(request: Namespace) -> int:
     """Plays the model, or fits its values to data."""
-    return start.player("from_data" if request.from_data else "evaluate")(request)
+    return start.player("from_data" if request.from_data else "evaluate", saves=False)(request)

@@ -35,4 +35,4 @@ def check(request: Namespace) -> Iterator[str]:
             yield tr("export needs --to: write {flags}", flags=flags)
 
 
-run = start.player("export")
+run = start.player("export", saves=False)

@@ -58,12 +58,14 @@ def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]]
     return do(configs)
 
 
-def player(name: str, signals: bool = True) -> Callable[[argparse.Namespace], int]:
-    """Returns what plays as a module of work/ does. signals: True if it obeys signals, and not just Ctrl-C."""
+def player(name: str, signals: bool = True, saves: bool = True) -> Callable[[argparse.Namespace], int]:
+    """Returns what plays as a module of work/ does. signals: True if it obeys signals, and not just Ctrl-C; saves: True
+    if it keeps something of what was done until a signal."""
 
     def play(request: argparse.Namespace, config: "RunConfig") -> int:
         if signals:
-            return int(work("entry").stoppable(config, lambda received: work(name).run(config, request, received)))
+            stoppable = work("entry").stoppable
+            return int(stoppable(config, lambda received: work(name).run(config, request, received), saves))
         return int(work("entry").played(config, lambda: work(name).run(config, request)))
 
     return lambda request: several(request, lambda configs: play(request, *configs.values()))

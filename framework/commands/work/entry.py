@@ -33,11 +33,11 @@ def run(config: RunConfig, command_line: list[str]) -> int:
     return stoppable(config, mode)
 
 
-def stoppable(config: RunConfig, mode: Callable[[StopSignals], int]) -> int:
-    """Trains or plays in a way that obeys signals."""
+def stoppable(config: RunConfig, mode: Callable[[StopSignals], int], saves: bool = True) -> int:
+    """Trains or plays in a way that obeys signals. saves: True if something is kept of what was done until then."""
 
     def play() -> int:
-        with StopSignals() as signals:
+        with StopSignals(doing=tr("saving and stopping") if saves else tr("stopping")) as signals:
             try:
                 _load_torch()
                 return mode(signals)
