@@ -130,8 +130,8 @@ INTRODUCTION = """\
 # Learning
 
 Scores of the presets, beside published results. `python benchmarks/learning.py ROW` measures a row and
-writes this page. {measured} of {total} rows have been measured; in the others our cells are empty. An empty cell
-under "published" means that there is no published result to compare with.
+writes this page. {whole} rows have been measured, and {short} [short ones](#short-runs); in the others our cells
+are empty. An empty cell under "published" means that there is no published result to compare with.
 
 How a row is measured:
 
@@ -173,7 +173,7 @@ SUMMARY = """\
 ## Summary
 
 The mean of a row's scores beside its goal, and beside what others have published. An optimum, which no mean over
-episodes exceeds, is not counted as published.
+episodes exceeds, is not counted as published. [Short runs](#short-runs) are left out.
 
 """
 SUMMARY_COLUMNS = ("family", "rows measured", "goal reached", "published value reached", "below it")
@@ -221,8 +221,8 @@ def page(known: Iterable[Row], results: Mapping[str, Entry], content: Mapping[st
     """Returns docs/learning.md. content: that of learning.yaml."""
     known, sources = list(known), content["sources"]
     whole, short_ones = ([row for row in known if row.short == kind] for kind in (False, True))
-    measured = sum(row.name in results for row in known)
-    introduction = INTRODUCTION.format(least=LEAST_EPISODES, measured=measured, total=len(known))
+    counts = [f"{sum(row.name in results for row in rows)} of {len(rows)}" for rows in (whole, short_ones)]
+    introduction = INTRODUCTION.format(least=LEAST_EPISODES, whole=counts[0], short=counts[1])
     lines = [introduction + SUMMARY.rstrip("\n"), "", *summary(known, results, content["families"]), ""]
     lines += [CURVES + _line(COLUMNS), _line(["---"] * len(COLUMNS))]
     at_random = {row.env: short(results[row.name]["random"]) for row in known if row.name in results}
