@@ -132,7 +132,10 @@ class Experiment:
                 self.task.write_run({"repeatable": exactness.compare(self.numbers, self.numbers).to_json()})
                 for note in self._notes():
                     self.console.note(note)
+                continues = self.start.saved is not None and not self.start.branch
                 self._load()
+                if continues and self.trainer.stop_reason() is None:  # it may be killed before its higher limit
+                    self.task.write_run({"finished": False, "outcome": None})
         except BaseException:
             self.close()
             raise

@@ -36,12 +36,13 @@ def run(request: Namespace) -> int:
     if is_windows():  # a child there gets no pipe
         return start.nothing_started(ConfigError([tr("--keep-alive needs Linux or macOS; leave it out")]))
     words = [word for word in request.command_line if word != FLAG]
-    if stores.is_url(request.into or "") and not request.take_over:
+    into = getattr(request, "into", None)  # `resume NAME` has no such flag
+    if stores.is_url(into or "") and not request.take_over:
         words.append("--take-over")  # of a writer that was killed before its first checkpoint
     if request.resume:
         return supervisor.Supervisor(words, None).run()
     try:
-        folder, place = _place(request.into)
+        folder, place = _place(into)
         if folder and place == str(folder) and supervisor.was_killed_early(folder):
             remove_folder(folder)
         elif folder and (place != str(folder) or supervisor.can_go_on(folder)):

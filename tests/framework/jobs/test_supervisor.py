@@ -205,6 +205,8 @@ def test_a_folder_that_exists_is_gone_on_with_or_has_finished_or_is_another_run(
     assert started[1][2:] == ["general_cfg.max_total_step=300"]
     assert main([*more, "--keep-alive", "algo_cfg.gamma=0.5"]) == 2
     assert "algo_cfg.gamma: 0.99 -> 0.5: cannot change in a resumed run" in capfd.readouterr().err
+    assert main(["resume", "run", "--keep-alive", "general_cfg.max_total_step=400"]) == 0
+    assert started[-1] == ["resume", "run", "general_cfg.max_total_step=400"]
     other = [word.replace("QLearning", "Sarsa") for word in words]
     assert main([*other, "--keep-alive"]) == 2
     assert "run was trained with QLearning, and algo_name is Sarsa" in capfd.readouterr().err

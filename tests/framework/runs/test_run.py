@@ -15,6 +15,7 @@ import yaml
 from PIL import Image, ImageSequence
 
 import algos
+import joystick
 from framework.dataset.trajectories import read
 from framework.disk.csv_table import read_csv
 from framework.loop.evaluator import Evaluator
@@ -582,3 +583,19 @@ def test_a_run_whose_best_model_could_not_be_chosen_is_chosen_from_by_its_resume
     assert main(["--resume", "full"]) == 0
     assert json.loads(Path("full/run.json").read_text())["finished"] is True
     assert Path("full/models/best").is_dir()
+
+
+def test_a_run_that_is_resumed_to_a_higher_limit_has_not_ended_until_it_ends() -> None:
+    """One that is killed then is started again, by --keep-alive and by its group."""
+    task = train(settings("QLearning", max_total_step=200))
+
+    def finished() -> bool:
+        return bool(json.loads((task / "run.json").read_text())["finished"])
+
+    assert finished()
+    with joystick.Run.resume(task, words=["general_cfg.max_total_step=300"]):
+        assert not finished()
+    assert main(["--resume", str(task), "general_cfg.max_total_step=300"]) == 0
+    assert finished()
+    assert main(["--resume", str(task)]) == 0  # nothing is left to train
+    assert finished()
