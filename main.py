@@ -18,8 +18,6 @@ REQUIRED = {
     "rich", "safetensors", "torch", "yaml",
 }  # fmt: skip
 """Modules of the packages that every run needs; Ray's absence is answered where it is started."""
-
-
 _interrupts: list[int] = []
 """Signals of Ctrl-C that no command has taken for itself."""
 
@@ -50,8 +48,9 @@ def main(argv: list[str] | None = None) -> int:
         silence(sys.stdout)
         print_error(ERROR + refusal(error))
         return MISTAKE
-    except BaseException as error:  # what is interrupted may wrap it, as pydantic does while it builds a class
-        if not isinstance(error, KeyboardInterrupt) and not (_interrupts and isinstance(error, Exception)):
+    except (KeyboardInterrupt, Exception) as error:
+        # what is interrupted may raise an error of its own, as pydantic does while it builds a class
+        if not (_interrupts or isinstance(error, KeyboardInterrupt)):
             raise
         print(tr("stopped"), file=sys.stderr)
         return 130

@@ -29,7 +29,7 @@ class Stray(NamedTuple):
     value: str
     """Value with its equals sign, from the command line; empty for a file."""
     path: str
-    """What was written before it: the key, perhaps behind a section that there is not."""
+    """Name as it was written: on the command line with the section before it, which may not exist."""
 
 
 @dataclass

@@ -140,13 +140,13 @@ def check_new(into: Path | None, start: Path | None = None) -> None:
     if os.path.lexists(path):
         raise TaskDirError(tr("{path} exists; --into names a new folder", path=as_written(path)))
     above = next(folder for folder in path.parents if os.path.lexists(folder))
-    if not above.is_dir():
-        raise _unmade(path, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise _unmade(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    refused = errno.ENOTDIR if not above.is_dir() else errno.EACCES if not os.access(above, os.W_OK | os.X_OK) else 0
+    if refused:
+        raise _unmade(path, OSError(refused, os.strerror(refused)))
 
 
 def _unmade(path: Path, error: OSError) -> TaskDirError:
+    """Returns the error of a folder that cannot be made."""
     return TaskDirError(
         tr("cannot make the task directory {path}: {reason}", path=as_written(path), reason=reason_of(error))
     )
