@@ -162,9 +162,9 @@ CURVES = """\
 
 ![Learning curves by environment](images/learning.svg)
 
-Mean of the online evaluations of three seeds, with its 95 % interval; a row with one seed has no interval. A run that
-stopped early, as its task was solved, keeps its last score. `python benchmarks/learning.py --page` draws them from `benchmarks/results/curves.json`,
-which has the curves of the rows that were measured since 2026-11-26.
+Mean of the online evaluations of three seeds, with its 95 % interval; a row with one seed has no interval. A run
+that stopped early, as its task was solved, keeps its last score. `python benchmarks/learning.py --page` draws them from
+`benchmarks/results/curves.json`, which has the curves of the rows that were measured since 2026-11-26.
 
 ## Results
 
