@@ -1,6 +1,7 @@
 """Finds algorithms by folder: there is no registry to edit.
 
-algos/<name>/__init__.py holds NAME (as users write it), ALIASES and its Config; algos/<name>/agent.py holds Agent.
+algos/<name>/__init__.py holds NAME (as users write it), its Config, and ALIASES if there are other spellings of the
+name; algos/<name>/agent.py holds Agent.
 A variant is a folder without an agent: its Config is that of its family with other defaults, and the family's agent
 is used. Listing and describing never import torch.
 """
@@ -46,7 +47,9 @@ def _folders() -> dict[str, ModuleType]:
 def _spellings() -> dict[str, ModuleType]:
     """Returns each spelling of a name in lower case -> package."""
     folders = _folders().items()
-    return {spelling.lower(): package for name, package in folders for spelling in (name, *package.ALIASES)}
+    return {
+        spelling.lower(): package for name, package in folders for spelling in (name, *getattr(package, "ALIASES", ()))
+    }
 
 
 def available() -> list[str]:
@@ -72,7 +75,7 @@ def imitating() -> list[str]:
 
 
 def get(name: str) -> ModuleType:
-    """Returns the package of an algorithm: NAME, ALIASES, Config. A dotted name is a user's own package."""
+    """Returns the package of an algorithm: NAME, Config, perhaps ALIASES. A dotted name is a user's own package."""
     if "." in name:
         return import_module(name)
     spelling = name.lower()

@@ -3,4 +3,3 @@
 from algos.a2c.config import Config as Config
 
 NAME = "A2C"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.airl.config import Config as Config
 
 NAME = "AIRL"
-ALIASES = ()

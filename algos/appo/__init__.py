@@ -3,4 +3,3 @@
 from algos.appo.config import Config as Config
 
 NAME = "APPO"
-ALIASES = ()

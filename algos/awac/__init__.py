@@ -3,4 +3,3 @@
 from algos.awac.config import Config as Config
 
 NAME = "AWAC"
-ALIASES = ()

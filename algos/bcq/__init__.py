@@ -3,4 +3,3 @@
 from algos.bcq.config import Config as Config
 
 NAME = "BCQ"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.coma.config import Config as Config
 
 NAME = "COMA"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.crossq.config import Config as Config
 
 NAME = "CrossQ"
-ALIASES = ()

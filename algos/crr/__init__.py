@@ -3,4 +3,3 @@
 from algos.crr.config import Config as Config
 
 NAME = "CRR"
-ALIASES = ()

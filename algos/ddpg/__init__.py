@@ -3,4 +3,3 @@
 from algos.ddpg.config import Config as Config
 
 NAME = "DDPG"
-ALIASES = ()

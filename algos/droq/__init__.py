@@ -3,4 +3,3 @@
 from algos.droq.config import Config as Config
 
 NAME = "DroQ"
-ALIASES = ()

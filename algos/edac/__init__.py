@@ -3,4 +3,3 @@
 from algos.edac.config import Config as Config
 
 NAME = "EDAC"
-ALIASES = ()

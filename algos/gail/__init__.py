@@ -3,4 +3,3 @@
 from algos.gail.config import Config as Config
 
 NAME = "GAIL"
-ALIASES = ()

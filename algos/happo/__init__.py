@@ -3,4 +3,3 @@
 from algos.happo.config import Config as Config
 
 NAME = "HAPPO"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.iql.config import Config as Config
 
 NAME = "IQL"
-ALIASES = ()

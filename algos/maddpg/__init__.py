@@ -3,4 +3,3 @@
 from algos.maddpg.config import Config as Config
 
 NAME = "MADDPG"
-ALIASES = ()

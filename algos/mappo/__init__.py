@@ -3,4 +3,3 @@
 from algos.mappo.config import Config as Config
 
 NAME = "MAPPO"
-ALIASES = ()

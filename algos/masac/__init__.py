@@ -3,4 +3,3 @@
 from algos.masac.config import Config as Config
 
 NAME = "MASAC"
-ALIASES = ()

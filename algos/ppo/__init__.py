@@ -3,4 +3,3 @@
 from algos.ppo.config import Config as Config
 
 NAME = "PPO"
-ALIASES = ()

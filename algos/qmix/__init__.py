@@ -3,4 +3,3 @@
 from algos.qmix.config import Config as Config
 
 NAME = "QMIX"
-ALIASES = ()

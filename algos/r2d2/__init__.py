@@ -3,4 +3,3 @@
 from algos.r2d2.config import Config as Config
 
 NAME = "R2D2"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.rebrac.config import Config as Config
 
 NAME = "ReBRAC"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.redq.config import Config as Config
 
 NAME = "REDQ"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.reinforce.config import Config as Config
 
 NAME = "REINFORCE"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.sqil.config import Config as Config
 
 NAME = "SQIL"
-ALIASES = ()

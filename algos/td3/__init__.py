@@ -3,4 +3,3 @@
 from algos.td3.config import Config as Config
 
 NAME = "TD3"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.tqc.config import Config as Config
 
 NAME = "TQC"
-ALIASES = ()

@@ -3,4 +3,3 @@
 from algos.trpo.config import Config as Config
 
 NAME = "TRPO"
-ALIASES = ()

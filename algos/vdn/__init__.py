@@ -3,4 +3,3 @@
 from algos.vdn.config import Config as Config
 
 NAME = "VDN"
-ALIASES = ()
