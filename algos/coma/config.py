@@ -1,14 +1,12 @@
 """Defaults of COMA."""
 
-from collections.abc import Iterator
-
-from algos.common.settings import JointRateConfig, TargetConfig, more_than
-from config.model.fields import Fraction, PositiveInt, Problem
+from algos.common.settings import JointRateConfig, MinibatchConfig, TargetConfig
+from config.model.fields import Fraction, PositiveInt
 from config.model.layers import Layers, mlp
 from config.model.memory_spec import RolloutSpec
 
 
-class Config(JointRateConfig, TargetConfig):
+class Config(MinibatchConfig, JointRateConfig, TargetConfig):
     """COMA: cooperating agents share a policy network; a central critic says what each action adds to the others'."""
 
     ACTION_SPACES = ("Discrete",)
@@ -41,7 +39,3 @@ class Config(JointRateConfig, TargetConfig):
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec.of_transitions(self.batch_size, rows, reward_clip=self.reward_clip)
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from more_than(self, "sgd_batch_size", "batch_size")

@@ -34,12 +34,12 @@ EXPLORATION_SPELLINGS = {"epsilon-greedy": "e-greedy", "epsilon_greedy": "e-gree
                          "boltzmann": "softmax"}  # fmt: skip
 
 
-def more_than(cfg: Any, name: str, limit: str) -> Iterator[Problem]:
-    """Yields a problem if a setting is more than another one."""
+def more_than(cfg: Any, name: str, limit: str, *others: str) -> Iterator[Problem]:
+    """Yields a problem if a setting is more than another one. others: further settings that it depends on."""
     value, most = getattr(cfg, name), getattr(cfg, limit)
     if value > most:
         message = tr("{value} is more than {setting}, {limit}", value=value, setting=limit, limit=most)
-        yield Problem(name, message, depends_on=(limit,))
+        yield Problem(name, message, depends_on=(limit, *others))
 
 
 def exploration(value: Any) -> Any:
@@ -99,15 +99,8 @@ class EpsilonConfig(AlgoConfig):
 
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
-        falls = self.exploration_type == "e-greedy" and self.epsilon is None
-        if falls and self.epsilon_end > self.epsilon_start:
-            message = tr(
-                "{value} is more than {setting}, {limit}",
-                value=self.epsilon_end,
-                setting="epsilon_start",
-                limit=self.epsilon_start,
-            )
-            yield Problem("epsilon_end", message, depends_on=("epsilon_start", "exploration_type", "epsilon"))
+        if self.exploration_type == "e-greedy" and self.epsilon is None:
+            yield from more_than(self, "epsilon_end", "epsilon_start", "exploration_type", "epsilon")
 
 
 RECURRENT = Condition(lambda cfg: cfg.remembers(), tr("no lstm or gru layers"))
@@ -334,14 +327,7 @@ class CollectingConfig(GivenData):
     def problems(self) -> Iterator[Problem]:
         yield from super().problems()
         for key in ("batch_size", "learning_starts"):
-            if getattr(self, key) > self.buffer_size:
-                message = tr(
-                    "{value} is more than {setting}, {limit}",
-                    value=getattr(self, key),
-                    setting="buffer_size",
-                    limit=self.buffer_size,
-                )
-                yield Problem(key, message, depends_on=("buffer_size",))
+            yield from more_than(self, key, "buffer_size")
 
 
 class ReplayConfig(CollectingConfig, NetworkConfig):
@@ -562,6 +548,14 @@ class PolicyGradientConfig(NetworkConfig):
     """Initial log standard deviation of continuous actions; with unlike finite bounds, of actions scaled to -1..1."""
     normalize_reward: bool = False
     """Divide rewards by the running standard deviation of the discounted return. Saved with the model."""
+
+
+class MinibatchConfig(NetworkConfig):
+    """Settings of algorithms that learn in minibatches from a window of batch_size transitions."""
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        yield from more_than(self, "sgd_batch_size", "batch_size")
 
 
 class JointRateConfig(PolicyGradientConfig):

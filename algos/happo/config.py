@@ -1,14 +1,12 @@
 """Defaults of HAPPO."""
 
-from collections.abc import Iterator
-
-from algos.common.settings import JointRateConfig, more_than
-from config.model.fields import Fraction, PositiveInt, Problem
+from algos.common.settings import JointRateConfig, MinibatchConfig
+from config.model.fields import Fraction, PositiveInt
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import ScheduledClip
 
 
-class Config(JointRateConfig):
+class Config(MinibatchConfig, JointRateConfig):
     """HAPPO: a policy of its own for each of several cooperating agents; each step of one counts with those before."""
 
     ACTION_SPACES = ("Discrete", "Box")
@@ -38,7 +36,3 @@ class Config(JointRateConfig):
 
     def memory(self, rows: int) -> RolloutSpec:
         return RolloutSpec.of_transitions(self.batch_size, rows, reward_clip=self.reward_clip)
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from more_than(self, "sgd_batch_size", "batch_size")

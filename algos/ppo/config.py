@@ -1,6 +1,5 @@
 """Defaults of PPO."""
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -9,17 +8,17 @@ from algos.common.settings import (
     BonusConfig,
     CentralCriticConfig,
     JointRateConfig,
+    MinibatchConfig,
     RateCourse,
     StateNoiseConfig,
-    more_than,
 )
-from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem, lower, upper
+from config.model.fields import Fraction, Int, Positive, PositiveInt, lower, upper
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import ScheduledClip
 from config.tell.language import tr
 
 
-class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig):
+class Config(MinibatchConfig, CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig):
     """PPO: an on-policy actor-critic whose updates keep the new policy near the one that collected the data."""
 
     MAY_LAG = True
@@ -85,7 +84,3 @@ class Config(CentralCriticConfig, JointRateConfig, BonusConfig, StateNoiseConfig
         if (self.normalize_obs or self.ppo_type == "kl") and not self.vtrace:
             return tr("normalize_obs and ppo_type kl compare with the policy at the time a window arrives")
         return None
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from more_than(self, "sgd_batch_size", "batch_size")

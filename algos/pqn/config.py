@@ -1,12 +1,11 @@
 """Defaults of PQN."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import EpsilonConfig, Loss, NetworkConfig, more_than
-from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
+from algos.common.settings import EpsilonConfig, Loss, MinibatchConfig
+from config.model.fields import Fraction, Int, Positive, PositiveInt
 from config.model.layers import LayerNorm, Layers, Linear
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import Rate
@@ -19,7 +18,7 @@ def _normalized(*sizes: int) -> Layers:
     return [layer for pair in pairs for layer in pair]
 
 
-class Config(NetworkConfig, EpsilonConfig):
+class Config(MinibatchConfig, EpsilonConfig):
     """PQN: on-policy Q-learning in many environments at once, stabilized by layer normalization."""
 
     ACTION_SPACES = ("Discrete",)
@@ -64,7 +63,3 @@ class Config(NetworkConfig, EpsilonConfig):
         return RolloutSpec.of_transitions(
             self.batch_size, rows, self.k_epochs, self.sgd_batch_size, sequence, self.reward_clip
         )
-
-    def problems(self) -> Iterator[Problem]:
-        yield from super().problems()
-        yield from more_than(self, "sgd_batch_size", "batch_size")

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from algos.common.settings import SoftPolicyConfig, StateNoiseConfig, TargetConfig
+from algos.common.settings import SoftPolicyConfig, StateNoiseConfig, TargetConfig, more_than
 from config.model.fields import Int, NonNegative, Positive, PositiveFraction, PositiveInt, Problem
 from config.model.inherit import Condition
 from config.model.layers import flat
@@ -74,14 +74,8 @@ class Config(SoftPolicyConfig, TargetConfig, StateNoiseConfig):
         yield from super().problems()
         if self.cql_alpha and self.remembers():
             yield Problem("cql_alpha", tr("does not support lstm and gru layers; set it to 0"))
-        if self.target_critics is not None and self.target_critics > self.n_critics:
-            message = tr(
-                "{value} is more than {setting}, {limit}",
-                value=self.target_critics,
-                setting="n_critics",
-                limit=self.n_critics,
-            )
-            yield Problem("target_critics", message, depends_on=("n_critics",))
+        if self.target_critics is not None:
+            yield from more_than(self, "target_critics", "n_critics")
         if self.calibrate and self.normalize_reward:
             message = tr("compares values with returns of the data, which normalize_reward changes; set it to false")
             yield Problem("calibrate", message, depends_on=("normalize_reward",))

@@ -1,17 +1,16 @@
 """Defaults of TRPO."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
 
-from algos.common.settings import CentralCriticConfig, more_than
-from config.model.fields import Fraction, Int, Positive, PositiveInt, Problem
+from algos.common.settings import CentralCriticConfig, MinibatchConfig
+from config.model.fields import Fraction, Int, Positive, PositiveInt
 from config.model.memory_spec import RolloutSpec
 from config.model.schedules import Rate
 
 
-class Config(CentralCriticConfig):
+class Config(MinibatchConfig, CentralCriticConfig):
     """TRPO: natural gradient steps within a trust region of the KL divergence."""
 
     ALIASES = {"kl_target": "max_kl", "target_kl": "max_kl"}
@@ -46,6 +45,3 @@ class Config(CentralCriticConfig):
     def memory(self, rows: int) -> RolloutSpec:
         sequence = self.lookup_step if self.remembers() else 1
         return RolloutSpec.of_transitions(self.batch_size, rows, sequence=sequence, reward_clip=self.reward_clip)
-
-    def problems(self) -> Iterator[Problem]:
-        yield from more_than(self, "sgd_batch_size", "batch_size")
