@@ -43,6 +43,6 @@ def converted(
                 raise ConversionError(f"{path}: {FLAGS[word].format(flag=f'--{word}', value=value)}")
         return dialect.convert(OldFile(document, path, find_algo, find_env, hint, name, algo, env))
     except DocumentError as error:
-        raise ConfigError([str(error)]) from None
+        raise ConfigError(str(error)) from None
     except ConversionError as error:
-        raise ConfigError(error.args) from None
+        raise ConfigError(*error.args) from None

@@ -28,12 +28,12 @@ def load_all(
     names = [name.strip() for name in algo.split(",")] if algo else []
     if len(names) > 1:
         if problem := _not_several(names, yaml_path):
-            raise ConfigError([problem])
+            raise ConfigError(problem)
         return _load_each({name: partial(load, None, words, algo=name, **options) for name in names})
     try:
         document = read(yaml_path, named) if yaml_path else None
     except DocumentError as error:
-        raise ConfigError([str(error)]) from None
+        raise ConfigError(str(error)) from None
     read_one = partial(load, yaml_path, words, algo=algo, **options)
     for dialect in DIALECTS:
         if document and (source := dialect.settings(document)):
@@ -44,7 +44,7 @@ def load_all(
                     library=dialect.library,
                     command=f"{PROGRAM} --run NAME -f {quoted(str(yaml_path))}",
                 )
-                raise ConfigError([problem])
+                raise ConfigError(problem)
             return {"": read_one(file=source)}
     sources = experiments(document) if document else {}
     if document and sources and (domains := list(search_space.domains_of(document.value, document.place, []))):
@@ -53,7 +53,7 @@ def load_all(
         problem = tr(
             "{place}: {path}: values to try are for: {command}", place=first.place, path=first.path, command=command
         )
-        raise ConfigError([problem])
+        raise ConfigError(problem)
     if not sources:
         return {"": read_one(file=document)}
     return _load_each({name: partial(read_one, file=source) for name, source in sources.items()})
@@ -88,5 +88,5 @@ def _load_each(loads: dict[str, Callable[[], RunConfig]]) -> dict[str, RunConfig
         except ConfigError as error:
             problems += error.problems
     if problems:
-        raise ConfigError(list(dict.fromkeys(problems)))
+        raise ConfigError(*dict.fromkeys(problems))
     return configs

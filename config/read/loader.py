@@ -41,7 +41,7 @@ class ConfigError(Exception):
 
     _render_traceback_ = concise
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(self, *problems: str) -> None:
         self.problems = tuple(dict.fromkeys(printable(with_full_width_named(problem)) for problem in problems))
         more = len(self.problems) - MOST_PROBLEMS
         lines = [*self.problems[:MOST_PROBLEMS], *([tr("and {count:,} more", count=more)] if more > 0 else [])]
@@ -102,7 +102,7 @@ def load(
         if yaml_path and not preset:
             choice.note_absence(document, str(yaml_path))
     except DocumentError as error:
-        raise ConfigError([str(error)]) from None
+        raise ConfigError(str(error)) from None
     folder = work.place(into, task_root, typed)
     earlier = work.add_earlier(task_root, expected_env, take_over)
     work.add_package(choice.id_written())
@@ -121,7 +121,7 @@ def own_class(env: str | None, flag: str) -> str | None:
     try:
         return own_env.class_name(env) if env else None
     except own_env.OwnEnvError as error:
-        raise ConfigError([f"{flag}: {error}"]) from None
+        raise ConfigError(f"{flag}: {error}") from None
 
 
 class _Assembly(SourceStack):
@@ -260,11 +260,11 @@ class _Assembly(SourceStack):
     def _earlier(self, task: Path) -> Document:
         """Returns the settings of the run that is loaded, after a look at everything that is in its directory."""
         if fault := fault_below(task):
-            raise ConfigError([*self.problems, fault])
+            raise ConfigError(*self.problems, fault)
         try:
             config = load_task_config(task)
         except DocumentError as error:
-            raise ConfigError([*self.problems, str(error)]) from None
+            raise ConfigError(*self.problems, str(error)) from None
         if config.note:
             self.notes.append(config.note)
         return config.document
@@ -294,7 +294,7 @@ class _Assembly(SourceStack):
                 )
             )
         if problems:
-            raise ConfigError([*self.problems, *problems])
+            raise ConfigError(*self.problems, *problems)
 
     def _unrecorded(self) -> sources.Source:
         """Returns what older runs did in place of settings that they do not record, to play their models as they were
@@ -317,7 +317,7 @@ class _Assembly(SourceStack):
         self._translate(by_section)
         built = Checks(self, self.task, choice).sections(by_section["env_cfg"])
         if self.problems:
-            raise ConfigError(sorted(self.problems, key=_position))
+            raise ConfigError(*sorted(self.problems, key=_position))
         where = {path: place.text for path, place in self.places(self.sources)}
         explicit = frozenset(path for path, _ in self.places(source for source in self.sources if source.written))
         decided, note = limits.of_run(self, built, by_section["env_cfg"], explicit)

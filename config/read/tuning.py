@@ -116,11 +116,11 @@ class Tuning:
                 name=self.name,
                 count=len(several),
             )
-            raise ConfigError([problem])
+            raise ConfigError(problem)
         run = load(self.name, file=next(iter(several.values()), filled), **self.options)
         if run.objects:
             raise ConfigError(
-                [
+                *[
                     tr(
                         "{name}: a trial is a process of its own and cannot import it; name it as "
                         "module:name, with allow_import",
@@ -153,7 +153,7 @@ def _of_file(path: Path, opener: Opener, words: Iterable[str], flags: Mapping[st
     try:
         document = read(path, opener)
     except DocumentError as error:
-        raise ConfigError([str(error)]) from None
+        raise ConfigError(str(error)) from None
     return _tuning(document, str(path), words, flags, "--", **options)
 
 
@@ -162,16 +162,16 @@ def folder_named(name: str | Path) -> Path:
     try:
         return tasks.tuning_folder(os.fspath(name), Path("tasks"))
     except tasks.TaskError as error:
-        raise ConfigError([f"--resume: {error}"]) from None
+        raise ConfigError(f"--resume: {error}") from None
 
 
 def continued(folder: Path, words: Iterable[str], flags: Mapping[str, Any], **options: Any) -> Tuning:
     """Returns the tuning in a folder, as from_file does, after a look at everything that is in the folder."""
     if folder.is_dir() and (fault := fault_below(folder, "a tuning")):
-        raise ConfigError([fault])
+        raise ConfigError(fault)
     file = folder / "config.yaml"
     if file.exists() and not (folder / TUNING).exists():  # which is written first
-        raise ConfigError([tr("{folder} is not a tuning folder: it has no {file}", folder=folder, file=TUNING)])
+        raise ConfigError(tr("{folder} is not a tuning folder: it has no {file}", folder=folder, file=TUNING))
     return _of_file(file, regular, words, flags, **options)
 
 
@@ -202,7 +202,7 @@ def _tuning(
             place=document.place.text,
             value=shown(document.value),
         )
-        raise ConfigError([problem])
+        raise ConfigError(problem)
     _add_words(document, words, problems)
     for path, leaf in (leaves or {}).items():
         placed = sources.document_of({path: leaf}, "Python").place.parts[path]
@@ -223,7 +223,7 @@ def _tuning(
     if problems:
         if dashes:  # a function has settings of its own kind
             problems += _of_a_trial(Tuning(settings or TuneConfig(), document, domains, options, name), wrong)
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     assert settings is not None
     notes = [tr("not used: tune_cfg.{key} ({why})", key=key, why=why) for key, why in settings.unread()]
     notes += _by_chance(domains)

@@ -38,9 +38,9 @@ def check(config: RunConfig) -> None:
     _check_format(config)
     if config.general.video_fre and (faults := drawing_faults(config)):
         place = config.where.get("general_cfg.video_fre", tr("default"))
-        raise ConfigError([f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
+        raise ConfigError(*[f"{place}: general_cfg.video_fre: {fault}" for fault in faults])
     if problems:
-        raise ConfigError([f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
+        raise ConfigError(*[f"{config.where.get(key, 'default')}: {key}: {problem}" for key, problem in problems])
     _check_compile(config, env.joint is not None)  # last: it may take seconds
 
 
@@ -52,13 +52,13 @@ def _check_format(config: RunConfig) -> None:
             mp4.check_package()
         except JoystickError as error:
             place = config.where.get("general_cfg.video_format", tr("default"))
-            raise ConfigError([f"{place}: general_cfg.video_format: {error}"]) from None
+            raise ConfigError(f"{place}: general_cfg.video_format: {error}") from None
     if cfg.collect_traj and cfg.collect_format == "minari":
         try:
             minari_sets.storages()
         except DataError as error:
             place = config.where.get("general_cfg.collect_format", tr("default"))
-            raise ConfigError([f"{place}: general_cfg.collect_format: {error}"]) from None
+            raise ConfigError(f"{place}: general_cfg.collect_format: {error}") from None
 
 
 def _check_compile(config: RunConfig, several: bool) -> None:
@@ -66,7 +66,7 @@ def _check_compile(config: RunConfig, several: bool) -> None:
     compiled = config.general.mode == "train" and compiling.is_asked_for(config)
     if compiled and (why := compiling.reason_not(config, several)):
         place = config.where.get("general_cfg.compile", tr("default"))
-        raise ConfigError([tr("{place}: general_cfg.compile: {why}; auto and off do without", place=place, why=why)])
+        raise ConfigError(tr("{place}: general_cfg.compile: {why}; auto and off do without", place=place, why=why))
 
 
 def _check_schedules(config: RunConfig) -> None:
@@ -84,7 +84,7 @@ def _check_schedules(config: RunConfig) -> None:
                 key=key,
                 schedule=schedule if isinstance(schedule, str) else json.dumps(schedule),
             )
-            raise ConfigError([problem])
+            raise ConfigError(problem)
 
 
 def drawing_faults(config: RunConfig) -> list[str]:
@@ -110,7 +110,7 @@ def _rows_that_fit(config: RunConfig) -> None:
             needed=rows * ROW_BYTES / 2**30,
             free=free / 2**30,
         )
-        raise ConfigError([problem])
+        raise ConfigError(problem)
 
 
 def _problems(config: RunConfig, env: VectorEnv) -> list[tuple[str, str]]:
@@ -187,23 +187,21 @@ def _refuse_policy(config: RunConfig, policy: PolicyPlan) -> None:
     cfg, name = config.general, policy.package.NAME
     if run_ahead(config) and (why := _must_not_lag(policy)):
         place = config.where.get("general_cfg.run_ahead", tr("default"))
-        raise ConfigError([tr("{place}: general_cfg.run_ahead: {why}; set it to 0", place=place, why=why)])
+        raise ConfigError(tr("{place}: general_cfg.run_ahead: {why}; set it to 0", place=place, why=why))
     place = config.where.get("general_cfg.n_learners", tr("default"))
     if cfg.n_learners > 1 and not type(policy.algo).HAS_GRADIENTS:
         raise ConfigError(
-            [tr("{place}: general_cfg.n_learners: {name} has no gradients to share", place=place, name=name)]
+            tr("{place}: general_cfg.n_learners: {name} has no gradients to share", place=place, name=name)
         )
     batch = _minibatch(policy.memory, policy.spec.rows)
     if batch is not None and batch % cfg.n_learners:
         raise ConfigError(
-            [
-                tr(
-                    "{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {n_learners}",
-                    place=place,
-                    batch=batch,
-                    n_learners=cfg.n_learners,
-                )
-            ]
+            tr(
+                "{place}: general_cfg.n_learners: a batch of {batch} cannot be split evenly between {n_learners}",
+                place=place,
+                batch=batch,
+                n_learners=cfg.n_learners,
+            )
         )
 
 

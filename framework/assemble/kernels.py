@@ -41,4 +41,4 @@ def _recorded(task: Path) -> Kernels:
     try:
         return Kernels.model_validate(recorded)
     except ValidationError as error:
-        raise ConfigError([f"{task}: general_cfg.kernels: {error.errors()[0]['msg']}"]) from error
+        raise ConfigError(f"{task}: general_cfg.kernels: {error.errors()[0]['msg']}") from error

@@ -120,7 +120,7 @@ def _resume_group(request: Namespace) -> int | None:
                 as_written(bring(request.resume, Path("tasks"), go_on=True, take_over=request.take_over))
             )
         except StoreError as error:
-            return start.nothing_started(ConfigError([str(error)]))
+            return start.nothing_started(ConfigError(str(error)))
     folder = tasks.group_named(request.resume, Path("tasks"))
     if folder is None or request.print_config or request.dry_run:
         return None
@@ -133,7 +133,7 @@ def _resume_group(request: Namespace) -> int | None:
             name=request.resume,
             command=f"{PROGRAM} resume {quoted(request.resume)} general_cfg.{members.limit(folder, every[0])}=N",
         )
-        return start.nothing_started(ConfigError([line]))
+        return start.nothing_started(ConfigError(line))
     options = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
     try:
         runs = members.with_settings(folder, unfinished, request.overrides, **options)

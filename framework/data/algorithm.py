@@ -54,7 +54,7 @@ def policy(algo: str, env: Any, *, seed: int = 0, device: str = "cpu", **setting
     for setting, fault in needs.misfits(needs.needs_of(config.algo, name), buffer):
         faults.append((f"{'general_cfg' if setting == needs.ALGORITHM else 'algo_cfg'}.{setting}", fault))
     if faults:
-        raise ConfigError([f"Python: {key}: {fault}" for key, fault in faults])
+        raise ConfigError(*[f"Python: {key}: {fault}" for key, fault in faults])
     spec = EnvSpec(name, rows.observation_space, rows.action_space, count, rows.parts)
     streams = Streams(init=number(seed, "init"), learn=stream(seed, "learn"))
     try:

@@ -174,7 +174,7 @@ def _of_file(config: Any, algo: str) -> dict[str, Any]:
     """Returns the settings of a config.json of ConvLab-2. Raises ConfigError with all that is wrong."""
     source = of_policy(config, algo)
     if source.problems:
-        raise ConfigError(source.problems)
+        raise ConfigError(*source.problems)
     return source.sections.get("algo_cfg", {})
 
 

@@ -68,7 +68,7 @@ class FunctionPlan(TuningPlan):
                 )
             )
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError(*problems)
 
     def resume_command(self, folder: Path) -> str:
         return f"joystick.tune(function, resume={str(as_written(folder))!r})"

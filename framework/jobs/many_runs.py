@@ -121,7 +121,7 @@ def _checked(configs: Mapping[str, RunConfig], check: Callable[[RunConfig], None
                 raise
             problems.append(f"{name}: {error}")
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     return facts
 
 
@@ -200,7 +200,7 @@ def refuse_loaded(config: RunConfig, who: Literal["group of experiments", "--see
     for key, wrong, why in (("mode", "test", tests), ("load_checkpoint", True, loads)):
         if getattr(config.general, key) == wrong:
             place = config.where.get(f"general_cfg.{key}", tr("default"))
-            raise ConfigError([f"{place}: general_cfg.{key}: {why}"])
+            raise ConfigError(f"{place}: general_cfg.{key}: {why}")
 
 
 def checked(config: RunConfig) -> Checked:

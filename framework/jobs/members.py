@@ -138,15 +138,15 @@ def with_settings(
             words=", ".join(extra),
             example=example,
         )
-        raise ConfigError([problem])
+        raise ConfigError(problem)
     if fault := fault_below(folder, tr("a group of runs")):
-        raise ConfigError([fault])
+        raise ConfigError(fault)
     configs: dict[str, RunConfig] = {}
     for file in dict.fromkeys(member.file for member in members):
         try:
             document = read(folder / file, regular)
         except DocumentError as error:
-            raise ConfigError([str(error)]) from None
+            raise ConfigError(str(error)) from None
         config = configs[file] = load(str(as_written(folder / file)), words, file=document, **options)
         _refuse_lower(folder / file, document, config)
         address = config.general.ray_address if config.general.mp_backend == "ray" else None
@@ -158,7 +158,7 @@ def with_settings(
                 path=as_written(folder / file),
                 key=key,
             )
-            raise ConfigError([problem])
+            raise ConfigError(problem)
     return {member: configs[member.file] for member in members}
 
 
@@ -178,4 +178,4 @@ def _refuse_lower(path: Path, document: Document, config: RunConfig) -> None:
                 before=before,
                 path=as_written(path),
             )
-            raise ConfigError([problem])
+            raise ConfigError(problem)

@@ -180,7 +180,7 @@ class RunPlan(TuningPlan):
                 )
         problems |= dict.fromkeys([*self._score_problems(results), *(self._course_problems() if not problems else [])])
         if problems:
-            raise ConfigError(list(problems))
+            raise ConfigError(*problems)
         return results
 
     def _score_problems(self, checks: Sequence[Checked]) -> list[str]:

@@ -29,7 +29,7 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     """Returns name, settings, package and slots of each policy, in the order of the settings. Raises ConfigError with
     all problems."""
     if not config.policies and len(layout.types) > 1:
-        raise ConfigError([f"env_cfg.id: {_paste(layout)}"])
+        raise ConfigError(f"env_cfg.id: {_paste(layout)}")
     settings = {name: (policy, config.policy_packages[name]) for name, policy in config.policies.items()}
     if not settings:
         settings = {DEFAULT: (_policy_of_all(config), config.algo_package)}
@@ -38,7 +38,7 @@ def assign(config: RunConfig, layout: JointLayout) -> list[Assigned]:
     if not problems:
         problems = [text for name, (algo, _) in settings.items() for text in _misfits(name, algo, matches, layout)]
     if problems:
-        raise ConfigError([_placed(config, problem) for problem in problems])
+        raise ConfigError(*[_placed(config, problem) for problem in problems])
     rivals = {agent: [name for name in matches if agent in matches[name]] for agent in layout.agents}
     return [
         (name, algo, package, _slots(name, algo, matches[name], rivals, layout))

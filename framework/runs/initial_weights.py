@@ -41,7 +41,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
             )
         theirs, saved = _state(config, name, "")
     except (tasks.TaskError, JoystickError) as error:
-        raise ConfigError([f"{place}: general_cfg.start_from: {error}"]) from error
+        raise ConfigError(f"{place}: general_cfg.start_from: {error}") from error
     state = agent.state()
     learner = agent.by_policy()[""]
     ours = {part: state[part] for part in learner.KEPT if isinstance(getattr(learner, part), Module)}
@@ -62,7 +62,7 @@ def fitting(config: RunConfig, agent: TrainableActor) -> Fitting | None:
     taken = [f"{part}.{key}" for part, weights in arrays.items() for key in weights]
     if not taken:
         why = _no_weights(saved, new, config.algo_package.NAME)
-        raise ConfigError([f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED)])
+        raise ConfigError(f"{place}: general_cfg.start_from: {why}" + ", ..." * (len(new) > MOST_NAMED))
     text = tr("weights of {saved}: {names}", saved=saved, names=_listed(taken, new))
     if new:
         text = tr("{taken}; new: {names}", taken=text, names=_listed(new, taken))
@@ -123,7 +123,7 @@ def named(config: RunConfig) -> dict[str, tuple[Tree, str]]:
         except (tasks.TaskError, JoystickError) as error:
             problems.append(f"policies_cfg.{name}.load: {error}")
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(*problems)
     return states
 
 

@@ -118,7 +118,7 @@ def changes(config: RunConfig, saved: Saved) -> tuple[str, ...]:
                     )
                 )
     if refused:
-        raise ConfigError(refused)
+        raise ConfigError(*refused)
     return tuple(changed)
 
 

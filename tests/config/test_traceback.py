@@ -51,9 +51,7 @@ def raising(kind):
     return function(str(ours._ROOT / "config" / "read.py"), "def f():\n call()", call=failing)
 
 
-@pytest.mark.parametrize(
-    "error", [ConfigError(["no lr"]), EnvError("no lr"), JoystickError("no lr"), DataError("no lr")]
-)
+@pytest.mark.parametrize("error", [ConfigError("no lr"), EnvError("no lr"), JoystickError("no lr"), DataError("no lr")])
 def test_lines_of_the_program_are_left_out(style, error):
     found = error_of(raising(error))
     assert [entry.filename for entry in traceback.extract_tb(found.__traceback__)][1] == "cell"

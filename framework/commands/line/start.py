@@ -48,7 +48,7 @@ def several(request: argparse.Namespace, do: "Callable[[Mapping[str, RunConfig]]
     try:
         configs = configured(request)
         if problem := _unfit(request, len(configs)):
-            raise ConfigError([problem])
+            raise ConfigError(problem)
     except ConfigError as error:
         return nothing_started(error)
     if request.seeds and (hint := arguments.one_seed(request.seeds)):

@@ -21,7 +21,7 @@ def chosen(request: Namespace, words: Sequence[str]) -> tuple[Choice, list[str]]
     """Returns the choice for the environment of a request, and notes for the user. words: settings that are written.
     Raises ConfigError if there is no environment to look at."""
     if request.yaml or request.resume or request.test:
-        raise ConfigError([tr("--algo auto chooses for an environment; leave out --yaml, --resume and --test")])
+        raise ConfigError(tr("--algo auto chooses for an environment; leave out --yaml, --resume and --test"))
     ours = [word for word in words if not word.startswith("algo_cfg.")]
     finders = {"find_algo": ALGOS, "find_env": ENVS, "allow_import": request.allow_import}
     config = load(None, [*ours, "general_cfg.preset=none"], algo="PPO", env=request.env, **finders)
@@ -34,7 +34,7 @@ def _task(config: RunConfig) -> Task:
     try:
         env = build.make_env(config, 1)
     except EnvError as error:
-        raise ConfigError([str(error)]) from error
+        raise ConfigError(str(error)) from error
     try:
         limit = config.general.max_total_step if "general_cfg.max_total_step" in config.explicit else USUAL
         steps, several = limit if limit > 0 else USUAL, env.joint is not None

@@ -32,7 +32,7 @@ def run(request: argparse.Namespace) -> int:
         config, device = _configured(request)
         job = _job(request, config, device)
         if problems := list(_unfit(request, job, config.general)):
-            raise ConfigError(problems)
+            raise ConfigError(*problems)
         text = PRINTERS[request.system](job)
     except ConfigError as error:
         print(error, tr("Nothing was printed. Fix the problem above."), sep="\n", file=sys.stderr)
@@ -57,7 +57,7 @@ def _configured(request: argparse.Namespace) -> tuple[RunConfig, str]:
         device = "cuda"
     if len(configs) > 1:
         names = ", ".join(configs)
-        raise ConfigError([tr("a job trains one experiment; print a script for each of: {names}", names=names)])
+        raise ConfigError(tr("a job trains one experiment; print a script for each of: {names}", names=names))
     return next(iter(configs.values())), device
 
 

@@ -122,11 +122,11 @@ def compare(
     come to; last, to compare the last scores of runs of unequal lengths.
     """
     if at not in COMPARED_AT:
-        raise ConfigError([tr("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT))])
+        raise ConfigError(tr("at: got {at!r}; expected {words}", at=at, words=tr(" or ").join(COMPARED_AT)))
     try:
         several = [runs] if isinstance(runs, str | PathLike) else list(runs)
         places = [fspath(run) for run in several]
     except TypeError:
         text = tr("compare: got {runs!r:.80}; expected runs, or names of runs, in a list", runs=runs)
-        raise ConfigError([text]) from None
+        raise ConfigError(text) from None
     return Compared(compared(places, threshold, ROOT, at))

@@ -34,7 +34,7 @@ CHOSEN = (None, "auto")
 def run(request: Namespace) -> int:
     """Trains, and goes on with what there is in the folder that --into names. Returns the exit status."""
     if is_windows():  # a child there gets no pipe
-        return start.nothing_started(ConfigError([tr("--keep-alive needs Linux or macOS; leave it out")]))
+        return start.nothing_started(ConfigError(tr("--keep-alive needs Linux or macOS; leave it out")))
     words = [word for word in request.command_line if word != FLAG]
     into = getattr(request, "into", None)  # `resume NAME` has no such flag
     if stores.is_url(into or "") and not request.take_over:
@@ -68,7 +68,7 @@ def _place(into: str | None) -> tuple[Path | None, str]:
             if copies.can_go_on(into):
                 return copies.cached(into, copies.facts), into
         except StorageError as error:
-            raise ConfigError([str(error)]) from None
+            raise ConfigError(str(error)) from None
         folder = fixed(ROOT / name)
     return folder, str(folder)
 
@@ -103,7 +103,7 @@ def _continued(request: Namespace, words: list[str], folder: Path, place: str) -
             words=" ".join(map(str, recorded or [])),
             command=resume_command(folder, tuple(request.allow_import)),
         )
-        raise ConfigError([problem])
+        raise ConfigError(problem)
     changed = [] if is_group else _changed(folder, *start.configured(request).values())
     if not changed and supervisor.finished(folder):
         print(tr("{folder} has finished: nothing is left to train", folder=as_written(folder)))
@@ -119,7 +119,7 @@ def _changed(folder: Path, config: RunConfig, *others: RunConfig) -> list[str]:
     try:
         recorded = policies.flat(load_task_config(folder).settings())
     except DocumentError as error:
-        raise ConfigError([str(error)]) from None
+        raise ConfigError(str(error)) from None
     settings = policies.flat(json.loads(json.dumps(config.as_dict())))
     return [
         f"{section}.{key}={json.dumps(value)}"
