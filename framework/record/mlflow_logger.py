@@ -10,13 +10,8 @@ from typing import Any
 from algos.base import Tree
 from config.read.opening import read_regular, regular
 from framework.record.loggers import flat
-from framework.record.service import PROJECT, Beyond, Service, package
+from framework.record.service import PROJECT, Beyond, Service
 
-INSTALL = 'pip install "mlflow-skinny>=3.17"'
-OFFLINE = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true"}
-"""Variables that the user may set otherwise; by these, nothing is sent, and a store of files is allowed."""
-PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
-"""Variables that the user may set otherwise; MLflow itself tries for minutes to reach a server, and the run waits."""
 MOST_WAITING = 500
 """Number of values that wait to be written together."""
 MOST_SECONDS = 5.0
@@ -32,13 +27,16 @@ MOST_BYTES = 2**30
 class MlflowLogger(Service):
     """A run of MLflow, with the name of the task directory."""
 
-    NAME = "mlflow"
+    NAME, INSTALL = "mlflow", 'pip install "mlflow-skinny>=3.17"'
+    UNLESS_SET = {
+        "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ALLOW_FILE_STORE": "true",
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    }  # fmt: skip
+    """By these, nothing is sent, and a store of files is allowed. MLflow itself tries for minutes to reach a server,
+    and the run waits."""
 
     def __init__(self) -> None:
         super().__init__()
-        for name, value in (OFFLINE | PATIENCE).items():
-            os.environ.setdefault(name, value)
-        self._client_of = package(self.NAME, "mlflow", INSTALL).MlflowClient
         self._entities = import_module("mlflow.entities")
         self._client: Any = None
         self._waiting: list[Any] = []
@@ -50,7 +48,7 @@ class MlflowLogger(Service):
 
     def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         default = (folder / "mlruns").absolute().as_uri()
-        self._client = self._client_of(tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or default)
+        self._client = self._package.MlflowClient(tracking_uri=os.environ.get("MLFLOW_TRACKING_URI") or default)
         was_left = self._is_local() and not any(folder.glob(f"mlruns/*/{self.id}"))  # the run was copied without it
         if goes_on and not was_left:
             self._client.update_run(self.id, status="RUNNING")

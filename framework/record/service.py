@@ -6,6 +6,7 @@ Where the points are on a server that cannot forget them, `<name>.json` in logs/
 points up to there are not sent again."""
 
 import json
+import os
 import re
 import time
 from abc import ABC, abstractmethod
@@ -35,10 +36,10 @@ Counts = Mapping[str, int]
 """Curve, such as interact/train_ep_reward -> number of its points."""
 
 
-def package(name: str, module: str, install: str) -> Any:
-    """Returns a module of a package. Raises JoystickError with what to install if it is missing."""
+def package(name: str, install: str) -> Any:
+    """Returns the package of a service. Raises JoystickError with what to install if it is missing."""
     try:
-        return import_module(module)
+        return import_module(name)
     except ImportError as error:
         raise JoystickError(
             tr("{name} needs a package that is not installed here: {install}", name=name, install=install)
@@ -72,8 +73,18 @@ class Service(Logger, ABC):
     """A run of a tracking service. A subclass begins it, goes on with it, and sends points."""
 
     NAME: ClassVar[str]
+    """Name of the service, and of its package."""
+    INSTALL: ClassVar[str]
+    """Command that installs the package."""
+    UNLESS_SET: ClassVar[Mapping[str, str]] = {}
+    """Variables that the user may set otherwise."""
 
     def __init__(self) -> None:
+        for name, value in self.UNLESS_SET.items():
+            os.environ.setdefault(name, value)
+        self._package = package(self.NAME, self.INSTALL)
+        self._run: Any = None
+        """The run, as the package has it."""
         self.id = ""
         """Name of the run for the service, the same after a resume."""
         self._counts: Counter[str] = Counter()
@@ -139,6 +150,13 @@ class Service(Logger, ABC):
         if self._mark is not None:
             self._mark.close()
             self._mark = None
+        run, self._run = self._run, None
+        if run is not None:
+            self._finish(run)
+
+    def _finish(self, run: Any) -> None:
+        """Ends the run for the package."""
+        run.finish()
 
     def state(self) -> Tree:
         now = time.monotonic()

@@ -11,11 +11,8 @@ from typing import Any
 
 from algos.base import Tree
 from framework.record import leveldb_log
-from framework.record.service import PROJECT, Beyond, Service, package
+from framework.record.service import PROJECT, Beyond, Service
 
-INSTALL = 'pip install "swanlab>=0.10"'
-OFFLINE = {"SWANLAB_MODE": "offline", "SWANLAB_INTERACTIVE": "false"}
-"""Variables that the user may set otherwise; by these, nothing is sent, and nothing is asked."""
 ONLINE = ("online", "cloud")
 """Modes in which points go to a server."""
 
@@ -23,21 +20,16 @@ ONLINE = ("online", "cloud")
 class SwanlabLogger(Service):
     """A run of SwanLab, with the name of the task directory. `swanlab sync` sends one that was written offline."""
 
-    NAME = "swanlab"
-
-    def __init__(self) -> None:
-        super().__init__()
-        for name, value in OFFLINE.items():
-            os.environ.setdefault(name, value)
-        self._swanlab = package(self.NAME, "swanlab", INSTALL)
-        self._run: Any = None
+    NAME, INSTALL = "swanlab", 'pip install "swanlab>=0.10"'
+    UNLESS_SET = {"SWANLAB_MODE": "offline", "SWANLAB_INTERACTIVE": "false"}
+    """By these, nothing is sent, and nothing is asked."""
 
     def _is_local(self) -> bool:
         return os.environ["SWANLAB_MODE"] not in ONLINE
 
     def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
         self.id = self.id or secrets.token_hex(8)
-        settings = self._swanlab.Settings
+        settings = self._package.Settings
         quiet = settings(
             probe=settings.Probe(
                 hardware=False, runtime=False, requirements=False, git=False, swanlab=False, monitor=False
@@ -45,7 +37,7 @@ class SwanlabLogger(Service):
             terminal=settings.Terminal(proxy_type="none"),
         )  # a task directory says itself what it was made with, and the terminal is ours
         with _silence():
-            self._run = self._swanlab.init(
+            self._run = self._package.init(
                 log_dir=str((folder / "swanlog").absolute()), mode=os.environ["SWANLAB_MODE"],
                 project=os.environ.get("SWANLAB_PROJ_NAME", PROJECT), name=folder.name, config=dict(config),
                 id=self.id, resume="allow", settings=quiet,
@@ -70,12 +62,9 @@ class SwanlabLogger(Service):
             store.ensure_flushed()
         return super().state()
 
-    def close(self) -> None:
-        super().close()
-        run, self._run = self._run, None
-        if run is not None:
-            with _silence():
-                run.finish()
+    def _finish(self, run: Any) -> None:
+        with _silence():
+            super()._finish(run)
 
 
 @contextlib.contextmanager

@@ -16,9 +16,8 @@ from typing import Any
 
 from algos.base import Tree
 from framework.log import LOGGER
-from framework.record.service import PROJECT, Beyond, Service, package
+from framework.record.service import PROJECT, Beyond, Service
 
-INSTALL = 'pip install "trackio>=0.43"'
 SERVERS = ("TRACKIO_SPACE_ID", "TRACKIO_SERVER_URL")
 """Variables by which the user names a server."""
 
@@ -27,12 +26,7 @@ class TrackioLogger(Service):
     """A run of Trackio. Its name is that of the task directory with a few letters of its own: Trackio goes on with a
     run by its name."""
 
-    NAME = "trackio"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._trackio = package(self.NAME, "trackio", INSTALL)
-        self._run: Any = None
+    NAME, INSTALL = "trackio", 'pip install "trackio>=0.43"'
 
     def _is_local(self) -> bool:
         return not any(os.environ.get(name) for name in SERVERS)
@@ -47,7 +41,7 @@ class TrackioLogger(Service):
                                      config=dict(config))  # fmt: skip
             return
         with _in_the_log():
-            self._run = self._trackio.init(
+            self._run = self._package.init(
                 project, name=self.id, config=dict(config), resume="allow" if goes_on else "never", embed=False,
                 auto_log_gpu=False, auto_log_cpu=False,
             )  # fmt: skip
@@ -72,12 +66,9 @@ class TrackioLogger(Service):
             return {**super().state(), "newest": []}
         return super().state()
 
-    def close(self) -> None:
-        super().close()
-        run, self._run = self._run, None
-        if run is not None:
-            with _in_the_log():
-                run.finish()
+    def _finish(self, run: Any) -> None:
+        with _in_the_log():
+            super()._finish(run)
 
 
 @contextlib.contextmanager

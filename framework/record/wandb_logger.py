@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from framework.record import leveldb_log
-from framework.record.service import PROJECT, Beyond, Service, package
+from framework.record.service import PROJECT, Beyond, Service
 
-INSTALL = 'pip install "wandb>=0.31"'
-OFFLINE = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": "30"}
-"""Variables that the user may set otherwise; by these, nothing is sent, and a server is waited for half a minute."""
 AXES = {"interact": "environment_step", "model": "update"}
 """Group -> name of its horizontal axis."""
 
@@ -23,21 +20,16 @@ AXES = {"interact": "environment_step", "model": "update"}
 class WandbLogger(Service):
     """A run of wandb, with the name of the task directory. `wandb sync` sends one that was written offline."""
 
-    NAME = "wandb"
-
-    def __init__(self) -> None:
-        super().__init__()
-        for name, value in OFFLINE.items():
-            os.environ.setdefault(name, value)
-        self._wandb = package(self.NAME, "wandb", INSTALL)
-        self._run: Any = None
-        self._folder: Path | None = None
+    NAME, INSTALL = "wandb", 'pip install "wandb>=0.31"'
+    UNLESS_SET = {"WANDB_MODE": "offline", "WANDB_ERROR_REPORTING": "false", "WANDB_INIT_TIMEOUT": "30"}
+    """By these, nothing is sent, and a server is waited for half a minute."""
+    _folder: Path | None = None
 
     def _is_local(self) -> bool:
         return os.environ["WANDB_MODE"] not in ("online", "shared")
 
     def _begin(self, folder: Path, config: Mapping[str, Any], goes_on: bool) -> None:
-        quiet = self._wandb.Settings(
+        quiet = self._package.Settings(
             symlink=False,
             silent=True,
             console="off",
@@ -51,7 +43,7 @@ class WandbLogger(Service):
         while next(folder.glob(f"wandb/offline-run-{time.strftime('%Y%m%d_%H%M%S')}-{self.id}"), None):
             time.sleep(0.1)  # wandb would write over the file of a session that began in the same second
         try:
-            self._run = self._wandb.init(
+            self._run = self._package.init(
                 dir=str(self._folder), project=os.environ.get("WANDB_PROJECT", PROJECT), name=folder.name,
                 config=dict(config), id=self.id, resume="allow" if goes_on else None, settings=quiet,
             )  # fmt: skip
@@ -74,11 +66,8 @@ class WandbLogger(Service):
                 self._run.save(str(path.absolute()), base_path=str(self._folder), policy="now")
 
     def close(self) -> None:
-        super().close()
-        run, self._run = self._run, None
         try:
-            if run is not None:
-                run.finish()
+            super().close()
         finally:
             self._without_links()
 

@@ -172,7 +172,7 @@ def test_a_server_that_forgets_nothing_gets_no_step_twice(tmp_path: Path, monkey
 @pytest.mark.parametrize("name", ["../../x", "a/b", "*", "", 3, None])
 def test_the_name_of_a_run_in_a_strangers_checkpoint_leads_nowhere(name: Any, tmp_path: Path) -> None:
     class Local(Service):
-        NAME = "local"
+        NAME, INSTALL = "json", ""
         cuts = 0
 
         def _is_local(self) -> bool:
